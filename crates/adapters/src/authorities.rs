@@ -1,10 +1,10 @@
 //! The certificate authorities that this machine trusts, for requests to destinations and calls to
 //! AWS.
 //!
-//! Separate because both need them. Finding and reading them takes milliseconds, so a process does
-//! this once, when the first client needs TLS, and not at start.
+//! Separate because both clients need them. Finding and reading the authorities takes milliseconds,
+//! so a process does this once, when the first client needs TLS, and not at start.
 //!
-//! Promises: an unusable certificate is ignored, as by other programs of the machine. While no
+//! Promises: an unusable certificate is ignored, as by other programs of the machine. As long as no
 //! authority is found, each request looks again.
 
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use rustls_native_certs::{CertificateResult, load_native_certs};
 
 static OF_THIS_MACHINE: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
-/// The certificates, at least one; otherwise the reason why there is none.
+/// Returns the trusted certificates, at least one; otherwise the reason why there is none.
 pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], String> {
     if let Some(known) = OF_THIS_MACHINE.get() {
         return Ok(known);
@@ -34,13 +34,13 @@ pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], St
     Ok(OF_THIS_MACHINE.get_or_init(|| certs))
 }
 
-/// Returns true if the bytes are a certificate. The clients of AWS panic at bytes that only have
-/// its PEM form.
+/// True if the bytes are a certificate. The AWS clients panic at bytes that only have the PEM form
+/// of one.
 fn is_usable(certificate: &CertificateDer<'static>) -> bool {
     RootCertStore::empty().add(certificate.clone()).is_ok()
 }
 
-/// Encodes certificates in PEM form (RFC 7468), as the clients of AWS require.
+/// Encodes certificates in PEM form (RFC 7468), as the AWS clients require.
 pub(crate) fn pem(certificates: &[CertificateDer<'_>]) -> String {
     let one = |certificate: &CertificateDer<'_>| {
         let text = STANDARD.encode(certificate);

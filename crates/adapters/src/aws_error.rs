@@ -1,9 +1,9 @@
 //! Describes an error of an AWS client in a sentence for people.
 //!
-//! Separate from [`crate::error_words`] because every client has its own error types, and most
+//! Separate from [`crate::error_words`] because every AWS client has its own error types, and most
 //! contain the response of the service.
 //!
-//! Does not give advice, because that depends on the reader.
+//! Gives no advice, because the right advice depends on the reader.
 
 use std::error::Error;
 
@@ -11,8 +11,8 @@ use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
 use crate::error_words::cause_words;
 
-/// Returns the response of the service as `Code: message`; without a response, the cause of the
-/// failure.
+/// Returns the error in the service's response, as `Code: message`; without a response, the cause
+/// of the failure.
 pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
@@ -21,7 +21,7 @@ pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) 
     }
 }
 
-/// Describes a response that broke off.
+/// Describes a response that ended before it was complete.
 pub fn interrupted(error: &(dyn Error + 'static)) -> String {
     format!("the answer ended early: {}", cause_words(error))
 }

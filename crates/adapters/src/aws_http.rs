@@ -1,8 +1,8 @@
 //! The HTTP client of the AWS clients.
 //!
-//! Separate because of its construction. The SDK builds its HTTP client together with the first
-//! client of a service, so a function would read the machine's certificates at start. This client
-//! is built at the first request.
+//! Separate because it is built later than usual. The SDK builds its HTTP client together with the
+//! first client of a service, so a function would read the machine's certificates at start. This
+//! client is built at the first request.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,5 @@
-//! The AWS identity that destinations see: credentials that sign requests, and tokens by which AWS
-//! states the caller.
+//! The AWS identity that destinations see: credentials that sign requests, and tokens in which AWS
+//! names the caller.
 //!
 //! Separate from the clients of the functions, whose role must not sign requests to destinations.
 //! That role may read every queue and bucket of the deployment, and the policy of another account
@@ -30,28 +30,29 @@ use crate::machine::Machine;
 use crate::settings::INVOKE_ROLE_ARN;
 use crate::timeouts::aws_config;
 
-/// The name of the role's sessions in AWS logs.
+/// The session name of the role, which appears in AWS logs.
 const SESSION_NAME: &str = "lastmile";
-/// The signature algorithm of tokens; every JWT library supports it.
+/// The signature algorithm of requested tokens; every JWT library supports RS256.
 const ALGORITHM: &str = "RS256";
-/// The error code of an account without outbound identity federation.
+/// AWS error code if outbound identity federation is disabled in the account.
 const FEDERATION_OFF: &str = "OutboundWebIdentityFederationDisabledException";
-/// The explanation of that error.
+/// Help shown if outbound identity federation is disabled in the account.
 const FEDERATION_HELP: &str = "outbound identity federation is off in this account; aws iam \
                                enable-outbound-web-identity-federation turns it on";
 /// The lifetime assumed for credentials without an expiration time.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 
-/// Signs requests, and fetches tokens.
+/// The identity with which requests to destinations are signed and tokens are requested.
 pub struct Identity(By);
 
-/// Decides whether requests to a destination may reveal the caller.
+/// Returns true if requests to a destination may reveal the identity of the caller.
 type Shows = dyn Fn(&Destination) -> bool + Send + Sync;
 
 enum By {
-    /// The role that a function assumes, if one is configured.
+    /// The role that a function assumes; `arn` is `None` if no role is configured.
     Role { config: SdkConfig, arn: Option<String>, session_policy: Option<String> },
-    /// The person who runs a command, and the destinations that may learn this.
+    /// The person who runs a command. `shows` selects the destinations that may learn the person's
+    /// identity.
     Person { config: OnceCell<SdkConfig>, shows: Box<Shows> },
 }
 
@@ -62,13 +63,13 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// Returns the identity of a function, which assumes this role.
+    /// Creates the identity of a function, which assumes the role `arn`.
     #[must_use]
     pub fn of_role(config: &SdkConfig, arn: Option<String>) -> Self {
         Self(By::Role { config: config.clone(), arn, session_policy: None })
     }
 
-    /// Denies these resources to the sessions of the role, whatever its own policies allow.
+    /// Denies `resources` to the sessions of the role, whatever the policies of the role allow.
     #[must_use]
     pub fn denying<'r>(self, resources: impl Iterator<Item = &'r str>) -> Self {
         let denied: Vec<&str> = resources.collect();
@@ -81,8 +82,8 @@ impl Identity {
         }
     }
 
-    /// Returns the identity of the person who runs a command, from the default credential chain,
-    /// for the destinations that the person allows.
+    /// Creates the identity of the person who runs a command, from the default credential chain.
+    /// `shows` selects the destinations to which the identity may be shown.
     #[must_use]
     pub fn of_person(shows: impl Fn(&Destination) -> bool + Send + Sync + 'static) -> Self {
         Self(By::Person { config: OnceCell::new(), shows: Box::new(shows) })
@@ -122,8 +123,8 @@ impl AwsIdentity for Identity {
     }
 }
 
-/// A session policy that allows everything except these resources. A session policy only restricts
-/// the role, and its denials also override resource policies.
+/// Returns a session policy that allows everything except the resources in `denied`. A session
+/// policy only restricts the role, and its denials also override resource policies.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies.html#policies_session>
 fn session_policy(denied: &[&str]) -> String {
     let all = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
@@ -144,7 +145,7 @@ fn session_policy(denied: &[&str]) -> String {
     json!({ "Version": "2012-10-17", "Statement": statements }).to_string()
 }
 
-/// Assumes a role and returns its credentials.
+/// Assumes the role `arn` and returns its credentials.
 async fn assumed(
     config: &SdkConfig,
     arn: &str,
@@ -169,7 +170,7 @@ async fn assumed(
     Ok(Token::ending(credentials, asked_ms, Machine.now_ms(), ends_ms.unwrap_or(asked_ms)))
 }
 
-/// Requests a token that identifies the owner of these credentials.
+/// Requests a token that identifies the owner of the credentials in `config`.
 async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, String> {
     let WebIdentity { audience, lifetime_ms } = of;
     let asked_ms = Machine.now_ms();
@@ -192,7 +193,7 @@ async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, Str
     Ok(Token::ending(token, asked_ms, Machine.now_ms(), ends_ms))
 }
 
-/// The credentials of the person who runs a command.
+/// Returns the credentials of the person who runs a command.
 async fn of_person(config: &SdkConfig) -> Result<Token<AwsCredentials>, String> {
     let asked_ms = Machine.now_ms();
     let Some(provider) = config.credentials_provider() else {

@@ -1,4 +1,4 @@
-//! Combines the ports of one function.
+//! Combines the ports of each function.
 //!
 //! Clients are built once, at cold start. Every important option is passed explicitly.
 
@@ -61,10 +61,10 @@ pub fn s3_client(config: &SdkConfig) -> aws_sdk_s3::Client {
 }
 
 impl AwsPorts {
-    /// Creates the ports that the settings describe.
+    /// Creates the ports of the dispatch function.
     ///
     /// # Errors
-    /// When no HTTP client can be built on this machine.
+    /// Fails if no HTTP client can be built on this machine.
     pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, ClientError> {
         let secrets = SecretStores::new(|name, _| std::env::var(name).ok(), Machine)?;
         let identity = Identity::of_role(config, settings.invoke_role_arn.clone())
@@ -72,11 +72,10 @@ impl AwsPorts {
         Self::with_secrets(config, settings, secrets, identity)
     }
 
-    /// Creates the ports with other secret stores than the environment's, and another identity than
-    /// the function's.
+    /// Creates the ports with `secrets` and `identity` in place of the function's own.
     ///
     /// # Errors
-    /// When no HTTP client can be built on this machine.
+    /// Fails if no HTTP client can be built on this machine.
     pub fn with_secrets(
         config: &SdkConfig,
         settings: &DispatchSettings,
@@ -105,7 +104,7 @@ impl AwsPorts {
 }
 
 impl<H> AwsPorts<H> {
-    /// Wraps the sender.
+    /// Replaces the HTTP sender by the one that `around` makes of it.
     pub fn with_sender<T>(self, around: impl FnOnce(H) -> T) -> AwsPorts<T> {
         AwsPorts {
             http: around(self.http),
@@ -120,7 +119,7 @@ impl<H> AwsPorts<H> {
 }
 
 impl AwsStoragePorts {
-    /// Creates the ports that the settings describe.
+    /// Creates the ports of the deadletter function.
     #[must_use]
     pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
         let sqs = aws_sdk_sqs::Client::new(config);
@@ -133,10 +132,10 @@ impl AwsStoragePorts {
 }
 
 impl AwsIngressPorts {
-    /// Creates the ports that the settings describe.
+    /// Creates the ports of the ingress function.
     ///
     /// # Errors
-    /// When no HTTP client can be built on this machine.
+    /// Fails if no HTTP client can be built on this machine.
     pub fn new(config: &SdkConfig, settings: &IngressSettings) -> Result<Self, ClientError> {
         let sqs = aws_sdk_sqs::Client::new(config);
         Ok(Self {

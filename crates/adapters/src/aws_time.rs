@@ -12,15 +12,15 @@ use delivery::time::duration::SECOND_MS;
 use crate::machine::Machine;
 use crate::telemetry;
 
-/// The tolerated clock error: an invocation may begin shortly after Lambda has computed its
+/// The tolerated clock error. An invocation may begin shortly after Lambda has computed its
 /// deadline.
 pub const TOLERATED_MS: u64 = 5 * SECOND_MS;
-/// 2020-01-01. Earlier deadlines are not real times: `cargo lambda watch` sends 600,000 ms after
-/// 1970.
+/// 1 January 2020. An earlier deadline is not a real time: `cargo lambda watch` sends 600,000 ms
+/// after 1970.
 const EARLIEST_MS: u64 = 1_577_836_800_000;
 
-/// Corrects the clock of this process at the beginning of an invocation, and logs each change.
-/// Without the function's timeout the clock is not corrected.
+/// Corrects the clock of this process at the beginning of an invocation, and logs each change. Does
+/// nothing if `timeout_ms`, the function's timeout, is unknown.
 pub fn correct_clock(deadline_ms: u64, timeout_ms: Option<u64>) {
     let Some(aws_ms) = timeout_ms.and_then(|timeout_ms| began_ms(deadline_ms, timeout_ms)) else {
         return;
@@ -33,14 +33,15 @@ pub fn correct_clock(deadline_ms: u64, timeout_ms: Option<u64>) {
     }
 }
 
-/// The start of the invocation by the clock of AWS; `None` if the deadline is not a real time.
+/// Returns the start of the invocation by the clock of AWS; `None` if the deadline is not a real
+/// time.
 fn began_ms(deadline_ms: u64, timeout_ms: u64) -> Option<u64> {
     deadline_ms.checked_sub(timeout_ms).filter(|began_ms| *began_ms >= EARLIEST_MS)
 }
 
-/// The correction of the own clock. It is 0 if that clock is right, and stays the same while the
-/// corrected time is within the tolerance. Therefore a clock that is wrong by an hour is corrected
-/// once, not by a new value in each invocation.
+/// Returns the correction of the machine's clock; 0 if that clock is right. The correction stays
+/// the same while the corrected time is within the tolerance. Therefore a clock that is wrong by an
+/// hour is corrected once, not by a new value in each invocation.
 fn offset_ms(own_ms: u64, before_ms: i64, aws_ms: u64) -> i64 {
     let is_right = |now_ms: u64| now_ms.abs_diff(aws_ms) <= TOLERATED_MS;
     if is_right(own_ms) {

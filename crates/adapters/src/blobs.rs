@@ -8,7 +8,7 @@ use delivery::ports::{BlobTag, PutBlob, PutError};
 
 use crate::storage::{Storage, StorageError};
 
-/// Writes blobs to S3 through this client.
+/// Writes blobs to S3 with the client.
 #[derive(Debug, Clone)]
 pub struct S3Blobs(pub Client);
 
@@ -35,7 +35,8 @@ impl PutBlob for S3Blobs {
     }
 }
 
-/// Returns the tag in query form. The lifecycle rules of `template.yaml` select objects by it.
+/// Returns the tag of a blob in query form, such as `kind=dead-letter`. The lifecycle rules of
+/// `template.yaml` select objects by this tag.
 #[must_use]
 pub const fn tagging(tag: BlobTag) -> &'static str {
     match tag {

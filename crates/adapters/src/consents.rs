@@ -1,10 +1,10 @@
 //! Stores consents in the table, and caches them in memory.
 //!
 //! Promises: a granted consent is read again after five minutes, so deleting it revokes it. A
-//! missing one is read again after thirty seconds, so that a delivery does not wait long for a
+//! missing consent is read again after thirty seconds, so that a delivery does not wait long for a
 //! consent that another process stored. While the table cannot be read, the last consent stays
-//! valid; without one, the result is an error. Does not validate endpoints, and does not lock: if
-//! two processes store a consent at once, the later write wins.
+//! valid; without a last one, the result is an error. Does not validate endpoints, and does not
+//! lock: if two processes store a consent at once, the later write wins.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use delivery::table::{Entry, Expected, Table};
 use crate::machine::Machine;
 use crate::refreshing::Refreshing;
 
-/// A granted consent is read again after this time.
+/// Time after which a granted consent is read again.
 const REREAD_AFTER_MS: u64 = 300_000;
-/// A missing consent is read again after this time.
+/// Time after which a missing consent is read again.
 const MISSING_REREAD_AFTER_MS: u64 = 30_000;
 
-/// The timeout of a read, because deliveries wait for it.
+/// Timeout of a read. Short, because deliveries wait for it.
 const READ_WITHIN: Duration = Duration::from_secs(1);
 
-/// The consents of a deployment.
+/// The consents of a deployment, in the table and a cache.
 #[derive(Debug)]
 pub struct ConsentStore<T, C = Machine> {
     table: T,
@@ -32,7 +32,7 @@ pub struct ConsentStore<T, C = Machine> {
 }
 
 impl<T: Table, C: Clock> ConsentStore<T, C> {
-    /// Creates a store on this table. Cached consents expire by the clock.
+    /// Creates a store on `table`. The time to read a consent again is measured with `clock`.
     #[must_use]
     pub fn new(table: T, clock: C) -> Self {
         let fresh_ms = |granted: &Option<Granted>| match granted {

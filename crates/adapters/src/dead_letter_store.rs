@@ -1,8 +1,8 @@
-//! Stores dead letters, one blob each, for both functions.
+//! Stores dead letters, one blob each, for two functions.
 //!
-//! deadletter stores dead letters; dispatch stores those that do not fit into a message.
-//! [`delivery::machine::storing`] selects the target, and the fallback after a permanent refusal.
-//! This module writes and logs.
+//! The deadletter function stores dead letters; dispatch stores those that do not fit into a
+//! message. [`delivery::machine::storing`] selects the target, and the fallback after a permanent
+//! refusal. This module writes and logs.
 
 use delivery::deadletter::blob;
 use delivery::delivery::DeadLetter;
@@ -12,21 +12,21 @@ use delivery::subscription::sink::Container;
 
 use crate::telemetry;
 
-/// The container and the key of a stored dead letter.
+/// The location of a stored dead letter: its container and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobLocation {
-    /// The bucket and the prefix.
+    /// The container, as bucket and prefix.
     pub container: String,
-    /// The key, including the prefix.
+    /// The key in the bucket, including the prefix of the container.
     pub key: String,
 }
 
 /// Stores a dead letter. `default` is the deployment's container.
 ///
-/// Returns the location if the target is a container.
+/// Returns the location if the dead letter was stored in a container.
 ///
 /// # Errors
-/// [`PutError`] when the dead letter may not have been stored.
+/// [`PutError`] if the dead letter may not have been stored.
 pub async fn store(
     ports: &impl StoragePorts,
     default: &Container,

@@ -13,17 +13,17 @@ use std::iter;
 
 use crate::tls_words::tls_words;
 
-/// The description of a refused connection, over which nothing was sent.
+/// Description of a refused connection, over which nothing was sent.
 pub const CONNECTION_REFUSED: &str = "connection refused";
 
-/// The most causes of an error that are inspected.
+/// Maximum number of causes of an error that are inspected.
 const CAUSES_MAX: usize = 32;
-/// The beginning of the C library's message about a name that does not resolve.
+/// Beginning of the C library's message about a name that does not resolve.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
-/// The beginning of the number in a system error's message.
+/// Beginning of the error number in the message of a system error, which is removed.
 const OS_ERROR: &str = " (os error ";
 
-/// Returns an error and its causes. An I/O error may contain another error.
+/// Returns an error and its causes, outermost first. An I/O error may contain another error.
 pub fn causes<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -39,7 +39,7 @@ pub fn causes<'a>(
     all.take(CAUSES_MAX)
 }
 
-/// Describes an error of a library by its innermost known cause, otherwise by the text of the
+/// Describes a library error by its innermost known cause; otherwise returns the text of the
 /// innermost cause. The outer layers only announce a cause.
 #[must_use]
 pub fn cause_words(error: &(dyn Error + 'static)) -> String {
@@ -55,7 +55,7 @@ pub fn cause_words(error: &(dyn Error + 'static)) -> String {
     texts.last().unwrap_or_default()
 }
 
-/// Returns each context of an error, and finally the description of its cause.
+/// Returns each context of an error, and last the description of its cause.
 #[must_use]
 pub fn chain_words(error: &(dyn Error + 'static)) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
@@ -80,7 +80,7 @@ pub fn io_words(error: &io::Error) -> String {
     cause_words(error)
 }
 
-/// Returns true if an error and all its causes come from libraries.
+/// True if the error and all its causes come from libraries.
 fn is_of_library(error: &(dyn Error + 'static)) -> bool {
     error.is::<io::Error>()
         || error.is::<reqwest::Error>()
@@ -103,7 +103,8 @@ fn known(error: &(dyn Error + 'static)) -> Option<String> {
     error.downcast_ref::<hyper::Error>().and_then(of_http1).map(ToOwned::to_owned)
 }
 
-/// An inner error describes an I/O error, unless the connection ended early.
+/// Describes an I/O error; `None` if its inner error describes it. A timeout and an early end of
+/// the connection are described here, even with an inner error.
 fn of_io(error: &io::Error) -> Option<String> {
     let text = error.to_string();
     if text.starts_with(LOOKUP_FAILED) {
@@ -177,7 +178,7 @@ fn of_http2(error: &h2::Error) -> String {
     format!("the server ended the HTTP/2 {what}{why}")
 }
 
-/// Removes the error number from the system's message.
+/// Removes the error number from the message of a system error.
 fn without_number(text: &str) -> &str {
     text.split(OS_ERROR).next().unwrap_or(text)
 }

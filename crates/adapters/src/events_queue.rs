@@ -13,12 +13,13 @@ use delivery::wire::TOPIC_ATTRIBUTE;
 use crate::aws_error::sentence;
 use crate::queues::text_attribute;
 
-/// Error codes for invalid characters or size. The queue would refuse the message again.
+/// Error codes for invalid characters or an invalid size. The queue would refuse the same message
+/// again.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 const OF_THE_MESSAGE: [&str; 3] =
     ["InvalidMessageContents", "InvalidParameterValue", "InvalidParameterValueException"];
 
-/// The events queue as an HTTP request publishes to it.
+/// A client of the events queue that publishes the events of HTTP requests.
 #[derive(Debug, Clone)]
 pub struct EventsQueue {
     client: Client,
@@ -26,13 +27,13 @@ pub struct EventsQueue {
 }
 
 impl EventsQueue {
-    /// Creates a sender for the queue with this URL.
+    /// Creates a client for the queue with this URL.
     #[must_use]
     pub fn new(client: Client, url: String) -> Self {
         Self { client, url }
     }
 
-    /// Returns the URL of the queue.
+    /// Returns the URL of the events queue.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url

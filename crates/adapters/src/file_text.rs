@@ -8,38 +8,38 @@
 use std::io;
 use std::path::Path;
 
-/// The bytes are not text.
+/// The reason why the bytes of a file are not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotText {
-    /// A byte is invalid in UTF-8 at its position.
+    /// A byte is not valid UTF-8 at its position.
     #[error(
         "line {line} is not UTF-8 text: it has the byte 0x{byte:02X}; if the file is {encoding}, convert it: \
          iconv -f {encoding} -t utf-8"
     )]
     Byte {
-        /// The line of the first invalid byte, from 1.
+        /// The line of the first invalid byte, counted from 1.
         line: usize,
-        /// The value of the byte; the message shows it in hexadecimal.
+        /// The value of the invalid byte; the message shows it in hexadecimal.
         byte: u8,
-        /// The probable encoding, as `iconv` names it.
+        /// The probable encoding of the file, as `iconv` names it.
         encoding: &'static str,
     },
     /// The text ends within a character.
     #[error("line {line} is not UTF-8 text: the file ends within a character; it may be truncated")]
     Truncated {
-        /// The last line, from 1.
+        /// The last line of the file, counted from 1.
         line: usize,
     },
-    /// The file begins like UTF-16, but a later unit is invalid.
+    /// The file begins like UTF-16, but a later code unit is invalid.
     #[error("line {line} is not UTF-16 text, and the first bytes are; save the file as UTF-8")]
     Utf16 {
-        /// The line of the first invalid unit, from 1.
+        /// The line of the first invalid code unit, counted from 1.
         line: usize,
     },
     /// The text is UTF-32.
     #[error("it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8")]
     Utf32,
-    /// The bytes are invalid in every text encoding.
+    /// The bytes are binary data.
     #[error("it is not text, but a binary file")]
     Binary,
 }
@@ -53,16 +53,16 @@ impl From<NotText> for io::Error {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// When the file cannot be read, or is not text.
+/// Fails if the file cannot be read, or is not text.
 pub fn read(path: &Path) -> io::Result<String> {
     Ok(text_of(std::fs::read(path)?)?)
 }
 
-/// Decodes text. The encoding follows from the byte order mark, otherwise from zero bytes beside an
-/// ASCII character (YAML 1.2.2, 5.2, character encodings).
+/// Decodes text. The encoding is taken from the byte order mark, otherwise from zero bytes beside
+/// an ASCII character (YAML 1.2.2, 5.2, character encodings).
 ///
 /// # Errors
-/// When the bytes are neither UTF-8 nor UTF-16.
+/// Fails if the bytes are neither UTF-8 nor UTF-16.
 pub fn text_of(bytes: Vec<u8>) -> Result<String, NotText> {
     match bytes.as_slice() {
         [0xff, 0xfe, 0, 0, ..]
@@ -108,14 +108,14 @@ fn utf_8(bytes: Vec<u8>) -> Result<String, NotText> {
     })
 }
 
-/// Guesses an encoding with one byte per character. Of the two common ones, only windows-1252 has
-/// characters from 0x80 to 0x9F.
+/// Guesses the encoding of a text with one byte per character. Of the two common encodings, only
+/// windows-1252 has characters from 0x80 to 0x9F.
 fn encoding_of(bytes: &[u8]) -> &'static str {
     let is_of_windows = bytes.iter().any(|byte| matches!(byte, 0x80..=0x9f));
     if is_of_windows { "windows-1252" } else { "latin1" }
 }
 
-/// The number of the line that follows these bytes.
+/// Returns the number of the line that follows these bytes, counted from 1.
 fn line_after(bytes: &[u8]) -> usize {
     1 + bytes.iter().filter(|byte| **byte == b'\n').count()
 }

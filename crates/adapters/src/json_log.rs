@@ -17,12 +17,12 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use crate::machine::Machine;
 
-/// The initial capacity of a line; most are shorter.
+/// Initial capacity of a line; most lines are shorter.
 const LINE_BYTES: usize = 512;
-/// The buffer is written before it exceeds this size, unless a single line is longer.
+/// Maximum size of the buffer. A larger buffer is written first, unless a single line is longer.
 const BUFFER_MAX_BYTES: usize = 16 * 1_024;
 
-/// The unwritten lines of this process.
+/// The lines of this process that are not written yet.
 static BUFFER: Mutex<LineBuffer> = Mutex::new(LineBuffer(String::new()));
 
 /// Formats every event as a JSON line and passes it, including the line end, to a writer.
@@ -85,7 +85,7 @@ impl<S: Subscriber, W: Fn(Level, &str) + 'static> Layer<S> for JsonLayer<W> {
     }
 }
 
-/// Returns true if a JSON string can contain the text without escapes.
+/// True if a JSON string can contain the text without escapes.
 fn is_plain(text: &str) -> bool {
     // Bytes above ASCII belong to UTF-8 sequences, which JSON does not escape.
     text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
@@ -94,14 +94,14 @@ fn is_plain(text: &str) -> bool {
 struct Line(String);
 
 impl Line {
-    /// Writes a field name, which is an identifier and needs no escape.
+    /// Writes the name of a field, which is an identifier and needs no escape.
     fn name(&mut self, field: &Field) {
         self.0.push_str(",\"");
         self.0.push_str(field.name());
         self.0.push_str("\":");
     }
 
-    /// Writes a JSON string; nearly all need no escape.
+    /// Writes a JSON string. The check avoids escaping, which nearly no text needs.
     fn text(&mut self, text: &str) {
         if is_plain(text) {
             self.0.push('"');

@@ -1,7 +1,7 @@
-//! The machine's clock and random numbers. No other file reads either.
+//! The machine's clock and random numbers. No other file reads them.
 //!
 //! All other code receives time and jitter as values or through ports; lints enforce this. One
-//! offset for the whole process corrects a wrong clock; [`crate::aws_time`] computes it.
+//! offset for the whole process corrects a wrong clock; [`crate::aws_time`] computes the offset.
 
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,14 +20,14 @@ static OFFSET_MS: AtomicI64 = AtomicI64::new(0);
 pub struct Machine;
 
 impl Machine {
-    /// The machine's clock without the offset.
+    /// Returns the time of the machine's clock, without the correction.
     pub(crate) fn own_ms(self) -> u64 {
         #[expect(clippy::disallowed_methods, reason = "the one place where the time is read")]
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The correction of the clock in this process.
+    /// Returns the current correction of the clock, in milliseconds.
     pub(crate) fn offset_ms() -> i64 {
         OFFSET_MS.load(Ordering::Relaxed)
     }
@@ -35,14 +35,14 @@ impl Machine {
     /// Returns random bytes of the operating system, for new keys.
     ///
     /// # Errors
-    /// When the operating system cannot provide them.
+    /// Fails if the operating system cannot provide them.
     pub fn random_bytes<const COUNT: usize>(self) -> io::Result<[u8; COUNT]> {
         let mut bytes = [0; COUNT];
         OsRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;
         Ok(bytes)
     }
 
-    /// Sets the correction of the clock.
+    /// Sets the correction of the clock, in milliseconds.
     pub(crate) fn set_offset_ms(offset_ms: i64) {
         OFFSET_MS.store(offset_ms, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ impl JitterSource for Machine {
     }
 }
 
-/// Implements `Clock` with the clock of this machine.
+/// Implements `Clock` for a type, with the clock of this machine.
 macro_rules! machine_clock {
     ([$($parameters:tt)*] $ports:ty) => {
         impl<$($parameters)*> delivery::ports::Clock for $ports {

@@ -30,18 +30,19 @@ use crate::machine::Machine;
 use crate::resend::{self, Refusal};
 use crate::timeouts::OPERATION_TIMEOUT;
 
-/// The most entries of a batch; their total size is at most 1 MiB, the limit of one message.
+/// Maximum number of messages in a batch. Their total size is at most 1 MiB, the limit of one
+/// message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub const BATCH_ENTRIES_MAX: usize = 10;
-/// The time that the first message of a batch waits for others.
+/// Time that the first message of a batch waits for others.
 pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
-/// The most concurrent calls per queue: 32 in a process that sends to four. Each needs a socket and
-/// up to 1 MiB of messages, beside the requests to destinations (`dispatch::limits`). At 20 ms per
-/// call, eight send 4,000 messages a second. The limit is per queue, so that a stuck queue cannot
-/// block the queue that replaces it.
+/// Maximum number of concurrent calls per queue: 32 in a process that sends to four queues. Each
+/// call needs a socket and up to 1 MiB of messages, in addition to the requests to destinations
+/// (`dispatch::limits`). At 20 ms per call, eight concurrent calls send 4,000 messages a second.
+/// The limit is per queue, so that a stuck queue cannot block the queue that replaces it.
 const CALLS_AT_ONCE: usize = 8;
 
-/// The queues of a deployment.
+/// Sends messages to the queues of a deployment.
 #[derive(Debug, Clone)]
 pub struct SqsQueues {
     client: Client,
@@ -49,7 +50,7 @@ pub struct SqsQueues {
     pending: Arc<Mutex<HashMap<QueueName, Vec<Pending>>>>,
 }
 
-/// A queue that the function sends to, and the permits for calls to it.
+/// A queue to which the function sends, and the permits for calls to that queue.
 #[derive(Debug)]
 struct KnownQueue {
     url: String,
@@ -61,12 +62,12 @@ struct KnownQueue {
 struct Pending {
     message: Message,
     result: oneshot::Sender<Result<(), QueueError>>,
-    /// The reason why all tries so far failed.
+    /// The reason of the last failed try.
     problem: String,
 }
 
 impl SqsQueues {
-    /// Creates a sender to the queues at these URLs.
+    /// Creates a sender to these queues, each with its URL.
     #[must_use]
     pub fn new(client: Client, urls: impl IntoIterator<Item = (QueueName, String)>) -> Self {
         let known = |url| KnownQueue { url, calls: Semaphore::new(CALLS_AT_ONCE) };
@@ -74,8 +75,8 @@ impl SqsQueues {
         Self { client, queues, pending: Arc::default() }
     }
 
-    /// Adds a message to the pending ones. Returns the batch that became full, if any, and whether
-    /// the message is the first of a batch.
+    /// Adds a message to the waiting messages of a queue. Returns the batch that became full, if
+    /// any, and true if the message is the first of a new batch.
     fn enqueue(&self, queue: QueueName, pending: Pending) -> (Vec<Pending>, bool) {
         // A std mutex is sufficient, because it is never held across an await.
         let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +101,7 @@ impl SqsQueues {
         queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Sends one batch and gives each sender its own result.
+    /// Sends one batch, and sends the result of each message to its sender.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
         // The batch may already have been sent because it was full.
         if batch.is_empty() {
@@ -116,7 +117,7 @@ impl SqsQueues {
         batch.into_iter().for_each(Pending::refuse);
     }
 
-    /// Sends a batch until each message was accepted, or refused permanently.
+    /// Sends a batch repeatedly, until each message was accepted or permanently refused.
     async fn send_again(&self, to: &KnownQueue, batch: &mut Vec<Pending>) {
         for tries in 1.. {
             self.send_once(to, batch).await;
@@ -128,7 +129,7 @@ impl SqsQueues {
         }
     }
 
-    /// Sends a batch once; leaves messages in it that may be accepted next time.
+    /// Sends a batch once. Leaves in the batch only messages that the queue may accept later.
     async fn send_once(&self, to: &KnownQueue, batch: &mut Vec<Pending>) {
         // The semaphore is never closed; if it were, the calls would not be limited.
         let _call = to.calls.acquire().await;
@@ -219,7 +220,7 @@ impl Pending {
     }
 }
 
-/// True if the queue may accept the message next time, and the reason of the refusal.
+/// A refusal by the queue: true if the queue may accept the message later, and the reason.
 type Refused = (bool, String);
 
 fn result_of_entry(output: &SendMessageBatchOutput, id: &str) -> Result<(), Refused> {
@@ -235,7 +236,7 @@ fn result_of_entry(output: &SendMessageBatchOutput, id: &str) -> Result<(), Refu
     Err((resend::may_pass(Refusal::Unanswered), problem))
 }
 
-/// The reason why a whole call failed.
+/// Returns the reason why a whole call failed, and whether a later call may succeed.
 fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
     let refusal = match error.raw_response() {
         Some(response) if error.as_service_error().is_some() => Refusal::Answered {
@@ -247,7 +248,7 @@ fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
     (resend::may_pass(refusal), sentence(error))
 }
 
-/// Creates a text attribute of a message.
+/// Creates a message attribute with a text value.
 #[must_use]
 pub fn text_attribute(value: &str) -> MessageAttributeValue {
     MessageAttributeValue::builder()
@@ -257,8 +258,8 @@ pub fn text_attribute(value: &str) -> MessageAttributeValue {
         .expect("the type is set")
 }
 
-/// The id of a message group in a fair queue. For a subscription it is SHA-256 in hex, because
-/// names may contain characters that a group id may not.
+/// Returns the id of a message group in a fair queue. The id of a subscription is the SHA-256 of
+/// its name in hex, because a group id must not contain all characters of names.
 fn group_id(group: &MessageGroup) -> Option<String> {
     match group {
         MessageGroup::Subscription(name) => Some(hex::encode(Sha256::digest(name.to_string()))),

@@ -25,7 +25,7 @@ use thiserror::Error;
 
 use crate::machine::Machine;
 
-/// The event that Lambda invokes a function with.
+/// The event with which Lambda invokes a function.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
 #[derive(Debug, Deserialize)]
 pub struct Batch {
@@ -55,74 +55,75 @@ struct SystemAttributes {
     group: Option<String>,
     #[serde(rename = "AWSTraceHeader")]
     trace: Option<String>,
-    /// The queue that moved the message here after too many receives.
+    /// The source queue, if SQS moved the message from there after too many receives.
     /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
     #[serde(rename = "DeadLetterQueueSourceArn")]
     given_up_by: Option<String>,
 }
 
-/// A message attribute of the sender; binary values are ignored.
+/// A message attribute that the sender set; binary values are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TextAttribute {
     string_value: Option<String>,
 }
 
-/// A record has no message id, so a response cannot report it. Contains the index of the record.
+/// The error that a record has no message id, so a response cannot report it. Contains the index of
+/// the record.
 #[derive(Debug, Error)]
 #[error("record {0} of the batch has no messageId, so no response can name it")]
 pub struct NoMessageId(usize);
 
-/// The queues of a function. Records from any other queue are treated as untrusted, like those of
-/// the queue that publishers may write to.
+/// The queues from which a function receives records. Records from any other queue are treated as
+/// untrusted, like those of the events queue.
 #[derive(Debug, Clone)]
 pub struct SourceQueues {
-    /// The end of each queue's ARN: account and name, each after a colon.
+    /// The queue for each end of an ARN: account and name, each after a colon.
     ends: Vec<(String, QueueName)>,
     untrusted: QueueName,
 }
 
 impl SourceQueues {
-    /// Creates the list of queues at these URLs. `untrusted` stands for every other queue.
+    /// Creates the list of queues at these URLs. `untrusted` is the name for every other queue.
     #[must_use]
     pub fn new(urls: &[(QueueName, String)], untrusted: QueueName) -> Self {
         let ends = urls.iter().map(|(queue, url)| (end_of_arn(url), *queue));
         Self { ends: ends.collect(), untrusted }
     }
 
-    /// The queue with this ARN.
+    /// Returns the name of the queue with this ARN.
     fn of_arn(&self, arn: Option<&str>) -> QueueName {
         let arn = arn.unwrap_or_default();
         let known = self.ends.iter().find(|(end, _)| arn.ends_with(end));
         known.map_or(self.untrusted, |(_, queue)| *queue)
     }
 
-    /// Returns true if the message was moved here from the events queue. A publisher wrote it, so
-    /// its attributes must not be trusted, whatever their names.
+    /// True if SQS moved the message here from the events queue. A publisher wrote it, so its
+    /// attributes must not be trusted, whatever their names.
     fn was_published(&self, given_up_by: Option<&str>) -> bool {
         let Some(arn) = given_up_by else { return false };
         self.ends.iter().any(|(end, queue)| !queue.is_internal() && arn.ends_with(end))
     }
 }
 
-/// The end of the ARN of the queue with this URL: `:account:name`.
+/// Returns the end of the ARN of the queue with this URL: `:account:name`.
 fn end_of_arn(url: &str) -> String {
     let mut parts = url.rsplit('/');
     let (name, account) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     format!(":{account}:{name}")
 }
 
-/// Reads a batch of messages of these queues.
+/// Converts a batch of messages from these queues into records.
 ///
 /// # Errors
-/// [`NoMessageId`] when a record has no message id: the invocation has to fail.
+/// [`NoMessageId`] if a record has no message id. The invocation must then fail.
 pub fn read(batch: Batch, queues: &SourceQueues) -> Result<Vec<Record>, NoMessageId> {
     let records = batch.records.into_iter().enumerate();
     records.map(|(index, message)| record(index, message, queues)).collect()
 }
 
-/// Returns a response that returns these records to the queue, by message id, and acknowledges all
-/// others.
+/// Creates a response that returns the records with these message ids to the queue, and
+/// acknowledges all others.
 #[must_use]
 pub fn answer(returned: impl IntoIterator<Item = String>) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
@@ -178,9 +179,9 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     })
 }
 
-/// Converts a CloudEvent in binary mode to its structured document. Its attributes are named
-/// `ce-specversion` and so on, or `ce_…` for publishers that cannot send a hyphen. The content type
-/// of the body is `content-type` or `contentType`.
+/// Converts a CloudEvent in binary mode to its structured document; returns `None` for any other
+/// message. The message attributes are named `ce-specversion` and so on, or `ce_…` for publishers
+/// that cannot send a hyphen. The content type of the body is in `content-type` or `contentType`.
 fn structured(attributes: BTreeMap<String, TextAttribute>, body: &str) -> Option<String> {
     let given = attributes.into_iter();
     let given = given

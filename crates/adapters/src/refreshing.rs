@@ -1,8 +1,8 @@
-//! A cache of values by key. One caller at a time fetches a value, which is refreshed after some
-//! time.
+//! A cache of values by key. One caller at a time fetches a value. The value is refreshed after
+//! some time.
 //!
-//! Secrets and consents use this cache; token states use its map ([`Keyed`]). It holds at most
-//! [`KEYS_MAX`] keys, and evicts the least recently used one.
+//! Secrets and consents use this cache; token states use its map ([`Keyed`]). The cache holds at
+//! most [`KEYS_MAX`] keys, and evicts the least recently used one.
 //!
 //! Promises: callers of one key share one fetch (single flight), and do not block callers of other
 //! keys. If a refresh fails, the last good value is used. A failure is cached briefly, so that a
@@ -16,15 +16,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use delivery::ports::Clock;
 use lru::LruCache;
 
-/// The most keys of each kind. A process has about as many secrets or consents as destinations.
+/// Maximum number of keys in a cache. A process has about as many secrets or consents as
+/// destinations.
 const KEYS_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("more than none");
-/// The time until the next fetch after a failed refresh.
+/// Time until the next fetch after a failed refresh.
 const STALE_MS: u64 = 30 * 1_000;
-/// The time until the next fetch after a failure without a last value: long enough for one call per
+/// Time until the next fetch after a failure without a last value: long enough for one call per
 /// batch, short enough that a repair takes effect soon.
 const FAILED_MS: u64 = 3 * 1_000;
 
-/// A state for each key, which one caller at a time may use.
+/// A state for each key. One caller at a time may use a state.
 #[derive(Debug)]
 pub(crate) struct Keyed<K: Eq + Hash, S>(Mutex<LruCache<K, Arc<tokio::sync::Mutex<S>>>>);
 
@@ -35,7 +36,8 @@ impl<K: Eq + Hash, S> Default for Keyed<K, S> {
 }
 
 impl<K: Clone + Eq + Hash, S: Default> Keyed<K, S> {
-    /// The state of a key. An async mutex, because it is held during a fetch.
+    /// Returns the state of a key; creates it if it is missing. The mutex is asynchronous, because
+    /// callers hold it during a fetch.
     pub(crate) fn state(&self, key: &K) -> Arc<tokio::sync::Mutex<S>> {
         // Locked only for the look-up, so that other keys do not wait.
         let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,16 +45,16 @@ impl<K: Clone + Eq + Hash, S: Default> Keyed<K, S> {
     }
 }
 
-/// Values by key. `Debug` shows no value, because it may be a secret.
+/// A cache that refreshes its values. `Debug` shows no value, because a value may be a secret.
 pub(crate) struct Refreshing<K: Eq + Hash, V, E> {
     fetched: Keyed<K, Option<Fetched<V, E>>>,
-    /// The time after which a value is fetched again.
+    /// Returns the time after which a value is fetched again.
     fresh_ms: fn(&V) -> u64,
-    /// True if a value may be used after a failed refresh.
+    /// Returns true if a value may still be used after a failed refresh.
     is_last_good: fn(&V) -> bool,
 }
 
-/// The result of a fetch, or the last good value after a failed one.
+/// The result of the last fetch, or the last good value if that fetch failed.
 struct Fetched<V, E> {
     result: Result<V, E>,
     at_ms: u64,
@@ -70,11 +72,11 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
         Self { fetched: Keyed::default(), fresh_ms, is_last_good }
     }
 
-    /// Returns the value of a key, fetched if that is due. Calls `on_stale` with the problem if it
-    /// uses the last good value.
+    /// Returns the value of a key. Fetches the value first if that is due. If the fetch fails,
+    /// returns the last good value and calls `on_stale` with the problem.
     ///
     /// # Errors
-    /// The problem of the last fetch, if there is no value to use.
+    /// Returns the problem of the last fetch if there is no value to use.
     pub(crate) async fn get(
         &self,
         key: &K,
@@ -106,7 +108,7 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
         result
     }
 
-    /// Replaces a value.
+    /// Replaces the cached value of a key.
     pub(crate) async fn put(&self, key: &K, clock: &impl Clock, value: V) {
         let used_for_ms = (self.fresh_ms)(&value);
         let fetched = Fetched { result: Ok(value), at_ms: clock.now_ms(), used_for_ms };
@@ -115,7 +117,8 @@ impl<K: Clone + Eq + Hash, V: Clone, E: Clone> Refreshing<K, V, E> {
 }
 
 impl<V, E> Fetched<V, E> {
-    /// Uses the absolute difference, so that a clock that is set back does not extend the validity.
+    /// True if the result needs no new fetch. Uses the absolute difference, so that a clock that is
+    /// set back does not extend the validity.
     fn is_fresh(&self, now_ms: u64) -> bool {
         now_ms.abs_diff(self.at_ms) < self.used_for_ms
     }

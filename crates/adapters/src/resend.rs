@@ -4,7 +4,7 @@
 //! Separate from the SDK's retries, which repeat whole calls only, and do not treat KMS throttling
 //! as temporary.
 
-/// Temporary error codes beside throttling.
+/// Error codes that are temporary, in addition to those of throttling.
 const LATER: [&str; 7] = [
     "BandwidthLimitExceeded",
     "PriorRequestNotComplete",
@@ -15,7 +15,7 @@ const LATER: [&str; 7] = [
     "TooManyRequestsException",
 ];
 
-/// Permanent error codes beside those of KMS.
+/// Error codes that are permanent, in addition to those of KMS.
 const PERMANENT: [&str; 3] =
     ["AWS.SimpleQueueService.NonExistentQueue", "InvalidMessageContents", "QueueDoesNotExist"];
 
@@ -24,16 +24,16 @@ const PERMANENT: [&str; 3] =
 pub(crate) enum Refusal<'a> {
     /// The call returned no response, or none for this message.
     Unanswered,
-    /// The service responded with this code.
+    /// The service responded with an error.
     Answered {
-        /// The error code.
+        /// The error code of the response.
         code: &'a str,
-        /// True if the response blames the sender.
+        /// True if the service attributes the error to the sender.
         sender_fault: bool,
     },
 }
 
-/// Returns true if the same queue may accept the message later.
+/// True if the same queue may accept the message later.
 pub(crate) fn may_pass(refusal: Refusal<'_>) -> bool {
     match refusal {
         Refusal::Unanswered => true,
@@ -43,15 +43,15 @@ pub(crate) fn may_pass(refusal: Refusal<'_>) -> bool {
     }
 }
 
-/// Recognises throttling by SQS or KMS: `RequestThrottled`, `KMS.ThrottlingException`,
-/// `KmsThrottled`.
+/// True if SQS or KMS throttles the call, such as `RequestThrottled`, `KMS.ThrottlingException`,
+/// `KmsThrottled`, or fails temporarily.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 fn is_throttling(code: &str) -> bool {
     code.contains("Throttl") || LATER.contains(&code)
 }
 
-/// Recognises errors that need a repair, such as an unusable key or queue, even if the service
-/// blames itself.
+/// True if the error needs a repair, such as an unusable key or queue, even if the service
+/// attributes the error to itself.
 fn is_permanent(code: &str) -> bool {
     code.starts_with("KMS.") || code.starts_with("Kms") || PERMANENT.contains(&code)
 }

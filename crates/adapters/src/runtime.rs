@@ -17,10 +17,10 @@ use tokio::runtime::Builder;
 
 use crate::{json_log, telemetry};
 
-/// Runs a function to its end.
+/// Runs a function on this thread until it ends, and returns its result.
 ///
 /// # Errors
-/// When the runtime cannot be started.
+/// Fails if the runtime cannot be started.
 pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
     let ended = Builder::new_current_thread()
         .enable_all()

@@ -79,10 +79,10 @@ pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXT
 pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 
 const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
-/// The port of the extension, unless its variable names another.
+/// Port of the extension if its variable is not set.
 pub(crate) const EXTENSION_PORT_DEFAULT: &str = "2773";
 
-/// The longest timeout of a function.
+/// Maximum timeout of a Lambda function.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const TIMEOUT_MAX_SECONDS: u64 = 900;
 
@@ -97,7 +97,7 @@ pub enum SettingsError {
     Invalid {
         /// The name of the setting.
         name: &'static str,
-        /// The problem and the expected value.
+        /// The problem, and the value that was expected.
         problem: String,
     },
 }
@@ -109,67 +109,68 @@ pub struct DispatchSettings {
     pub subscriptions: Location,
     /// The name of the shared table.
     pub table: String,
-    /// The queues it sends to.
+    /// The URLs of the queues to which dispatch sends.
     pub queues: Vec<(QueueName, String)>,
-    /// The deployment's container of dead letters.
+    /// The deployment's default container of dead letters.
     pub container: Container,
-    /// The topic of records without one.
+    /// The topic of records that name no topic.
     pub default_topic: Option<TopicName>,
-    /// The private addresses that are reachable.
+    /// The private addresses that are allowed as destinations.
     pub private: PrivateDestinations,
-    /// Addresses that are never allowed as destinations.
+    /// The function's own addresses, which are never allowed as destinations.
     pub own_addresses: OwnAddresses,
-    /// The role that it assumes to sign requests to destinations.
+    /// The role that dispatch assumes to sign requests to destinations.
     pub invoke_role_arn: Option<String>,
     /// The AWS targets that subscriptions may use.
     pub aws_policy: AwsPolicy,
-    /// The deployment's own resources, which the role may not use.
+    /// The deployment's own resources, to which the assumed role is denied access.
     pub own_resources: OwnResources,
-    /// A server that receives requests for AWS targets in place of AWS.
+    /// A server that receives requests for AWS targets in place of AWS, such as an emulator.
     pub aws_endpoint: Option<Url>,
-    /// The most dispatch functions that may run at once.
+    /// Maximum number of dispatch functions that run at once.
     pub max_concurrency: u32,
-    /// The function's timeout, which reveals a wrong clock.
+    /// The function's timeout, which is needed to detect a wrong clock.
     pub timeout_ms: Option<u64>,
-    /// The deliveries that are logged.
+    /// The selection of deliveries that are logged.
     pub log_deliveries: LogDeliveries,
-    /// The metrics configuration.
+    /// The namespace and the dimensions of metrics.
     pub metrics: MetricsSettings,
 }
 
 /// The settings of the deadletter function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterSettings {
-    /// The events queue (whose messages are untrusted), its own queue, and the last-resort queue.
+    /// The URLs of three queues: the events queue (whose messages are untrusted), the dead-letter
+    /// queue, and the last-resort queue.
     pub queues: Vec<(QueueName, String)>,
-    /// The deployment's container of dead letters.
+    /// The deployment's default container of dead letters.
     pub container: Container,
-    /// The function's timeout, which reveals a wrong clock.
+    /// The function's timeout, which is needed to detect a wrong clock.
     pub timeout_ms: Option<u64>,
-    /// The metrics configuration.
+    /// The namespace and the dimensions of metrics.
     pub metrics: MetricsSettings,
 }
 
 /// The settings of the ingress function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngressSettings {
-    /// The URL of the queue that it publishes to.
+    /// The URL of the queue to which the function publishes.
     pub events_queue_url: String,
-    /// The topic of requests without one.
+    /// The topic of requests that name no topic.
     pub default_topic: Option<TopicName>,
-    /// The accepted keys; empty if Lambda authorizes callers by IAM.
+    /// The names of the accepted keys; empty if Lambda authorizes callers by IAM.
     pub keys: Vec<SecretName>,
-    /// The senders whose handshake is granted; by default none.
+    /// The senders whose webhook handshakes are granted; none by default.
     pub allowed_origins: AllowedOrigins,
-    /// The function's timeout, which reveals a wrong clock.
+    /// The function's timeout, which is needed to detect a wrong clock.
     pub timeout_ms: Option<u64>,
 }
 
 impl DispatchSettings {
-    /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
+    /// Reads the settings with a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// The first setting that is missing or invalid.
+    /// Returns the first setting that is missing or invalid.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         Ok(Self {
@@ -199,10 +200,10 @@ impl DispatchSettings {
 }
 
 impl DeadLetterSettings {
-    /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
+    /// Reads the settings with a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// The first setting that is missing or invalid.
+    /// Returns the first setting that is missing or invalid.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         Ok(Self {
@@ -219,11 +220,11 @@ impl DeadLetterSettings {
 }
 
 impl IngressSettings {
-    /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
+    /// Reads the settings with a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// The first setting that is missing or invalid, including a combination that would accept
-    /// unauthenticated callers.
+    /// Returns the first setting that is missing or invalid, including a combination that would
+    /// accept unauthenticated callers.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         let events_queue_url = env.queue(EVENTS_QUEUE_URL)?;
@@ -245,11 +246,11 @@ impl IngressSettings {
     }
 }
 
-/// Typed access to a lookup function.
+/// Reads settings as typed values, with a lookup function.
 struct Lookup<F>(F);
 
 impl<F: Fn(&str) -> Option<String>> Lookup<F> {
-    /// Returns an optional setting; an empty one counts as absent.
+    /// Returns an optional setting; `None` if it is missing or empty.
     fn optional(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|text| !text.is_empty())
     }
@@ -343,7 +344,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         Ok(AwsPolicy::new(targets, self.own_resources()?, role.as_deref()))
     }
 
-    /// The listed resources, and this function.
+    /// Returns the configured resources of the deployment, and this function.
     fn own_resources(&self) -> Result<OwnResources, SettingsError> {
         let own = self.parse_or(OWN_RESOURCE_ARNS, "", OwnResources::parse)?;
         Ok(match self.optional(AWS_LAMBDA_FUNCTION_NAME) {
@@ -357,7 +358,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         endpoint.map(|text| invalid(AWS_ENDPOINT_URL, http_url(&text))).transpose()
     }
 
-    /// The endpoints that serve the function in its sandbox.
+    /// Returns the endpoints that serve the function in its sandbox, which no destination may use.
     fn own_addresses(&self) -> Result<OwnAddresses, SettingsError> {
         let mut own = OwnAddresses::default();
         self.parse_or(AWS_LAMBDA_RUNTIME_API, RUNTIME_API_DEFAULT, |runtime| own.add(runtime))?;
@@ -374,10 +375,10 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     }
 }
 
-/// Parses the dimension sets of metrics from a list of names.
+/// Parses the dimension sets of metrics from a comma-separated list of names.
 ///
 /// # Errors
-/// The first unknown name.
+/// Returns the first unknown name.
 pub fn splits(text: &str) -> Result<Splits, String> {
     let mut splits = Splits::default();
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -394,7 +395,7 @@ pub fn splits(text: &str) -> Result<Splits, String> {
 /// Parses the name of a publisher's key. Both services accept an ARN as a name.
 ///
 /// # Errors
-/// When the text is neither an ARN nor the name of a secret.
+/// Fails if the text is neither an ARN nor the name of a secret.
 pub fn publisher_key(text: &str) -> Result<SecretName, String> {
     match text.split(':').nth(2) {
         Some(service) if text.starts_with("arn:") => format!("{service}:{text}").parse(),
@@ -402,7 +403,8 @@ pub fn publisher_key(text: &str) -> Result<SecretName, String> {
     }
 }
 
-/// Adds positive numbers, because a template can join two parameters but cannot add them.
+/// Parses a sum of positive numbers, because a template can join two parameters but cannot add
+/// them.
 fn sum(text: &str) -> Result<u32, String> {
     let numbers = text
         .split('+')

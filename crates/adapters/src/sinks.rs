@@ -14,22 +14,22 @@ use uuid::Uuid;
 use crate::aws_error::sentence;
 use crate::queues::text_attribute;
 
-/// The attribute with the id of the dead letter.
+/// Message attribute with the id of the dead letter.
 pub const ID_ATTRIBUTE: &str = "deadletterid";
-/// The size of that attribute in a message: name, type and value.
+/// Size of the id attribute in a message: name, type and value.
 const ATTRIBUTE_BYTES: usize = ID_ATTRIBUTE.len() + "String".len() + uuid::fmt::Hyphenated::LENGTH;
 
-/// Sends to external queues in the deployment's region.
+/// Sends dead letters to external queues in the deployment's region.
 #[derive(Debug, Clone)]
 pub struct SqsSinks {
     client: Client,
-    /// The URLs of this deployment's queues, which are not allowed as sinks: a function would treat
-    /// the dead letter as an internal message.
+    /// URLs of this deployment's queues, which are not allowed as sinks: a function would treat the
+    /// dead letter as an internal message.
     own: Vec<String>,
 }
 
 impl SqsSinks {
-    /// Creates a sender to all queues except these.
+    /// Creates a sender to all queues except those in `own`.
     #[must_use]
     pub fn new(client: Client, own: &[(QueueName, String)]) -> Self {
         Self { client, own: own.iter().map(|(_, url)| url.clone()).collect() }
@@ -55,8 +55,8 @@ impl PutMessage for SqsSinks {
     }
 }
 
-/// A missing queue, denied access, an unusable key and an invalid message are permanent errors. Any
-/// other code, or a missing response, is temporary.
+/// Classifies an error. A missing queue, denied access, an unusable key and an invalid message are
+/// permanent errors. Any other code, or a missing response, is temporary.
 fn put_error(error: &SdkError<SendMessageError>) -> PutError {
     let detail = sentence(error);
     let code = error.as_service_error().and_then(|error| error.code());
@@ -66,8 +66,8 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
     }
 }
 
-/// Permanent error codes, under each of their names. The header and the body of a response name
-/// them differently. The body counts if the header is missing, as with some emulators.
+/// Permanent error codes, under each of their names. The header and the body of a response use
+/// different names. The body counts if the header is missing, as with some emulators.
 const PERMANENT: [&str; 16] = [
     "AWS.SimpleQueueService.NonExistentQueue",
     "AWS.SimpleQueueService.UnsupportedOperation",

@@ -18,16 +18,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::settings::AWS_LAMBDA_RUNTIME_API;
 use crate::telemetry;
 
+/// Path of the registration in the Extensions API.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
 const REGISTER: &str = "/2020-01-01/extension/register";
 const NEXT: &str = "/2020-01-01/extension/event/next";
 const NAME: &str = "lastmile-stop";
 const ID_HEADER: &str = "lambda-extension-identifier";
-/// The timeout of the registration, because the start waits for it.
+/// Timeout of the registration. Short, because the start of the function waits for it.
 const REGISTER_WITHIN: Duration = Duration::from_secs(1);
 
 /// Registers the extension. Must be called before the first invocation is requested. The returned
-/// future ends at SIGTERM.
+/// future completes at SIGTERM.
 pub async fn announced() -> impl Future<Output = ()> {
     let registered = tokio::time::timeout(REGISTER_WITHIN, register()).await;
     let waiting = match registered.unwrap_or_else(|_| Err("no answer".to_owned())) {
@@ -63,7 +64,7 @@ async fn terminated() {
     }
 }
 
-/// Registers for no events; returns the request for the next event.
+/// Registers for no events. Returns a future that requests the next event.
 async fn register() -> Result<BoxFuture<'static, ()>, String> {
     let api = std::env::var(AWS_LAMBDA_RUNTIME_API).map_err(|error| error.to_string())?;
     let endpoint: Uri =

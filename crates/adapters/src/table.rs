@@ -1,9 +1,9 @@
 //! The shared table on DynamoDB.
 //!
 //! Each change is one conditional `UpdateItem`, whose refusal returns the item. Therefore limits
-//! change without a prior read, and concurrent processes lose no change. A read gets one item, news
-//! are one `Query`, and nothing scans. Attribute names are not reserved words of DynamoDB, or are
-//! replaced by placeholders.
+//! change without a prior read, and concurrent processes lose no change. A read gets one item,
+//! reading the news is one `Query`, and nothing scans. Attribute names are not reserved words of
+//! DynamoDB, or are replaced by placeholders.
 //!
 //! Does not create the table or wait, and does not retry beyond the client's own retries.
 
@@ -34,27 +34,27 @@ use crate::aws_error::sentence;
 pub const PARTITION: &str = "pk";
 /// The sort key of every item.
 pub const SORT: &str = "sk";
-/// The attribute with the expiration time of an item, in seconds.
+/// The attribute with the expiration time of an item, in seconds since 1970.
 pub const EXPIRES: &str = "expires";
-/// The attribute with the text of an entry.
+/// The attribute with the document of an item, as text.
 const DOCUMENT: &str = "document";
-/// The attribute that counts the replacements of an entry.
+/// The attribute that counts how often the document was replaced.
 const REVISION: &str = "revision";
-/// The attribute with the granted permits.
+/// The attribute with the granted permits of a destination.
 const PERMITS: &str = "permits";
-/// The attribute with the duration of an attempt.
+/// The attribute with the average duration of an attempt.
 const TAKES: &str = "takes_ms";
-/// The most tries to get places while other processes change the line.
+/// Maximum number of tries to get slots while other processes change the queue.
 const TRIES: u32 = 3;
-/// The longest wait of the client before its second try; doubled before the third. The SDK's
-/// default of a second is as long as dispatch waits for a response.
+/// Maximum wait of the client before its second try; doubled before the third. The SDK's default of
+/// a second is as long as dispatch waits for a response.
 const BACKOFF: Duration = Duration::from_millis(50);
-/// The lifetime of limits, longer than any delivery waits in a line.
+/// Lifetime of limits, longer than any delivery waits in a queue.
 const LIMITS_LAST_MS: u64 = LIFETIME_MAX_MS + HOUR_MS;
 
 type Item = HashMap<String, AttributeValue>;
 
-/// A table of DynamoDB.
+/// A client of one DynamoDB table.
 #[derive(Debug, Clone)]
 pub struct DynamoTable {
     client: Client,
@@ -64,16 +64,16 @@ pub struct DynamoTable {
 /// The limits of a destination, as its item stores them.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The granted permits, and the end of the line of turns.
+    /// The granted permits, and the end of the queue of turns.
     pub permits: Refusal,
-    /// The end of the line of its rate, in microseconds.
+    /// The end of the queue for rate slots, in microseconds since 1970.
     pub slots_us: Option<u64>,
     /// The last recovery of the destination.
     pub recovery: Option<Recovery>,
 }
 
 impl DynamoTable {
-    /// Opens the table with this name.
+    /// Creates a client for the table with this name.
     #[must_use]
     pub fn new(config: &SdkConfig, name: String) -> Self {
         let retries = config.retry_config().cloned().unwrap_or_else(RetryConfig::standard);
@@ -81,10 +81,10 @@ impl DynamoTable {
         Self { client: Client::from_conf(config.build()), name }
     }
 
-    /// Returns all entries of a partition, with their keys.
+    /// Returns all documents of a partition, with their keys.
     ///
     /// # Errors
-    /// [`TableError`] when they cannot be read.
+    /// [`TableError`] if they cannot be read.
     pub async fn all(&self, partition: &str) -> Result<Vec<(ItemKey, Stored)>, TableError> {
         let request = self.query(partition);
         let mut pages = request.into_paginator().items().send();
@@ -103,7 +103,7 @@ impl DynamoTable {
     /// Returns the limits of a destination.
     ///
     /// # Errors
-    /// [`TableError`] when they cannot be read.
+    /// [`TableError`] if they cannot be read.
     pub async fn limits(&self, key: &ItemKey) -> Result<Limits, TableError> {
         let request = self.client.get_item().table_name(&self.name).consistent_read(true);
         let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
@@ -258,10 +258,10 @@ impl Table for DynamoTable {
         now_ms: u64,
     ) -> Result<Places, TableError> {
         let (earliest_us, all_us) = (take.earliest_us(), take.all_us());
-        // Append to the line if others wait; otherwise begin at the earliest time. Either may have
+        // Append to the queue if others wait; otherwise begin at the earliest time. Either may have
         // changed in the meantime.
         let mut begins_anew = !take.others_wait;
-        // Assume first that the item has the recovery that the reporter knows.
+        // Assume first that the item has the recovery that the reporter has.
         let mut item = take.report.map(|report| report.known);
         for _ in 0..TRIES {
             let change = match reported(take, item, now_ms) {
@@ -298,7 +298,8 @@ impl Table for DynamoTable {
 }
 
 impl DynamoTable {
-    /// Adds permits to the map of granted ones, or creates the map.
+    /// Builds the update that adds permits to the map of granted ones. If `is_there` is false, the
+    /// update creates the map.
     fn take_update(
         &self,
         key: &ItemKey,
@@ -338,8 +339,8 @@ impl DynamoTable {
         request.condition_expression(condition)
     }
 
-    /// Adds places to a line that ends in the future, or begins a line now. The recovery changes in
-    /// the same update.
+    /// Builds the update that adds slots to a queue that ends in the future, or begins a queue now.
+    /// The recovery changes in the same update.
     fn line_update(
         &self,
         key: &ItemKey,
@@ -387,7 +388,7 @@ impl DynamoTable {
     }
 }
 
-/// The change that the report of a process causes, if there is a report.
+/// Returns the change of the recovery that the report of a process causes; `None` without a report.
 fn reported(
     take: &TakePlaces,
     item: Option<Recovery>,
@@ -396,7 +397,7 @@ fn reported(
     take.report.map(|report| Recovery::reported(item, &report, now_ms)).transpose()
 }
 
-/// Adds results to those of the item, unless the rate has to change.
+/// Adds the reported results to those of the item, if the rate stays the same.
 fn with_results(
     request: UpdateItemFluentBuilder,
     (update, condition): (&mut String, &mut String),
@@ -420,7 +421,7 @@ fn with_results(
     request.expression_attribute_values(":waited", number(now_ms))
 }
 
-/// Replaces the recovery of the item if it is still the expected one.
+/// Replaces the recovery of the item, if it is still the expected one.
 fn with_recovery(
     request: UpdateItemFluentBuilder,
     (update, condition): (&mut String, &mut String),
@@ -444,7 +445,7 @@ fn with_recovery(
     request
 }
 
-/// The attributes of a recovery.
+/// Returns the attributes in which an item stores a recovery.
 fn attributes(recovery: Recovery) -> [(&'static str, AttributeValue); 10] {
     let (ceiling, ceiling_until_ms) = recovery.ceiling.unwrap_or_default();
     [
@@ -461,7 +462,7 @@ fn attributes(recovery: Recovery) -> [(&'static str, AttributeValue); 10] {
     ]
 }
 
-/// Reads the recovery of an item.
+/// Reads the recovery from an item; returns `None` if the item has none.
 fn recovery(item: &Item) -> Option<Recovery> {
     let count = |name: &str| u32::try_from(read(item, name)?).ok();
     Some(Recovery {
@@ -481,10 +482,10 @@ fn signed(number: i64) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
-/// A failed request.
+/// A failed request to DynamoDB.
 struct Failure {
     problem: String,
-    /// True if the table responded.
+    /// True if DynamoDB responded with an error; false without a response.
     is_refusal: bool,
 }
 
@@ -495,8 +496,10 @@ impl Failure {
     }
 }
 
-/// Returns the item whose condition refused the change; an error if the change failed for another
-/// reason.
+/// Returns the item whose condition refused the change.
+///
+/// # Errors
+/// Returns the failure if the change failed for another reason.
 fn refused(error: SdkError<UpdateItemError>) -> Result<Item, Failure> {
     let failure = Failure::of(&error);
     if let UpdateItemError::ConditionalCheckFailedException(refusal) = error.into_service_error() {
@@ -523,7 +526,8 @@ fn limits_expire(now_ms: u64) -> AttributeValue {
     number(now_ms.saturating_add(LIMITS_LAST_MS) / SECOND_MS)
 }
 
-/// The paths of permits in an expression, and the request with the names for their placeholders.
+/// Returns the paths of permits in an expression, and the request with the names for their
+/// placeholders.
 fn with_paths(
     request: UpdateItemFluentBuilder,
     prefix: &str,

@@ -1,9 +1,10 @@
-//! Writes the log and counts. A JSON line is written for each attempt and for each end of a
-//! delivery; an attempt that delivers has one line for both.
+//! Writes the log and counts metrics. Each attempt and each end of a delivery has a JSON line; a
+//! successful attempt has one line for both.
 //!
 //! Lines contain names, numbers and reasons, never bodies, credentials or query strings. `error`
 //! means that a person should act. The terms are those of `delivery`, so a line, a metric and a
-//! dead letter use the same ones. `docs/reference/logs-and-metrics.md` lists the fields of each line.
+//! dead letter use the same ones. `docs/reference/logs-and-metrics.md` lists the fields of each
+//! line.
 //!
 //! Each fact that is both logged and counted has one method of [`Telemetry`], so neither can be
 //! forgotten. Metrics do not depend on the log level. A line below the level costs one comparison.
@@ -33,11 +34,11 @@ use crate::json_log::{JsonLayer, flush, write_line};
 use crate::machine::Machine;
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
-/// Values that publishers choose are cut to this length, because CloudWatch limits the size of a
+/// Maximum length of a logged value that a publisher chose, because CloudWatch limits the size of a
 /// line. <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const VALUE_MAX_BYTES: usize = 512;
 
-/// Writes a line about a delivery: its subscription and event, then the fields of the line. Parses
+/// Writes a log line about a delivery: its subscription and event, then the given fields. Parses
 /// the event only if the level is enabled.
 macro_rules! line {
     ($level:expr, $delivery:expr, $($fields:tt)+) => {
@@ -74,7 +75,7 @@ pub fn log_json() {
     }));
 }
 
-/// Cuts a value that a publisher chose.
+/// Shortens a value that a publisher chose to [`VALUE_MAX_BYTES`].
 fn short(value: &str) -> &str {
     value.get(..value.floor_char_boundary(VALUE_MAX_BYTES)).unwrap_or(value)
 }
@@ -86,7 +87,7 @@ fn write(lines: &[String]) {
     flush();
 }
 
-/// Logs a request over HTTP whose message is in the events queue.
+/// Logs an HTTP request that was published: its message is in the events queue.
 pub fn request_published(topic: &TopicName, message: &str, events: usize, bytes: usize) {
     info!(topic = %topic, message_id = message, events, bytes, "request.published");
 }
@@ -101,22 +102,22 @@ pub fn request_unpublished(topic: &TopicName, error: &PublishingError) {
     warn!(topic = %topic, problem = %error, "request.unpublished");
 }
 
-/// Logs an unreadable publisher key. Nobody can publish over HTTP with it.
+/// Logs a publisher key that cannot be read. Nobody can publish over HTTP with it.
 pub fn key_unreadable(error: &SecretError) {
     error!(problem = %error, "request.keys_unreadable");
 }
 
-/// The deliveries that are logged; all are counted.
+/// Selects the deliveries that are logged. All deliveries are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LogDeliveries {
-    /// All deliveries.
+    /// Log all deliveries.
     #[default]
     All,
-    /// All except those that succeed at their first attempt.
+    /// Log all deliveries except those that succeed at their first attempt.
     Failures,
 }
 
-/// The log and the counters of a function.
+/// Logs and counts for one function.
 #[derive(Debug, Default)]
 pub struct Telemetry {
     meter: Meter,
@@ -124,19 +125,19 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Creates a telemetry that counts; the default one only logs.
+    /// Creates a telemetry that counts metrics; the default one only logs.
     #[must_use]
     pub fn new(settings: MetricsSettings) -> Self {
         Self { meter: Meter::new(settings), log_deliveries: LogDeliveries::default() }
     }
 
-    /// Sets the deliveries that are logged.
+    /// Sets which deliveries are logged.
     #[must_use]
     pub fn with_log_deliveries(self, log_deliveries: LogDeliveries) -> Self {
         Self { log_deliveries, ..self }
     }
 
-    /// Returns the metric lines of everything unwritten.
+    /// Returns the lines of all metrics that are not written yet.
     #[must_use]
     pub fn metrics(&self, now_ms: u64) -> Vec<String> {
         self.meter.rest(now_ms)
@@ -152,18 +153,18 @@ impl Telemetry {
         write(&self.meter.due_at_end(Machine.now_ms()));
     }
 
-    /// Writes all metrics, because the process ends.
+    /// Writes all remaining metrics before the process ends.
     pub fn process_ends(&self) {
         write(&self.meter.rest(Machine.now_ms()));
     }
 
-    /// Counts a published event that matches a subscription, once its record is done.
+    /// Counts an event that matches a subscription. Called when the record of the event is done.
     pub fn matched(&self, subscription: &SubscriptionName) {
         self.meter.count(Metric::MatchedEventCount, subscription, Label::None);
     }
 
-    /// Logs and counts an event that matches no subscription; `placeholder` replaces the
-    /// subscription's name.
+    /// Logs and counts an event that matches no subscription. `placeholder` replaces the name of
+    /// the subscription.
     pub fn unmatched(&self, message: &str, placeholder: &SubscriptionName, event: &Event) {
         self.meter.count(Metric::UnmatchedEventCount, placeholder, Label::None);
         if enabled!(Level::INFO) {
@@ -180,7 +181,7 @@ impl Telemetry {
         }
     }
 
-    /// Logs a deferred delivery, and measures its age before the first attempt.
+    /// Logs a deferred delivery. Before the first attempt, also measures the age of the event.
     pub fn held(&self, delivery: &Delivery, why: WaitReason, wait_ms: u64, now_ms: u64) {
         if delivery.attempts == 0 {
             self.waited(delivery.starts_ms, now_ms);
@@ -198,7 +199,7 @@ impl Telemetry {
         );
     }
 
-    /// Measures the age of an event that waits for its first attempt, once it is late. SQS cannot
+    /// Measures the age of an event that waits for its first attempt, if that is late. SQS cannot
     /// report this age, because a re-enqueued message counts as new.
     pub fn waited(&self, since_ms: u64, now_ms: u64) {
         let age_ms = now_ms.saturating_sub(since_ms);
@@ -218,7 +219,8 @@ impl Telemetry {
         );
     }
 
-    /// Counts an attempt, and logs it unless it delivered: then [`Telemetry::delivered`] logs both.
+    /// Counts an attempt, and logs it unless it was successful: then [`Telemetry::delivered`] logs
+    /// both.
     pub fn attempted(
         &self,
         delivery: &Delivery,
@@ -292,8 +294,8 @@ impl Telemetry {
         }
     }
 
-    /// Logs and counts an attempt that was abandoned after this time without a response. It has no
-    /// other effect.
+    /// Logs and counts an attempt that was abandoned after `slow_after_ms` without a response. An
+    /// abandoned attempt has no other effect.
     pub fn abandoned(&self, delivery: &Delivery, slow_after_ms: u64) {
         self.meter.count_alone(Metric::AbandonedAttemptCount);
         line!(
@@ -305,7 +307,7 @@ impl Telemetry {
         );
     }
 
-    /// Counts a change of a destination once for all processes, and logs that it is disabled. Each
+    /// Counts a change of a destination once for all processes, and logs if it is disabled. Each
     /// process logs its other findings itself.
     pub fn destination_changed(&self, state: &DestinationState, change: Transition) {
         let count = |metric| self.meter.count_alone(metric);
@@ -321,8 +323,8 @@ impl Telemetry {
         }
     }
 
-    /// Logs and counts a delivery that failed without a dead letter, as configured by its
-    /// subscription.
+    /// Logs and counts a delivery that failed without a dead letter, as its subscription
+    /// configures.
     pub fn dropped(&self, delivery: &Delivery, reason: &Word<Reason>) {
         self.count_end(Metric::DroppedEventCount, delivery, reason);
         line!(
@@ -335,7 +337,7 @@ impl Telemetry {
         );
     }
 
-    /// Logs a failed delivery whose dead letter is on its way to its sink.
+    /// Logs a failed delivery whose dead letter was sent towards its sink.
     pub fn sent_to_sink(&self, dead_letter: &DeadLetter, target: &DeliveryTarget) {
         match target {
             // The sink's address may still refuse it, so it is counted on acceptance.
@@ -346,7 +348,7 @@ impl Telemetry {
         dead_letter_sent(dead_letter);
     }
 
-    /// Counts a stored dead letter; [`stored`] logs it, because that function knows the key.
+    /// Counts a stored dead letter. [`stored`] logs it, because its caller has the key.
     pub fn dead_lettered(&self, dead_letter: &DeadLetter) {
         let metric = match dead_letter.is_set_aside() {
             true => Metric::SetAsideCount,
@@ -355,8 +357,8 @@ impl Telemetry {
         self.count_end(metric, &dead_letter.delivery, &dead_letter.reason);
     }
 
-    /// Logs and counts a dead letter that storage refused for too long. It is now in the
-    /// last-resort queue, from which a person has to rescue it.
+    /// Logs and counts a dead letter that storage refused for too long. The dead letter is now in
+    /// the last-resort queue, from which a person has to rescue it.
     pub fn last_resort(&self, dead_letter: &DeadLetter, problem: &str) {
         let DeadLetter { delivery, reason, .. } = dead_letter;
         self.count_end(Metric::FailedDeadLetteredCount, delivery, reason);
@@ -372,7 +374,7 @@ fn is_success(attempt: &Entry) -> bool {
     attempt.outcome == Outcome::Success
 }
 
-/// Logs an attempt that did not end its delivery with success.
+/// Logs an attempt that did not end its delivery successfully.
 fn attempt(delivery: &Delivery, verdict: &str, wait_ms: Option<u64>, why: Option<&str>) {
     let Some(attempt) = delivery.history.newest_attempt() else { return };
     line!(
@@ -390,8 +392,8 @@ fn attempt(delivery: &Delivery, verdict: &str, wait_ms: Option<u64>, why: Option
     );
 }
 
-/// Logs a successful delivery, and its successful attempt if there is one. A late response, or an
-/// event that is forwarded to another topic, has none.
+/// Logs a successful delivery, and its successful attempt if there is one. A late response has
+/// none, nor has an event that is forwarded to another topic.
 fn delivered(delivery: &Delivery, age_ms: u64) {
     let attempt = delivery.history.newest_attempt().filter(|attempt| is_success(attempt));
     let leg = delivery.target.as_str();
@@ -408,8 +410,8 @@ fn delivered(delivery: &Delivery, age_ms: u64) {
     );
 }
 
-/// Logs a successful attempt whose delivery has not ended: the follow-up messages could not be
-/// sent, so the attempt will be repeated.
+/// Logs a successful attempt whose delivery has not ended: the messages that follow from the
+/// response could not be sent, so the attempt will be repeated.
 pub fn repeated(delivery: &Delivery) {
     if delivery.history.newest_attempt().is_some_and(is_success) {
         attempt(delivery, "delivered", None, None);
@@ -468,7 +470,7 @@ pub fn probation(name: &SubscriptionName, destination: &str, outcome: Outcome, f
     }
 }
 
-/// Logs that a destination became slow to respond, or recovered.
+/// Logs that a destination became slow to respond, or is no longer slow.
 pub fn slow_destination(name: &SubscriptionName, destination: &str, found: Finding) {
     match found {
         Finding::Began { lasts_ms } | Finding::GoesOn { lasts_ms } => {
@@ -480,12 +482,12 @@ pub fn slow_destination(name: &SubscriptionName, destination: &str, found: Findi
     }
 }
 
-/// Logs that the table cannot be read or written. Until it can, each process decides alone.
+/// Logs that the table cannot be read or written. Until it can, each process decides by itself.
 pub fn table_unreachable(problem: &str) {
     warn!(problem, "table.unreachable");
 }
 
-/// Logs the response of a destination to a consent request.
+/// Logs the response of a destination to a request for consent.
 pub fn consent_answered(subscription: &Subscription, answer: &Answer) {
     let destination = subscription.destination.display();
     match answer {
@@ -499,28 +501,28 @@ pub fn consent_answered(subscription: &Subscription, answer: &Answer) {
     }
 }
 
-/// Logs that a consent could not be looked up or stored. Deliveries wait, or other processes
-/// request it again.
+/// Logs that a consent could not be read or stored. Deliveries wait, or other processes request the
+/// consent again.
 pub fn consent_unknown(subscription: &Subscription, problem: &str) {
     warn!(subscription = %subscription.name, problem, "consent.unknown");
 }
 
-/// Logs a message that its queue refused; it is sent another way.
+/// Logs a message that its queue refused. The message is then sent another way.
 pub fn rerouted(subscription: &str, queue: QueueName, problem: &str) {
     warn!(subscription, ?queue, problem, "message.rerouted");
 }
 
-/// Logs a message that neither a queue nor storage accepted; its record is redelivered.
+/// Logs a message that neither a queue nor storage accepted. SQS redelivers its record.
 pub fn unsent(subscription: &str, problem: &str) {
     warn!(subscription, problem, "message.unsent");
 }
 
-/// Logs a record that is returned to its queue.
+/// Logs a record that returns to its queue.
 pub fn returned_to_queue(message: &str, why: &str) {
     warn!(message_id = message, why, "record.given_back");
 }
 
-/// Logs a record that is re-enqueued, because it is unreadable at present.
+/// Logs a record that is re-enqueued, because it cannot be read at present.
 pub fn record_held(message: &str, why: &str, wait_ms: u64) {
     warn!(message_id = message, why, wait_ms, "record.held");
 }
@@ -530,12 +532,12 @@ pub fn unreadable_for_long(message: &str, why: &str) {
     error!(message_id = message, why, "record.unreadable");
 }
 
-/// Logs a record that moves to the isolation queue after this number of receives.
+/// Logs a record that moves to the isolation queue after `receives` receives.
 pub fn isolated(message: &str, receives: u32) {
     warn!(message_id = message, receives, "record.isolated");
 }
 
-/// Logs a record that is split into parts, because it has too much work for one invocation.
+/// Logs a record that is divided into parts, because it has too much work for one invocation.
 pub fn divided(message: &str, parts: usize) {
     info!(message_id = message, parts, "record.divided");
 }
@@ -545,8 +547,8 @@ pub fn stop_unannounced(problem: &str) {
     warn!(problem, "stop.unannounced");
 }
 
-/// Logs that the clock of this machine is wrong, with the correction from now on; 0 once the clock
-/// is right again.
+/// Logs that the clock of this machine is wrong. `offset_ms` is the correction from now on; 0 if
+/// the clock is right again.
 pub fn clock_corrected(offset_ms: i64) {
     warn!(offset_ms, "clock.corrected");
 }
@@ -566,39 +568,39 @@ pub fn handed_over(delivery: &Delivery, reason: &Word<Reason>, sink: &str) {
     line!(Level::INFO, delivery, reason = %reason, sink, "deadletter.handed_over");
 }
 
-/// Logs a dead letter that its sink refused; it is stored instead.
+/// Logs a dead letter that its sink refused. The dead letter is then stored in a container.
 pub fn returned(dead_letter: &DeadLetter, returned: &Returned) {
     let Returned { reason, attempts, .. } = returned;
     line!(Level::WARN, &dead_letter.delivery, reason = %reason, attempts, "deadletter.returned");
 }
 
-/// Logs that the end of a replayed delivery is recorded.
+/// Logs that the result of a replayed delivery was recorded.
 pub fn replay_ended(end: &ReplayEnd) {
     let (job, outcome) = (end.replay.job(), end.outcome.as_str());
     let (letter, delivery) = (end.replay.letter.to_string(), end.delivery.to_string());
     info!(job, letter, delivery, outcome, "replay.ended");
 }
 
-/// Logs that storage refused the end of a replayed delivery; it is retried.
+/// Logs that storage refused the result of a replayed delivery. Recording is retried.
 pub fn replay_end_refused(end: &ReplayEnd, problem: &str, wait_ms: u64) {
     let (job, letter) = (end.replay.job(), end.replay.letter.to_string());
     warn!(job, letter, problem, wait_ms, "replay.end_refused");
 }
 
-/// Logs that the end of a replayed delivery, which this message carries, is not recorded. The job
-/// never receives it.
+/// Logs that a result of a replayed delivery, in the message `message`, could not be recorded. The
+/// job never receives it.
 pub fn replay_end_lost(message: &str, problem: &str) {
     warn!(message_id = message, problem, "replay.end_lost");
 }
 
-/// Logs that the end of a replayed delivery was not sent. The job never receives it.
+/// Logs that the result of a replayed delivery could not be sent. The job never receives it.
 pub fn replay_end_unsent(end: &ReplayEnd, problem: &str) {
     let (job, outcome) = (end.replay.job(), end.outcome.as_str());
     let (letter, delivery) = (end.replay.letter.to_string(), end.delivery.to_string());
     warn!(job, letter, delivery, outcome, problem, "replay.end_lost");
 }
 
-/// Logs a dead letter that storage refused; it is retried.
+/// Logs a dead letter that storage refused. Storing is retried.
 pub fn refused(delivery: &Delivery, problem: &str, wait_ms: u64) {
     line!(Level::WARN, delivery, problem, wait_ms, "deadletter.refused");
 }

@@ -8,10 +8,10 @@ use aws_config::{BehaviorVersion, SdkConfig};
 
 use crate::aws_http::http_client;
 
-/// The timeout of a call to AWS, all tries together.
+/// Timeout of a call to AWS, for all tries together.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Loads the client configuration from the AWS environment, with the time limits of lastmile.
+/// Loads the client configuration from the AWS environment, and adds the time limits of lastmile.
 pub async fn aws_config() -> SdkConfig {
     let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http_client());
     with_limits(config.load().await)

@@ -7,7 +7,7 @@ use delivery::time::moment::rfc3339;
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
-/// Describes an error of TLS.
+/// Describes a TLS error for people.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library of TLS adds variants")]
 #[must_use]
 pub(crate) fn tls_words(error: &Error) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn tls_words(error: &Error) -> String {
     }
 }
 
-/// Describes a certificate that is not accepted.
+/// Describes why a certificate is not accepted.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library of TLS adds variants")]
 fn certificate_words(problem: &CertificateError) -> String {
     let words = match problem {
@@ -63,8 +63,8 @@ fn certificate_words(problem: &CertificateError) -> String {
     words.to_owned()
 }
 
-/// Describes the alert with which the peer ended a handshake. An alert without a description has
-/// its registry number.
+/// Describes the alert with which the peer ended a handshake. An alert without a description is
+/// shown with its registry number.
 /// <https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml#tls-parameters-6>
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library of TLS adds variants")]
 #[must_use]

@@ -9,9 +9,9 @@
 //! AWS credentials, which sign requests, are cached in the same way.
 //!
 //! Promises: each client has at most one request at a time. A caller waits at most for the timeout
-//! of its destination. A caller that gives up does not cause a failure for others; the next one
-//! asks again after a few seconds. Tokens are stored only in memory, and not shared with other
-//! processes.
+//! of its destination. A caller that gives up does not cause a failure for others; the next caller
+//! makes a new request after a few seconds. Tokens are stored only in memory, and not shared with
+//! other processes.
 
 use std::sync::Arc;
 
@@ -31,10 +31,11 @@ use crate::machine::machine_clock;
 use crate::refreshing::Keyed;
 use crate::secrets::SecretStores;
 
-/// The tokens of this process, and the credentials that sign its requests.
+/// Caches the tokens of this process, and the credentials that sign its requests.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    /// The key includes the authorities for the token server.
+    /// The state of each client's token. The key includes the authorities that verify the token
+    /// server.
     clients: Keyed<(ClientCredentials, Option<CaBundle>), TokenState>,
     identities: Keyed<WebIdentity, TokenState>,
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
@@ -43,11 +44,11 @@ pub struct Tokens {
 /// The ports of a command that makes requests outside a function.
 #[derive(Debug)]
 pub struct CommandPorts {
-    /// Sends requests.
+    /// The sender of HTTP requests.
     pub sender: HttpSender,
-    /// Looks up secrets.
+    /// The stores in which secrets are looked up.
     pub secrets: SecretStores,
-    /// Signs requests.
+    /// The identity that signs requests.
     pub identity: Identity,
 }
 
@@ -75,7 +76,7 @@ impl Tokens {
     /// Returns the secrets for a request to a destination, with its token or signing credentials.
     ///
     /// # Errors
-    /// When a secret or token is missing; the text for people contains no secret.
+    /// Fails if a secret or token is missing. The text is for people and contains no secret.
     pub async fn keyring<P: RequestPorts>(
         &self,
         ports: &P,
@@ -92,7 +93,7 @@ impl Tokens {
         within(ports, destination, destination.response_timeout_ms, shown).await
     }
 
-    /// Adds the token or the credentials for a destination.
+    /// Adds the token or the signing credentials for a destination.
     async fn with_shown<P: RequestPorts>(
         &self,
         ports: &P,
@@ -113,7 +114,8 @@ impl Tokens {
         Ok(keyring.with_token(token))
     }
 
-    /// Another token after the destination refused this one; `None` if there is no other.
+    /// Returns another token after the destination refused the current one; `None` if there is no
+    /// other.
     async fn instead<P: RequestPorts>(
         &self,
         ports: &P,
@@ -135,10 +137,10 @@ impl Tokens {
     }
 
     /// Returns the secrets with another token, if the destination refused the token of a request
-    /// and another exists.
+    /// and another token exists.
     ///
     /// # Errors
-    /// When no other token can be fetched; the text for people contains no secret.
+    /// Fails if no other token can be fetched. The text is for people and contains no secret.
     pub async fn keyring_after<P: RequestPorts>(
         &self,
         ports: &P,
@@ -154,7 +156,7 @@ impl Tokens {
         Ok(token.map(|token| keyring.clone().with_token(token)))
     }
 
-    /// The credentials that sign requests.
+    /// Returns the credentials that sign requests.
     async fn aws(&self, ports: &impl RequestPorts) -> Result<AwsCredentials, String> {
         let mut state = self.aws.lock().await;
         current_or_asked(&mut state, ports, Box::pin(ports.identity().signing_credentials())).await
@@ -174,8 +176,8 @@ impl Tokens {
     }
 }
 
-/// Runs work within this time. A caller that gives up during a request leaves it to the next
-/// waiting caller.
+/// Runs work within a time limit. A caller that gives up during a request leaves the request to the
+/// next waiting caller.
 async fn within<T>(
     clock: &impl Clock,
     destination: &Destination,

@@ -1,5 +1,5 @@
-//! Every `lastmile …` line of the documentation is one that the program accepts: its options, their
-//! values, which are required and which exclude each other. Nothing is executed.
+//! Tests that the program accepts every `lastmile …` command in the documentation: its options,
+//! their values, and which options are required or exclude each other. No command is executed.
 
 use clap::Parser as _;
 
@@ -9,7 +9,7 @@ use crate::Arguments;
 #[expect(dead_code, reason = "links and files are for the tests that run the pages")]
 mod pages;
 
-/// The arguments as a shell would split them, up to a comment, a pipe or a redirection.
+/// Splits a command as a shell would, up to a comment, a pipe or a redirection.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for character in line.chars() {
@@ -29,8 +29,8 @@ fn words(line: &str) -> Vec<String> {
     words.into_iter().map(|word| filled(&word)).collect()
 }
 
-/// A word with its variables replaced by a value: a URL if the name ends in `url`. Pages use URL as a
-/// placeholder as well.
+/// Replaces the variables in a word by a value. A variable whose name ends in `url` becomes a URL,
+/// and so does the placeholder `URL`.
 fn filled(word: &str) -> String {
     if word == "URL" {
         return "http://example.com/".to_owned();
@@ -49,12 +49,13 @@ fn filled(word: &str) -> String {
     filled
 }
 
-/// The error if the command line rejects it.
+/// Parses a command line. Returns the error message if it is invalid.
 fn refusal(line: &str) -> Option<String> {
     Arguments::try_parse_from(words(line)).err().map(|error| error.to_string())
 }
 
-/// The part of a line from the program's name, also within a pipe or `$(…)`.
+/// Returns the part of a line that begins with `lastmile`, also within a pipe or `$(…)`; `None` if
+/// there is none.
 fn call(line: &str) -> Option<&str> {
     let start = line.find("lastmile ")?;
     let before = line.split_at(start).0.trim_end();

@@ -1,8 +1,8 @@
 //! `lastmile`: the command line.
 //!
-//! It has five layers: commands, console, views, operations and terminal. Each imports only layers
-//! after it. Data goes to standard output, everything else to standard error. The exit codes of all
-//! commands are 0 (success), 1 (a failure, or a negative answer) and 2 (usage error).
+//! The crate has five layers: commands, console, views, operations and terminal. Each layer imports
+//! only layers after it. Data goes to standard output, everything else to standard error. All
+//! commands have the exit codes 0 (success), 1 (failure, or a negative result) and 2 (usage error).
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // a slice of untrusted text may panic
 #![cfg_attr(
@@ -106,9 +106,9 @@ struct LeftOut {
 }
 
 impl Command {
-    /// Returns true if the command changes something, or answers by its exit code. Such a command
-    /// continues when the reader of its output closes the pipe. Commands with subcommands call
-    /// [`goes_on_unread`] themselves.
+    /// Returns true if the command changes something, or if its exit code is its result. Such a
+    /// command continues when the reader of its output closes the pipe. Commands with subcommands
+    /// call [`goes_on_unread`] themselves.
     fn is_done_unread(&self) -> bool {
         match self {
             Self::Check(_)
@@ -146,7 +146,7 @@ async fn main() -> ExitCode {
     };
     match run(arguments.command).await {
         Ok(code) => code,
-        // The reader has closed the pipe, such as `head`.
+        // The reader of the output, such as `head`, has closed the pipe.
         Err(error) if is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let words = words.iter().filter_map(|word| word.to_str());
@@ -162,7 +162,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The command line with the help of every command.
+/// Returns the clap description of the command line, including the help of every command.
 fn described() -> clap::Command {
     commands::help::with_help(Arguments::command())
 }

@@ -1,7 +1,7 @@
 //! Reads and writes the lines of the cache on disk. A line has the key, the ETag and the content of
 //! one object. Pure.
 //!
-//! Separate from [`crate::disk_cache`], which manages the file.
+//! Separate from [`crate::disk_cache`], which manages the cache file.
 //!
 //! Promises: a line is read back exactly as it was written, or not at all.
 
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-/// The version of the line format. Raise the number when the content or the reading of objects
-/// changes within one release; otherwise an old line would be read as a new one.
+/// Version of the line format. Increment the number if the content of lines, or the way objects are
+/// read, changes within one release; otherwise an old line would be read as a new one.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-2");
 
 #[derive(Serialize, Deserialize)]
@@ -32,14 +32,14 @@ pub(crate) fn write_line(key: &str, etag: &str, content: &impl Serialize) -> Vec
     bytes
 }
 
-/// The key and the ETag of a line; `None` if the line is damaged or has another version.
+/// Returns the key and the ETag of a line; `None` if the line is damaged or has another version.
 pub(crate) fn line_head(line: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let line: Line<'_, IgnoredAny> = serde_json::from_slice(line).ok()?;
     (line.v == VERSION).then_some((line.key, line.etag))
 }
 
-/// The content of a line; `None` if the line belongs to another key, is damaged or has another
-/// version.
+/// Returns the content of a line; `None` if the line belongs to another key, is damaged or has
+/// another version.
 pub(crate) fn read_line<T: DeserializeOwned>(line: &[u8], key: &str) -> Option<T> {
     let line: Line<'_, T> = serde_json::from_slice(line).ok()?;
     (line.v == VERSION && line.key == key).then_some(line.content)

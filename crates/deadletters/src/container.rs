@@ -1,7 +1,7 @@
 //! The container of dead letters: a bucket, a folder of a bucket, or a local folder.
 //!
-//! Separate from [`adapters::storage`], which reads and writes it, because the commands print the
-//! number of requests, and name the container in every error.
+//! Separate from [`adapters::storage`], which reads and writes objects, because the commands print
+//! the number of requests, and name the container in every error.
 //!
 //! Promises: every request is counted, and every read has a size limit. This module does not cache
 //! and does not parse dead letters.
@@ -16,16 +16,16 @@ use anyhow::{Context as _, ensure};
 use aws_sdk_s3::Client;
 use delivery::subscription::sink::Container;
 
-/// The folder that `lastmile dev` and `lastmile demo` write.
+/// The folder into which `lastmile dev` and `lastmile demo` write dead letters.
 pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
 
-/// The largest blob that is read. The functions write less than half of it: an event has at most 1
-/// MiB, a format contains an event at most three times, and an escape has at most six bytes.
+/// Maximum size of a blob that is read. The functions write less than half of it: an event has at
+/// most 1 MiB, a format contains an event at most three times, and an escape has at most six bytes.
 pub const BLOB_MAX_BYTES: u64 = 64 << 20;
-/// The largest ledger file that is read: the plan of about 1,000,000 dead letters.
+/// Maximum size of a ledger file that is read: the plan of about 1,000,000 dead letters.
 pub(crate) const LEDGER_MAX_BYTES: u64 = 256 << 20;
 
-/// A blob exceeds the size limit of a read.
+/// The error for a blob that exceeds the size limit of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge {
     bytes: u64,
@@ -36,7 +36,7 @@ impl TooLarge {
     /// Compares the size of a blob with a limit.
     ///
     /// # Errors
-    /// When the blob is larger.
+    /// Fails if the blob is larger than the limit.
     pub(crate) fn check(bytes: u64, max_bytes: u64) -> Result<(), Self> {
         if bytes > max_bytes { Err(Self { bytes, max_bytes }) } else { Ok(()) }
     }
@@ -50,13 +50,13 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// A container that counts the requests sent to it.
+/// A container of dead letters that counts the requests to its storage.
 #[derive(Clone)]
 pub struct DeadLetterContainer {
     storage: Storage,
     /// The path of a local folder; `None` for a bucket.
     folder: Option<PathBuf>,
-    /// The name for people: an `s3://` URL or a path.
+    /// The name of the container for people: an `s3://` URL or a path.
     pub name: String,
     /// The prefix of every key, without slashes at its ends; may be empty.
     pub prefix: String,
@@ -64,7 +64,7 @@ pub struct DeadLetterContainer {
 }
 
 impl DeadLetterContainer {
-    /// Opens a bucket, or a folder of it, with this client.
+    /// Opens a bucket, or a folder of a bucket, with this client.
     #[must_use]
     pub fn bucket(client: Client, container: Container) -> Self {
         let name = format!("s3://{container}");
@@ -75,7 +75,7 @@ impl DeadLetterContainer {
     /// Opens a local folder, given as a path or a `file://` URL.
     ///
     /// # Errors
-    /// When the folder does not exist.
+    /// Fails if the folder does not exist.
     pub fn folder(address: &str) -> anyhow::Result<Self> {
         let address = address.strip_prefix("file://").unwrap_or(address).trim_end_matches('/');
         let folder = Path::new(address);
@@ -91,28 +91,29 @@ impl DeadLetterContainer {
         Self { storage, folder: None, name: name.to_owned(), prefix, requests: Arc::default() }
     }
 
-    /// The prefix of every key: empty, or a path that ends in a slash.
+    /// Returns the prefix of every key: empty, or a path that ends in a slash.
     pub(crate) fn root(&self) -> String {
         if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) }
     }
 
-    /// Returns the number of requests so far.
+    /// Returns the number of requests that were sent so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Counts requests, and returns the storage that sends them.
+    /// Adds to the number of requests, and returns the storage to which they are sent.
     fn counted(&self, requests: usize) -> &Storage {
         // Count first, so that failing requests are included.
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         &self.storage
     }
 
-    /// One page of a listing.
+    /// Returns one page of a listing.
     ///
     /// # Errors
-    /// When the container cannot be listed. A removed folder is an error, not an empty container.
+    /// Fails if the container cannot be listed. A folder that was removed is an error, not an empty
+    /// container.
     pub(crate) async fn page(&self, request: &ListRequest) -> anyhow::Result<Page> {
         let is_there = self.folder.as_ref().is_none_or(|folder| folder.is_dir());
         ensure!(is_there, "there is no folder {} any more", self.name);
@@ -120,7 +121,7 @@ impl DeadLetterContainer {
         page.with_context(|| format!("{} cannot be listed", self.name))
     }
 
-    /// All pages from this request on, merged into one.
+    /// Returns all pages from this request on, merged into one.
     pub(crate) async fn pages(&self, mut request: ListRequest) -> anyhow::Result<Page> {
         let mut all = Page::default();
         loop {
@@ -137,15 +138,15 @@ impl DeadLetterContainer {
     /// Returns the bytes of a blob; `None` if the blob does not exist.
     ///
     /// # Errors
-    /// When it cannot be read, or has more than [`BLOB_MAX_BYTES`].
+    /// Fails if the blob cannot be read, or has more than [`BLOB_MAX_BYTES`].
     pub async fn get(&self, key: &str) -> anyhow::Result<Option<Vec<u8>>> {
         self.get_at_most(BLOB_MAX_BYTES, key).await?.with_context(|| self.unread(key))
     }
 
-    /// The bytes of a blob, or its size if it exceeds the limit.
+    /// Returns the bytes of a blob, or its size if it exceeds `max_bytes`.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if the blob cannot be read.
     pub(crate) async fn get_at_most(
         &self,
         max_bytes: u64,
@@ -159,10 +160,11 @@ impl DeadLetterContainer {
         }))
     }
 
-    /// The bytes of a blob unless it still has this ETag, or its size if it exceeds the limit.
+    /// Returns the bytes of a blob unless it still has this ETag, or its size if it exceeds
+    /// `max_bytes`.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if the blob cannot be read.
     pub(crate) async fn fetch_at_most(
         &self,
         max_bytes: u64,
@@ -191,7 +193,7 @@ impl DeadLetterContainer {
     /// Writes a blob unless one with this key exists.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails if the blob cannot be written.
     pub async fn put_if_absent(
         &self,
         key: &str,
@@ -202,10 +204,10 @@ impl DeadLetterContainer {
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
-    /// Removes blobs, one page per request; a missing blob counts as removed.
+    /// Removes blobs, one page per request. A missing blob counts as removed.
     ///
     /// # Errors
-    /// When one of them cannot be removed.
+    /// Fails if one of the blobs cannot be removed.
     pub async fn delete(&self, keys: &[String]) -> anyhow::Result<()> {
         let deleted = self.counted(keys.len().div_ceil(PAGE_MAX)).delete(keys).await;
         deleted.with_context(|| format!("blobs of {} cannot be removed", self.name))

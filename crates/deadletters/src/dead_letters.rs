@@ -1,9 +1,9 @@
 //! Lists, reads, filters and counts the dead letters of a container.
 //!
-//! Separate from `walk`, which finds blobs, and from `reading`, which reads
-//! single blobs: this module combines them with a filter for all commands.
+//! Separate from `walk`, which finds blobs, and from `reading`, which reads single blobs: this
+//! module combines them with a filter for all commands.
 //!
-//! Promises: a GUID in several blobs of a subscription counts once, except in
+//! Promises: an id that occurs in several blobs of a subscription counts once, except in
 //! [`DeadLetters::listed_total`] and [`DeadLetters::of_every_blob`].
 
 use std::collections::HashSet;
@@ -32,69 +32,69 @@ use crate::walk::{ReadAhead, Walk};
 
 pub(crate) const READS_AT_ONCE: usize = 32;
 
-/// The most pages that are listed for a count; a page has a thousand keys.
+/// Maximum number of pages that are listed for a count; a page has a thousand keys.
 const COUNTED_PAGES_MAX: usize = 10;
 
 /// The dead letters of a container.
 #[derive(Clone)]
 pub struct DeadLetters {
-    /// The container that stores them.
+    /// The container in which the dead letters are stored.
     pub container: DeadLetterContainer,
     pub(crate) unreadable: Arc<Mutex<UnreadableBlobs>>,
-    /// Limits the bytes of all reads under way.
+    /// Limits the total size of all blobs that are read at the same time.
     pub(crate) memory: Arc<Semaphore>,
     pub(crate) cache: Option<Arc<DiskCache>>,
     pub(crate) observer: Option<ReadObserver>,
 }
 
-/// A number of dead letters, counted by their keys.
+/// A number of dead letters that was counted by listing keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedTotal {
-    /// The number of keys listed.
+    /// The number of keys that were listed.
     pub count: u64,
-    /// True if the listing was complete.
+    /// True if all keys were listed.
     pub is_all: bool,
 }
 
 impl DeadLetters {
-    /// Opens the dead letters of this container, without a cache.
+    /// Creates the dead letters of this container, without a cache.
     #[must_use]
     pub fn new(container: DeadLetterContainer) -> Self {
         let memory = Arc::new(Semaphore::new(READ_PERMITS as usize));
         Self { container, unreadable: Arc::default(), memory, cache: None, observer: None }
     }
 
-    /// Caches reads in this folder.
+    /// Caches the results of reads in `folder`.
     #[must_use]
     pub fn with_cache_in(self, folder: &Path) -> Self {
         let cache = DiskCache::new(folder, &self.container.name);
         Self { cache: Some(Arc::new(cache)), ..self }
     }
 
-    /// Reports the progress of reads.
+    /// Reports the progress of reads to `observer`.
     #[must_use]
     pub fn with_observer(self, observer: ReadObserver) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
-    /// Returns the reason why the cache is unusable, if it is.
+    /// Returns the reason why the cache is unusable, if there is one.
     #[must_use]
     pub fn cache_problem(&self) -> Option<String> {
         self.cache.as_ref()?.problem()
     }
 
-    /// Removes these blobs from the cache.
+    /// Removes the blobs with these keys from the cache.
     pub fn forget_cached(&self, keys: &[String]) {
         if let Some(cache) = &self.cache {
             cache.forget(&keys.iter().map(String::as_str).collect());
         }
     }
 
-    /// The summaries of the newest matching dead letters, newest first; of all of them without a
-    /// limit.
+    /// Returns the summaries of the newest matching dead letters, newest first. Without a limit,
+    /// returns all matching ones.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn newest(
         &self,
         filter: &Filter,
@@ -113,7 +113,8 @@ impl DeadLetters {
         Ok(found)
     }
 
-    /// At least `limit` matching dead letters of the newest hours, if the container has as many.
+    /// Returns at least `limit` matching dead letters of the newest hours, if the container has as
+    /// many.
     async fn newest_first(
         &self,
         filter: &Filter,
@@ -141,7 +142,7 @@ impl DeadLetters {
         Ok(found)
     }
 
-    /// Streams every matching dead letter once, in full, roughly newest first.
+    /// Streams each matching dead letter once, with its event, roughly newest first.
     pub fn all<'a>(
         &'a self,
         filter: &'a Filter,
@@ -152,7 +153,7 @@ impl DeadLetters {
         once(filter, letters.map_ok(|(letter, _permit)| letter))
     }
 
-    /// Streams the summary of every matching dead letter once, roughly newest first.
+    /// Streams the summary of each matching dead letter once, roughly newest first.
     pub fn summaries<'a>(
         &'a self,
         filter: &'a Filter,
@@ -162,7 +163,7 @@ impl DeadLetters {
         once(filter, read.try_buffered(READS_AT_ONCE))
     }
 
-    /// Streams every blob that may hold a matching dead letter.
+    /// Lists the blobs that may contain a matching dead letter.
     pub(crate) fn blobs(
         &self,
         filter: &Filter,
@@ -170,7 +171,7 @@ impl DeadLetters {
         self.walked(filter, ReadAhead::Everything)
     }
 
-    /// Lists these blobs lazily, as the caller reads them.
+    /// Lists the blobs that may contain a matching dead letter, as the caller consumes them.
     pub(crate) fn walked(
         &self,
         filter: &Filter,
@@ -183,11 +184,12 @@ impl DeadLetters {
         hours.map_ok(|blobs| stream::iter(blobs).map(Ok)).try_flatten()
     }
 
-    /// The number of matching dead letters, from a listing of at most [`COUNTED_PAGES_MAX`] pages;
-    /// `None` if the filter needs more than the keys. A GUID in two blobs counts twice.
+    /// Returns the number of matching dead letters, from a listing of at most [`COUNTED_PAGES_MAX`]
+    /// pages. Returns `None` if the filter needs more than the keys. An id in two blobs counts
+    /// twice.
     ///
     /// # Errors
-    /// When the container cannot be listed.
+    /// Fails if the container cannot be listed.
     pub async fn listed_total(&self, filter: &Filter) -> anyhow::Result<Option<ListedTotal>> {
         let Some(names) = filter.key_prefix() else { return Ok(None) };
         let root = self.container.root();
@@ -208,8 +210,8 @@ impl DeadLetters {
         Ok(Some(ListedTotal { count, is_all: false }))
     }
 
-    /// Streams the summary of every blob that may hold a matching dead letter; `None` for a blob
-    /// that is not a dead letter. A GUID may occur twice.
+    /// Streams the summary of every blob that may contain a matching dead letter; `None` for a blob
+    /// that is not a dead letter. An id may occur twice.
     pub fn of_every_blob<'a>(
         &'a self,
         filter: &'a Filter,
@@ -220,11 +222,11 @@ impl DeadLetters {
         Box::pin(read.try_buffer_unordered(READS_AT_ONCE))
     }
 
-    /// The summaries of dead letters in blobs that are not in `seen`, within the folders that may
-    /// match the filter, oldest first. Adds their keys to `seen`.
+    /// Returns the summaries of dead letters in blobs that are not in `seen`, oldest first, within
+    /// the folders that may match the filter. Adds the keys of these blobs to `seen`.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn unseen(
         &self,
         filter: &Filter,
@@ -240,10 +242,11 @@ impl DeadLetters {
         Ok(letters)
     }
 
-    /// The keys of the blobs in the folders that may match the filter. Reads no blob.
+    /// Returns the keys of the blobs in the folders that may match the filter, without reading a
+    /// blob.
     ///
     /// # Errors
-    /// When the container cannot be listed.
+    /// Fails if the container cannot be listed.
     pub async fn keys(&self, filter: &Filter) -> anyhow::Result<HashSet<String>> {
         self.blobs(filter).map_ok(|blob| blob.key).try_collect().await
     }
@@ -251,7 +254,7 @@ impl DeadLetters {
     /// Counts the matching dead letters.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn stats(&self, filter: &Filter) -> anyhow::Result<Stats> {
         let (mut stats, mut letters) = (Stats::default(), self.summaries(filter));
         while let Some(letter) = letters.try_next().await? {
@@ -260,11 +263,11 @@ impl DeadLetters {
         Ok(stats)
     }
 
-    /// The matching dead letters by cause, the most frequent first. Trends end at the end of the
-    /// filter's range, or now.
+    /// Returns the matching dead letters by cause, most frequent first. Trends end at the end of
+    /// the filter's range, or now.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn causes(&self, filter: &Filter) -> anyhow::Result<Vec<Cause>> {
         let (mut causes, mut letters) = (Causes::default(), self.summaries(filter));
         while let Some(letter) = letters.try_next().await? {
@@ -275,14 +278,14 @@ impl DeadLetters {
     }
 }
 
-/// The identity of a dead letter. A delivery that the queue duplicated may leave two blobs with one
-/// GUID; they count once. The same GUID in the folder of another subscription is another dead
-/// letter.
+/// Returns the identity of a dead letter: subscription and id. A delivery that the queue duplicated
+/// may leave two blobs with one id; they count once. The same id in the folder of another
+/// subscription is another dead letter.
 pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
     (letter.subscription.clone(), letter.id)
 }
 
-/// Each matching dead letter of these blobs once.
+/// Returns each matching dead letter in these blobs once.
 fn once<'a>(
     filter: &'a Filter,
     blobs: impl Stream<Item = anyhow::Result<Option<StoredDeadLetter>>> + Send + 'a,

@@ -24,9 +24,10 @@ use uuid::{Uuid, uuid};
 
 use crate::cache_line::{line_head, read_line, write_line};
 
-/// The largest file: about 200,000 dead letters. Further objects are read again each time.
+/// Maximum size of the cache file: about 200,000 dead letters. Further objects are read again each
+/// time.
 const FILE_MAX_BYTES: u64 = 256 << 20;
-/// The UUIDv5 namespace of file names; a hash is a valid file name for every container.
+/// UUIDv5 namespace of the names of cache files. A hash is a valid file name for every container.
 const FILE_NAMESPACE: Uuid = uuid!("7d4c0f0e-53a1-5b0a-9a0b-8f0a3f6b1f57");
 
 pub(crate) struct DiskCache {
@@ -34,14 +35,15 @@ pub(crate) struct DiskCache {
     state: Mutex<State>,
 }
 
-/// The file is opened on first use, because most commands for a single dead letter do not need it.
+/// The state of the cache file. The file is opened on first use, because most commands for a single
+/// dead letter do not need it.
 enum State {
     Closed,
     Open(CacheFile),
     Unusable(String),
 }
 
-/// An open file, and the place of each line.
+/// An open cache file, and the position of each line.
 struct CacheFile {
     file: File,
     bytes: u64,
@@ -55,30 +57,30 @@ struct LinePlace {
 }
 
 impl DiskCache {
-    /// Creates the cache of this container; neither the folder nor the file has to exist.
+    /// Creates the cache of a container. Neither the folder nor the file has to exist.
     pub(crate) fn new(folder: &Path, container: &str) -> Self {
         let name = Uuid::new_v5(&FILE_NAMESPACE, container.as_bytes());
         let path = folder.join(format!("{name}.ndjson"));
         Self { path, state: Mutex::new(State::Closed) }
     }
 
-    /// Returns true if the object is cached.
+    /// True if the object with this key and ETag is cached.
     pub(crate) fn has(&self, key: &str, etag: &str) -> bool {
         self.on_file(|file| Ok(file.place(key, etag).is_some())).unwrap_or_default()
     }
 
-    /// The ETag of the cached object with this key.
+    /// Returns the ETag of the cached object with this key.
     pub(crate) fn etag(&self, key: &str) -> Option<String> {
         self.on_file(|file| Ok(file.lines.get(key).map(|place| place.etag.clone()))).flatten()
     }
 
-    /// The cached content of an object.
+    /// Returns the cached content of the object with this key and ETag.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &str, etag: &str) -> Option<T> {
         let line = self.on_file(|file| file.line(key, etag)).flatten()?;
         read_line(&line, key)
     }
 
-    /// Caches the content of an object.
+    /// Adds the content of an object to the cache.
     pub(crate) fn put(&self, key: &str, etag: &str, content: &impl Serialize) {
         // Without an ETag, a replaced object could not be detected.
         if !etag.is_empty() {
@@ -87,7 +89,7 @@ impl DiskCache {
         }
     }
 
-    /// Removes the objects with these keys.
+    /// Removes the objects with these keys from the cache.
     pub(crate) fn forget(&self, keys: &HashSet<&str>) {
         self.on_file(|file| match file.lines.keys().any(|key| keys.contains(key.as_str())) {
             true => file.rewrite(&self.path, |key| !keys.contains(key)),
@@ -95,12 +97,13 @@ impl DiskCache {
         });
     }
 
-    /// Removes all objects whose keys are not kept, if they fill more than half of the file.
+    /// Removes all objects for whose key `is_kept` returns false, if they fill more than half of
+    /// the file.
     pub(crate) fn forget_missing(&self, is_kept: impl Fn(&str) -> bool) {
         self.on_file(|file| file.shrink(&self.path, is_kept));
     }
 
-    /// The reason why the file is unusable, if it is.
+    /// Returns the reason why the cache file is unusable, if there is one.
     pub(crate) fn problem(&self) -> Option<String> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Unusable(problem) => Some(problem.clone()),
@@ -108,7 +111,8 @@ impl DiskCache {
         }
     }
 
-    /// Runs work on the open file, and opens it if necessary; `None` if the file is unusable.
+    /// Runs work on the open file, and opens the file if necessary. Returns `None` if the file is
+    /// unusable.
     fn on_file<T>(&self, work: impl FnOnce(&mut CacheFile) -> io::Result<T>) -> Option<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let done = match &mut *state {
@@ -128,8 +132,8 @@ impl DiskCache {
 }
 
 impl CacheFile {
-    /// Opens the file. Removes stale lines (of another version, or replaced) if they fill more than
-    /// half of it.
+    /// Opens the cache file. Removes stale lines (of another version, or replaced) if they fill
+    /// more than half of it.
     fn open(path: &Path) -> io::Result<Self> {
         let mut file = Self::read_places(path)?;
         file.shrink(path, |_| true)?;
@@ -191,15 +195,16 @@ impl CacheFile {
         Ok(())
     }
 
-    /// Keeps only the newest lines of these keys, if the others fill more than half of the file.
+    /// Keeps only the newest lines of the keys to keep, if the others fill more than half of the
+    /// file.
     fn shrink(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let kept = self.lines.iter().filter(|(key, _)| is_kept(key));
         let kept_bytes: u64 = kept.map(|(_, place)| place.bytes as u64).sum();
         if kept_bytes < self.bytes / 2 { self.rewrite(path, is_kept) } else { Ok(()) }
     }
 
-    /// Rewrites the file with the lines of these keys only. Lines that other processes append
-    /// meanwhile are lost.
+    /// Rewrites the file with the lines of the keys to keep only. Lines that other processes append
+    /// in the meantime are lost.
     fn rewrite(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let mut kept: Vec<(u64, usize)> = self
             .lines
@@ -221,7 +226,7 @@ impl CacheFile {
     }
 }
 
-/// Options that create a file only the user can read.
+/// Returns options that create a file which only the user can read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -229,7 +234,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Creates a folder that only the user can read, unless it exists.
+/// Creates a folder that only the user can read, unless the folder exists.
 fn private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! Dismissals: a person notes why dead letters need no action. Pure.
 //!
 //! Separate from [`crate::dismissed`], which stores them. Withdrawing a dismissal adds a record, so
-//! that both remain. The newest record that names a dead letter counts.
+//! that both records remain. The newest record that names a dead letter counts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,30 +12,30 @@ use uuid::Uuid;
 use crate::cause::CauseId;
 use crate::recorded::recorded_ms;
 
-/// The version that is written.
+/// The version of the format that is written.
 const VERSION: u32 = 1;
-/// The longest note in characters.
+/// Maximum length of a note, in characters.
 pub const NOTE_MAX_CHARS: usize = 2_000;
 
-/// Dismisses dead letters, or withdraws earlier dismissals.
+/// A record that dismisses dead letters, or withdraws earlier dismissals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissal {
     v: u32,
-    /// The time, RFC 3339.
+    /// The time of the record, in RFC 3339.
     pub at: String,
-    /// The person, if known.
+    /// The name of the person, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason; empty for a withdrawal.
+    /// The reason for dismissing; empty for a withdrawal.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// True for a withdrawal of earlier dismissals.
+    /// True if the record withdraws earlier dismissals.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
-    /// The causes of the dead letters.
+    /// The ids of the causes of the dead letters.
     #[serde(default, skip_serializing_if = "HashSet::is_empty")]
     pub causes: HashSet<String>,
-    /// The dead letters.
+    /// The ids of the dead letters.
     pub letters: Vec<Uuid>,
 }
 
@@ -43,7 +43,7 @@ impl Dismissal {
     /// Creates a dismissal.
     ///
     /// # Errors
-    /// When the note is empty or too long.
+    /// Fails if the note is empty or too long.
     pub fn new(
         letters: Vec<Uuid>,
         causes: impl IntoIterator<Item = CauseId>,
@@ -79,7 +79,8 @@ pub struct Dismissals {
 }
 
 impl Dismissals {
-    /// Selects the newest dismissal of each dead letter.
+    /// Creates the collection from all records, and keeps only the newest record of each dead
+    /// letter.
     #[must_use]
     pub fn new(all: impl IntoIterator<Item = Dismissal>) -> Self {
         let mut newest: HashMap<Uuid, Arc<Dismissal>> = HashMap::new();
@@ -95,13 +96,13 @@ impl Dismissals {
         Self { newest, unreadable: Vec::new() }
     }
 
-    /// Returns the newest dismissal of a dead letter.
+    /// Returns the newest record of a dead letter, which may be a withdrawal.
     #[must_use]
     pub fn of(&self, letter: Uuid) -> Option<&Dismissal> {
         self.newest.get(&letter).map(|dismissal| &**dismissal)
     }
 
-    /// The dead letters that any dismissal names.
+    /// Returns the dead letters that any record names.
     pub(crate) fn letters(&self) -> impl Iterator<Item = Uuid> {
         self.newest.keys().copied()
     }
@@ -116,7 +117,7 @@ impl Dismissals {
     }
 }
 
-/// Reads a dismissal; `None` if the bytes are not one of this version.
+/// Reads a record; returns `None` if the bytes are not a record of this version.
 pub(crate) fn read_dismissal(bytes: &[u8]) -> Option<Dismissal> {
     serde_json::from_slice::<Dismissal>(bytes).ok().filter(|dismissal| dismissal.v == VERSION)
 }

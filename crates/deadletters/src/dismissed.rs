@@ -15,14 +15,14 @@ use crate::key::DISMISSED_FOLDER;
 
 pub use crate::dismissal::{Dismissal, Dismissals, NOTE_MAX_CHARS};
 
-/// The UUIDv5 namespace of the names of dismissals.
+/// The UUIDv5 namespace of the names of dismissal objects.
 const DISMISSALS: Uuid = uuid!("b1d6f0c2-9a4e-5d73-8c15-7f20e6a4d9b3");
 
 impl DeadLetters {
     /// Stores a dismissal or a withdrawal.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails if the object cannot be written.
     pub async fn dismiss(&self, dismissal: &Dismissal) -> anyhow::Result<()> {
         let text = serde_json::to_string(dismissal).context("a plain struct serializes")?;
         // The name begins with the time, for people who list the folder. The hash separates two
@@ -36,7 +36,7 @@ impl DeadLetters {
     /// Reads all dismissals.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn dismissals(&self) -> anyhow::Result<Dismissals> {
         let request = ListRequest { prefix: self.dismissals_folder(), ..ListRequest::default() };
         let page = self.container.pages(request).await?;
@@ -49,8 +49,8 @@ impl DeadLetters {
         Ok(dismissals)
     }
 
-    /// The dismissal in an object, from the cache if possible; the key of the object if it cannot
-    /// be read.
+    /// Returns the dismissal in an object, from the cache if possible. Returns the key of the
+    /// object if the dismissal cannot be read.
     async fn dismissal_in(&self, object: Entry) -> anyhow::Result<Result<Dismissal, String>> {
         let cache = self.cache.as_ref();
         if let Some(dismissal) = cache.and_then(|cache| cache.get(&object.key, &object.etag)) {

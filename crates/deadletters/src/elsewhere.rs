@@ -16,29 +16,29 @@ use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
 use crate::key::{NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key};
 
-/// The most folders that are listed at one level of names.
+/// Maximum number of folders that are listed for one level of names.
 pub(crate) const LISTINGS_MAX: usize = 20;
 
-/// The levels of names, as messages call them.
+/// The levels of names, in the words of messages.
 const LEVELS: [&str; NAME_FOLDERS] = ["namespace", "topic", "subscription"];
 
-/// A name without dead letters, and existing names instead.
+/// A name without dead letters, and similar names that have some.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MissingName {
-    /// `namespace`, `topic` or `subscription`.
+    /// The level of the name: `namespace`, `topic` or `subscription`.
     pub level: &'static str,
-    /// The requested name.
+    /// The name that the filter contains.
     pub wanted: String,
-    /// The existing names of this level, the nearest first; at least one.
+    /// The names of this level that exist, the most similar first; at least one.
     pub existing: Vec<String>,
 }
 
 impl DeadLetters {
-    /// Returns the containers with dead letters that are one folder below this one, or up to three
-    /// above it. Empty if this container has dead letters.
+    /// Returns the containers with dead letters that are one folder below this container, or up to
+    /// three above. Returns an empty list if this container has dead letters.
     ///
     /// # Errors
-    /// When the container cannot be listed.
+    /// Fails if the container cannot be listed.
     pub async fn nearby(&self) -> anyhow::Result<Vec<String>> {
         let root = self.container.root();
         let request = ListRequest { prefix: root.clone(), ..ListRequest::default() };
@@ -47,11 +47,11 @@ impl DeadLetters {
         Ok(containers_of(&self.container.name, &keys.collect::<Vec<_>>()))
     }
 
-    /// Returns the first name of a filter without a folder; `None` if all names have folders, or
-    /// there are no folders.
+    /// Returns the first name in a filter that has no folder. Returns `None` if all names have
+    /// folders, or there are no folders.
     ///
     /// # Errors
-    /// When the container cannot be listed.
+    /// Fails if the container cannot be listed.
     pub async fn missing_name(&self, filter: &Filter) -> anyhow::Result<Option<MissingName>> {
         let wanted = [&filter.namespace, &filter.topic, &filter.subscription];
         let Some(last) = wanted.iter().rposition(|name| name.is_some()) else { return Ok(None) };
@@ -75,8 +75,8 @@ impl DeadLetters {
         Ok(None)
     }
 
-    /// Lists the subfolders, without internal ones at the top; `None` if there are too many folders
-    /// to list.
+    /// Lists the subfolders of `parents`, without internal folders at the top. Returns `None` if
+    /// there are too many folders to list.
     async fn folders(&self, parents: &[String]) -> anyhow::Result<Option<Vec<String>>> {
         let root = self.container.root();
         let list = |prefix: &String| {
@@ -97,14 +97,14 @@ impl DeadLetters {
     }
 }
 
-/// The name that the last folder of a path encodes.
+/// Returns the name that the last folder of a path encodes.
 fn name_of_folder(folder: &str) -> String {
     let path = folder.trim_end_matches('/');
     name_of_segment(path.rsplit('/').next().unwrap_or(path))
 }
 
-/// The containers, below or above this one, in which these keys would be keys of dead letters; none
-/// if they already are in this one.
+/// Returns the containers, below or above this one, in which these keys would be keys of dead
+/// letters. Returns none if the keys are already keys of dead letters in this container.
 fn containers_of(name: &str, keys: &[&str]) -> Vec<String> {
     let is_letter = |key: &str| hour_of_key(key, "").is_some();
     if keys.iter().any(|key| is_letter(key)) {
@@ -125,7 +125,7 @@ fn containers_of(name: &str, keys: &[&str]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// The parent of a container, and the last segment of its path.
+/// Returns the parent of a container, and the last segment of the container's path.
 fn parent(name: &str) -> Option<(String, String)> {
     let (scheme, path) = match name.strip_prefix("s3://") {
         Some(path) => ("s3://", path),

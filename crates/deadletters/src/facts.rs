@@ -6,9 +6,9 @@ use delivery::deadletter::stored::StoredDeadLetter;
 /// less.
 pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
-/// Returns the time when the event became a dead letter. Blobs of other writers may not have it. In
-/// this case the result is the end of the last attempt, otherwise its start, otherwise the
-/// publication. Limited to the latest valid timestamp.
+/// Returns the time at which the event became a dead letter. Blobs of other writers may lack this
+/// time. Then returns the end of the last attempt, else its start, else the time of publication.
+/// The result is limited to the latest valid timestamp.
 #[must_use]
 pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
     let end_of_last =

@@ -1,6 +1,6 @@
 //! Selects dead letters. Pure.
 //!
-//! Separate because every command filters in the same way. Names, times and states alone decide
+//! Separate because every command filters in the same way. Names, times and states alone determine
 //! which folders and blobs have to be read.
 
 use std::ops::Range;
@@ -21,53 +21,53 @@ use crate::facts::{RESPONSE_MAX_CHARS, decided_ms};
 use crate::key::NAME_FOLDERS;
 use crate::state::{LetterState, LetterStates, WantedState};
 
-/// A filter for dead letters. Values of one field are alternatives; all fields with values must
-/// match.
+/// A filter for dead letters. A dead letter matches if every field that has values matches. Several
+/// values of one field are alternatives.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// The name of the namespace.
+    /// The name of the namespace; `None` selects all.
     pub namespace: Option<String>,
-    /// The topic, without its namespace.
+    /// The name of the topic, without its namespace; `None` selects all.
     pub topic: Option<String>,
-    /// The subscription, without its topic.
+    /// The name of the subscription, without its topic; `None` selects all.
     pub subscription: Option<String>,
-    /// Decided at this time or later, in milliseconds since 1970.
+    /// Start of the time range, inclusive, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// Decided before this time, in milliseconds since 1970.
+    /// End of the time range, exclusive, in milliseconds since 1970.
     pub until_ms: Option<u64>,
-    /// The reasons of the dead letter.
+    /// The reasons of dead letters to select; empty for all.
     pub reasons: Vec<Reason>,
-    /// The outcomes of the last attempt.
+    /// The outcomes of the last attempt to select; empty for all.
     pub outcomes: Vec<OutcomeName>,
-    /// The HTTP statuses of the last attempt.
+    /// The HTTP statuses of the last attempt to select; empty for all.
     pub statuses: Vec<StatusRange>,
-    /// Patterns for the event type.
+    /// Patterns of which the event type must match one; empty for all.
     pub types: Vec<Pattern>,
-    /// Patterns for the event source.
+    /// Patterns of which the event source must match one; empty for all.
     pub sources: Vec<Pattern>,
-    /// Patterns for the id of the event or of the dead letter.
+    /// Patterns of which the id of the event or of the dead letter must match one; empty for all.
     pub ids: Vec<Pattern>,
-    /// Patterns for the URL of the destination.
+    /// Patterns of which the URL of the destination must match one; empty for all.
     pub destinations: Vec<Pattern>,
-    /// Prefixes of the ids of causes.
+    /// Prefixes of the ids of causes to select; empty for all.
     pub causes: Vec<CausePrefix>,
-    /// A text in the listed fields or in the last response.
+    /// A text that must occur in the fields that [`SearchText`] lists.
     pub search: Option<SearchText>,
-    /// The states of the dead letter.
+    /// The states of dead letters to select; empty for all.
     pub wanted_states: Vec<WantedState>,
-    /// The states of all dead letters of the container.
+    /// The states of all dead letters in the container, which `wanted_states` is compared with.
     pub states: Arc<LetterStates>,
 }
 
 impl Filter {
-    /// Returns true if the dead letter matches.
+    /// True if the dead letter satisfies all conditions of this filter.
     #[must_use]
     pub fn matches(&self, letter: &StoredDeadLetter) -> bool {
         self.matches_with(letter, || cause_id(letter))
     }
 
-    /// Matches as [`Self::matches`] does, with a cause from the caller. Finding the cause takes
-    /// longer than all other comparisons, and the caller may have it already.
+    /// Matches as [`Self::matches`] does, but gets the cause from the caller. Finding the cause
+    /// takes longer than all other comparisons, and the caller may have it already.
     pub(crate) fn matches_with(
         &self,
         letter: &StoredDeadLetter,
@@ -106,32 +106,32 @@ impl Filter {
             && (self.causes.is_empty() || self.matches_cause(cause()))
     }
 
-    /// Returns true if the state of this dead letter is wanted.
+    /// True if the filter selects the current state of this dead letter.
     #[must_use]
     pub fn has_wanted_state(&self, letter: Uuid) -> bool {
         any(&self.wanted_states, |wanted| wanted.is_of(self.states.of(letter)))
     }
 
-    /// Returns true if this state is wanted.
+    /// True if the filter selects this state.
     #[must_use]
     pub fn wants(&self, state: LetterState) -> bool {
         any(&self.wanted_states, |wanted| wanted.is_of(state))
     }
 
-    /// Returns true if every state is wanted. The ledgers need not be read then.
+    /// True if the filter selects every state, so that the ledgers need not be read.
     #[must_use]
     pub fn is_of_any_state(&self) -> bool {
         let states = LetterState::ALL;
         states.iter().all(|state| any(&self.wanted_states, |wanted| wanted.is_of(*state)))
     }
 
-    /// Removes the condition on the state.
+    /// Returns the filter without its condition on the state.
     #[must_use]
     pub fn of_any_state(self) -> Self {
         Self { wanted_states: Vec::new(), ..self }
     }
 
-    /// Returns true if the state of the dead letter with this key is wanted. The key contains the
+    /// True if the filter selects the state of the dead letter with this key. The key contains the
     /// id.
     pub(crate) fn has_wanted_key(&self, key: &str) -> bool {
         self.has_wanted_state(id_of_key(key))
@@ -150,21 +150,21 @@ impl Filter {
             && self.until_ms.is_none_or(|until_ms| at_ms < until_ms)
     }
 
-    /// Returns true if a folder with this time range may hold a matching dead letter.
+    /// True if a folder with this time range may contain a matching dead letter.
     pub(crate) fn may_match_within(&self, range: &Range<u64>) -> bool {
         self.since_ms.is_none_or(|since_ms| range.end > since_ms)
             && self.until_ms.is_none_or(|until_ms| range.start < until_ms)
     }
 
-    /// The only name that a folder of this depth (namespace, topic, subscription) may have, as a
-    /// segment of a key; `None` if every name matches.
+    /// Returns the only name that a folder at this depth (namespace, topic, subscription) may have,
+    /// encoded as a segment of a key. Returns `None` if every name matches.
     pub(crate) fn segment_at(&self, depth: usize) -> Option<String> {
         let named = [&self.namespace, &self.topic, &self.subscription];
         named.get(depth).and_then(|name| name.as_deref()).map(|name| segment(name).into_owned())
     }
 
-    /// The common prefix of all matching keys, after that of the container. `None` if the filter
-    /// needs the content of blobs, or if keys with the prefix may not match.
+    /// Returns the common prefix of all matching keys, without that of the container. Returns
+    /// `None` if the filter needs the content of blobs, or if keys with the prefix may not match.
     pub(crate) fn key_prefix(&self) -> Option<String> {
         let names: Vec<String> =
             (0..NAME_FOLDERS).map_while(|depth| self.segment_at(depth)).collect();
@@ -173,7 +173,7 @@ impl Filter {
         is_exact.then(|| names.iter().map(|name| format!("{name}/")).collect())
     }
 
-    /// Returns true if the filter needs the content of blobs.
+    /// True if the filter needs the content of blobs, not only their keys.
     pub(crate) fn needs_content(&self) -> bool {
         let texts = [&self.types, &self.sources, &self.ids, &self.destinations];
         // Time limits need the content, because a folder covers a whole hour.
@@ -185,15 +185,15 @@ impl Filter {
     }
 }
 
-/// Returns true if no value is wanted, or one of them matches.
+/// True if `wanted` is empty, or one of its values matches.
 fn any<T>(wanted: &[T], matches: impl Fn(&T) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(matches)
 }
 
-/// The valid HTTP statuses. <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
+/// The range of valid HTTP statuses. <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
 const STATUSES: Range<u16> = 100..600;
 
-/// An HTTP status, a class or a range of them.
+/// A range of HTTP statuses: a single status such as `503`, a class, or a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusRange(Range<u16>);
 
@@ -223,7 +223,7 @@ impl FromStr for StatusRange {
     }
 }
 
-/// A text in which `*` matches anything.
+/// A pattern in which `*` matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(String);
 
@@ -283,23 +283,23 @@ impl SearchText {
     }
 }
 
-/// The part of a response that is searched.
+/// Returns the part of a response that is searched.
 fn searched(response: &str) -> &str {
     let end = response.char_indices().nth(RESPONSE_MAX_CHARS).map(|(end, _)| end);
     end.and_then(|end| response.get(..end)).unwrap_or(response)
 }
 
-/// The limit of a time range: RFC 3339, a date, or a duration before now.
+/// The bound of a time range: an RFC 3339 time, a date, or a duration before now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeBound {
-    /// This time, in milliseconds since 1970.
+    /// A point in time, in milliseconds since 1970.
     At(u64),
     /// A duration before now, in milliseconds.
     Ago(u64),
 }
 
 impl TimeBound {
-    /// Converts the limit to milliseconds since 1970, given the present.
+    /// Converts the bound to milliseconds since 1970. `now_ms` is the current time.
     #[must_use]
     pub fn ms(self, now_ms: u64) -> u64 {
         match self {
@@ -332,7 +332,7 @@ impl FromStr for TimeBound {
     }
 }
 
-/// The error for an invalid time; names the missing part if there is one.
+/// Returns the error message for an invalid time, which names the missing part if there is one.
 fn not_a_time(text: &str) -> String {
     if text.contains(':') && text.parse::<DateTime>().is_ok() {
         return format!(

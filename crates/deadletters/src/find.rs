@@ -1,7 +1,7 @@
 //! Finds single dead letters by id, by a prefix of an id, by key, or by the event's id.
 //!
-//! Separate because the keys answer most of these look-ups without reading a blob. Only event ids
-//! require reading every blob.
+//! Separate because the keys alone suffice for most of these look-ups, without reading a blob. Only
+//! event ids require reading every blob.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,11 +15,11 @@ use crate::dead_letters::{DeadLetters, READS_AT_ONCE, identity, sort_newest_firs
 use crate::filter::Filter;
 use crate::walk::ReadAhead;
 
-/// Shorter prefixes would match by accident.
+/// Minimum length of a prefix of an id. Shorter prefixes would match by accident.
 const ID_PREFIX_MIN: usize = 8;
 
-/// The most blobs of a topic that are read to find other dead letters of one event. Keys do not
-/// contain event ids, so the newest blobs are read.
+/// Maximum number of blobs of a topic that are read to find other dead letters of one event. Keys
+/// do not contain event ids, so the newest blobs are read.
 pub const SAME_EVENT_READS_MAX: usize = 1_000;
 
 type Found = HashMap<(SubscriptionName, Uuid), StoredDeadLetter>;
@@ -27,17 +27,17 @@ type Found = HashMap<(SubscriptionName, Uuid), StoredDeadLetter>;
 /// The other dead letters of an event.
 #[derive(Debug, Default)]
 pub struct SameEvent {
-    /// The dead letters found, newest first.
+    /// The dead letters that were found, newest first.
     pub letters: Vec<StoredDeadLetter>,
     /// True if all dead letters of the topic were read.
     pub is_whole: bool,
 }
 
 impl DeadLetters {
-    /// Returns the dead letters with these ids, prefixes of ids, keys or event ids; each once.
+    /// Returns the dead letters with these ids, prefixes of ids, keys or event ids, each once.
     ///
     /// # Errors
-    /// When the container cannot be read, or has no blob with a given key.
+    /// Fails if the container cannot be read, or has no blob with a given key.
     pub async fn find(&self, wanted: &[String]) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let mut found = Found::new();
         let mut missing: HashSet<&str> = HashSet::new();
@@ -65,7 +65,7 @@ impl DeadLetters {
     /// Returns the other dead letters with the same topic, event id and source, newest first.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn of_same_event(&self, letter: &StoredDeadLetter) -> anyhow::Result<SameEvent> {
         let Some(event_id) = &letter.event_id else { return Ok(SameEvent::default()) };
         let TopicName { namespace, topic } = letter.subscription.topic.clone();
@@ -87,7 +87,7 @@ impl DeadLetters {
         Ok(SameEvent { letters, is_whole })
     }
 
-    /// Finds ids by keys alone.
+    /// Finds dead letters by their ids, using only the keys.
     async fn find_by_id(
         &self,
         missing: &mut HashSet<&str>,
@@ -110,7 +110,7 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Finds event ids by reading every blob.
+    /// Finds dead letters by the ids of their events, by reading every blob.
     async fn find_by_event(
         &self,
         missing: &HashSet<&str>,
@@ -127,8 +127,8 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// The key, if the text is one: `s3://bucket/key`, the path of a file in the container, or the
-    /// key itself.
+    /// Returns the key that the text contains: `s3://bucket/key`, the path of a file in the
+    /// container, or the key itself. Returns `None` if the text is not a key.
     fn as_key(&self, wanted: &str) -> Option<String> {
         let container = &self.container;
         let bucket = container
@@ -143,7 +143,7 @@ impl DeadLetters {
     }
 }
 
-/// Returns true if `wanted` is the id, or a sufficiently long prefix of it.
+/// True if `wanted` is the id, or a sufficiently long prefix of the id.
 #[must_use]
 pub fn matches_id(wanted: &str, id: &str) -> bool {
     // Ids are lower case, but people may paste them in upper case.

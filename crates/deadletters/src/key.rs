@@ -10,21 +10,21 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan as _};
 
-/// The folders above the years: namespace, topic, subscription.
+/// Number of folders above the years: namespace, topic, subscription.
 pub(crate) const NAME_FOLDERS: usize = 3;
-/// The number of folders above a blob.
+/// Number of folders above a blob.
 pub(crate) const KEY_FOLDERS: usize = NAME_FOLDERS + 4;
-/// The folder of the replay ledgers, beside the namespaces.
+/// Name of the folder of the replay ledgers, beside the namespaces.
 pub(crate) const LEDGER_FOLDER: &str = REPLAYS_FOLDER;
-/// The folder of the dismissals, beside the namespaces.
+/// Name of the folder of the dismissals, beside the namespaces.
 pub(crate) const DISMISSED_FOLDER: &str = "_dismissed";
-/// Folders beside the namespaces that are not namespaces.
+/// Names of folders beside the namespaces that are not namespaces.
 pub(crate) const RESERVED_FOLDERS: [&str; 2] = [LEDGER_FOLDER, DISMISSED_FOLDER];
 
-/// The time range of a year, month, day or hour folder, in milliseconds; `None` for any other
-/// folder.
+/// Returns the time range of a year, month, day or hour folder, in milliseconds; `None` for any
+/// other folder.
 ///
-/// `segments` are the last one to four parts of its path: year, month, day, hour.
+/// `segments` are the last one to four parts of the folder's path: year, month, day, hour.
 pub(crate) fn time_range(segments: &[&str]) -> Option<Range<u64>> {
     let number = |at: usize, default: i16| {
         segments.get(at).map_or(Some(default), |text| text.parse::<i16>().ok())
@@ -48,7 +48,8 @@ pub(crate) fn time_range(segments: &[&str]) -> Option<Range<u64>> {
     Some(ms(begin)..begin.checked_add(length).map_or(u64::MAX, ms))
 }
 
-/// The time range of the hour folder of a key; `None` if the key is not that of a dead letter.
+/// Returns the time range of the hour folder in a key; `None` if the key is not that of a dead
+/// letter.
 pub(crate) fn hour_of_key(key: &str, root: &str) -> Option<Range<u64>> {
     let segments: Vec<&str> = key.strip_prefix(root)?.split('/').collect();
     (segments.len() == KEY_FOLDERS + 1

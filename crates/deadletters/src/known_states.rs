@@ -12,10 +12,10 @@ use crate::filter::Filter;
 use crate::state::LetterStates;
 
 impl DeadLetters {
-    /// Returns the states of all dead letters.
+    /// Returns the states of all dead letters of the container.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn states(&self) -> anyhow::Result<LetterStates> {
         let (replayed, dismissals) =
             futures::future::try_join(self.replayed(None), self.dismissals()).await?;
@@ -25,7 +25,7 @@ impl DeadLetters {
     /// Adds the states of all dead letters to a filter.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn with_states(&self, filter: Filter) -> anyhow::Result<Filter> {
         Ok(Filter { states: Arc::new(self.states().await?), ..filter })
     }

@@ -1,8 +1,8 @@
 //! Counts open dead letters whose deliveries a person stopped: the subscription was paused, or the
 //! destination disabled.
 //!
-//! Separate from the statistics because the number of reads is limited: `lastmile doctor` needs an
-//! answer within seconds.
+//! Separate from the statistics because the number of reads is limited: `lastmile doctor` needs the
+//! result within seconds.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,24 +15,24 @@ use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
 use crate::state::{LetterState, WantedState};
 
-/// The most blobs that are read. Reading these takes seconds.
+/// Maximum number of blobs that are read. Reading these takes seconds.
 pub const LEFT_BEHIND_READS_MAX: u64 = 5_000;
 
-/// Open dead letters whose deliveries a person stopped.
+/// Numbers of open dead letters whose deliveries a person stopped.
 #[derive(Debug, Default)]
 pub struct LeftBehind {
-    /// The number of dead letters, by subscription and reason.
+    /// The number of dead letters for each subscription and reason.
     pub counts: BTreeMap<(SubscriptionName, Reason), u64>,
     /// True if all blobs were read; false if the limit ended the count.
     pub is_all: bool,
 }
 
 impl DeadLetters {
-    /// Counts open dead letters of paused or disabled subscriptions and destinations. Reads at most
+    /// Counts open dead letters of paused subscriptions and disabled destinations. Reads at most
     /// [`LEFT_BEHIND_READS_MAX`] blobs, roughly the newest.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn left_behind(&self) -> anyhow::Result<LeftBehind> {
         let reasons = vec![Reason::Paused, Reason::DestinationDisabled];
         let wanted_states = vec![WantedState::Only(LetterState::Open)];

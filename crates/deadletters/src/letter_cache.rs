@@ -23,30 +23,31 @@ use crate::facts::decided_ms;
 use crate::filter::Filter;
 use crate::state::LetterStates;
 
-/// The most dead letters in a cache: about 4.4 KB each, measured with 200,000 dead letters.
+/// Maximum number of dead letters in a cache: about 4.4 KB each, measured with 200,000 dead
+/// letters.
 pub const LETTERS_MAX: usize = 100_000;
-/// The most keys of blobs without a match; further blobs are read again.
+/// Maximum number of remembered keys of blobs without a match. Further blobs are read again.
 const KEYS_MAX: usize = 200_000;
 
-/// The dead letters of a container at one time.
+/// The dead letters of a container, as they were read at one time.
 #[derive(Default)]
 pub struct LetterCache {
-    /// Summaries in any state, newest first, each once.
+    /// The summaries of the dead letters in any state, newest first, each once.
     pub letters: Vec<Arc<StoredDeadLetter>>,
     /// The states of all dead letters of the container, read at the same time.
     pub states: Arc<LetterStates>,
-    /// True if the container has more dead letters than a cache holds; roughly the oldest are
+    /// True if the container has more dead letters than the cache holds. Roughly the oldest are
     /// missing.
     pub is_truncated: bool,
-    /// The time when reading finished.
+    /// Time at which reading finished.
     pub read_ms: u64,
-    /// The matching dead letter of each blob, by key; `None` if the blob has no match.
+    /// The matching dead letter of each blob, by the blob's key; `None` if the blob has no match.
     blobs: HashMap<String, Option<CachedLetter>>,
-    /// The time range of the filter: since, until.
+    /// The time range of the filter, `since` and `until`.
     range_ms: (Option<u64>, Option<u64>),
 }
 
-/// A dead letter with its cause, which takes long to find.
+/// A dead letter together with its cause, because finding the cause takes long.
 #[derive(Clone)]
 struct CachedLetter {
     letter: Arc<StoredDeadLetter>,
@@ -71,7 +72,7 @@ impl LetterCache {
         self.letters.iter().map(Arc::as_ref).filter(matches).collect()
     }
 
-    /// Groups dead letters of the cache by cause.
+    /// Groups dead letters of the cache by cause, without finding the causes again.
     #[must_use]
     pub fn by_cause(&self, letters: &[&StoredDeadLetter]) -> Causes {
         let mut causes = Causes::default();
@@ -84,19 +85,19 @@ impl LetterCache {
         causes
     }
 
-    /// The cached cause of a dead letter.
+    /// Returns the cached cause of a dead letter.
     fn cause(&self, letter: &StoredDeadLetter) -> Option<&KnownCause> {
         self.blobs.get(&letter.key)?.as_ref().map(|cached| cached.cause.as_ref())
     }
 }
 
 impl DeadLetters {
-    /// Reads the dead letters that match in any state. Blobs in `before` are not read again.
+    /// Reads the dead letters that match in any state. Does not read the blobs in `before` again.
     /// `before` must have the same filter, except that its time range may be older. If the new
     /// range may match more than the old one, everything is read again.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn cache(
         &self,
         filter: &Filter,

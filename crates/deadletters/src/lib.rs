@@ -6,15 +6,15 @@
 //! - [`container`] reads and writes blobs and counts the requests, and `walk` finds the newest
 //!   hours without listing everything;
 //! - [`filter`] decides which dead letters match, and [`cause`] and [`stats`] sum them up;
-//! - [`replay`] sends them again and keeps its [`ledger`] beside them;
+//! - [`replay`] sends dead letters again and keeps its [`ledger`] beside them;
 //! - [`dismissed`] stores dismissals, and [`state`] derives the state of each dead letter;
 //! - [`letter_cache`] caches dead letters in memory, and `disk_cache` on disk;
 //! - `elsewhere` finds alternatives for a search without a result.
 //!
 //! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`, `recorded`.
 //!
-//! Promises: a GUID counts once, in however many blobs it is. A blob that is not a dead letter is
-//! reported and never hides others. Stored dead letters are never rewritten. The crate does not
+//! Promises: an id counts once, in however many blobs it occurs. A blob that is not a dead letter
+//! is reported and never hides others. Stored dead letters are never rewritten. The crate does not
 //! depend on the local AWS or on the functions.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // a slice of untrusted text may panic

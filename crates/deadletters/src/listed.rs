@@ -1,6 +1,7 @@
 //! Lists blobs before reading the first one, so that the number of reads is known at the beginning.
 //!
-//! Promises: at most [`LISTED_FIRST_MAX`] blobs are held; the others are listed during the reads.
+//! Promises: at most [`LISTED_FIRST_MAX`] blobs are held in memory. The others are listed during
+//! the reads.
 
 use std::collections::HashSet;
 
@@ -12,12 +13,12 @@ use crate::filter::Filter;
 use crate::key::hour_of_key;
 use crate::reads::{Content, ReadProgress};
 
-/// The most blobs that are listed before the first read: about 300 bytes each.
+/// Maximum number of blobs that are listed before the first read: about 300 bytes each.
 const LISTED_FIRST_MAX: usize = 200_000;
 
 impl DeadLetters {
-    /// Streams every blob that may hold a matching dead letter; lists them before the first is
-    /// returned.
+    /// Streams every blob that may contain a matching dead letter. Lists the blobs before it
+    /// returns the first one.
     pub(crate) fn listed_blobs<'a>(
         &'a self,
         filter: &'a Filter,
@@ -54,7 +55,7 @@ impl DeadLetters {
     }
 }
 
-/// Returns true if a walk with this filter lists every blob of the container.
+/// True if a walk with this filter lists every blob of the container.
 fn is_of_everything(filter: &Filter) -> bool {
     let names = [&filter.namespace, &filter.topic, &filter.subscription];
     let times = [filter.since_ms, filter.until_ms];

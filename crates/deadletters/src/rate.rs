@@ -17,8 +17,8 @@ pub struct Rate {
     period_ms: u64,
 }
 
-/// The rate for a destination without a limit of its own. The replay competes with the
-/// destination's current events, so the rate is low.
+/// Rate for a destination without a limit of its own. Low, because the replay competes with the
+/// destination's current events.
 const DEFAULT_PER_SECOND: u64 = 50;
 
 impl Default for Rate {
@@ -33,7 +33,7 @@ impl Rate {
     }
 
     /// Returns a rate at which no destination exceeds its limit per second, if its dead letters are
-    /// spread evenly. Each destination has a number of dead letters and an optional limit.
+    /// spread evenly. `destinations` has a number of dead letters and an optional limit for each.
     #[must_use]
     pub fn for_destinations(destinations: impl IntoIterator<Item = (u64, Option<u32>)>) -> Self {
         let destinations: Vec<(u64, Option<u32>)> =
@@ -45,18 +45,20 @@ impl Rate {
         rates.min().map_or_else(Self::default, Self::per_second)
     }
 
-    /// Returns the duration of sending this many dead letters.
+    /// Returns the time that sending this many dead letters takes, in milliseconds.
     #[must_use]
     pub fn takes_ms(self, letters: u64) -> u64 {
         self.wait_ms(letters)
     }
 
-    /// The earliest time of a dead letter after the start, given the number sent before it.
+    /// Returns the minimum time between the start and a dead letter, given the number of dead
+    /// letters sent before.
     pub(crate) fn wait_ms(self, sent_before: u64) -> u64 {
         sent_before.saturating_mul(self.period_ms) / self.count
     }
 
-    /// The number that may be sent together: those of one second, at most `at_most`.
+    /// Returns the number of dead letters that may be sent together: those of one second, at most
+    /// `at_most`.
     pub(crate) fn burst(self, at_most: usize) -> usize {
         let per_second = self.count.saturating_mul(SECOND_MS) / self.period_ms;
         // At least one, for rates below one a second.
@@ -64,7 +66,7 @@ impl Rate {
     }
 }
 
-/// The format of the command line and of ledgers.
+/// Formats the rate as in the command line and in ledgers, such as `50/s`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let period = if self.period_ms == MINUTE_MS { "m" } else { "s" };

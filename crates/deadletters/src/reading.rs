@@ -1,7 +1,7 @@
 //! Reads single blobs, within limits.
 //!
 //! Separate from [`crate::dead_letters`], which selects blobs. This module enforces the maximum
-//! size of a blob and of all reads under way, and uses the cache.
+//! size of a blob and of all concurrent reads, and uses the cache.
 //!
 //! Promises: a blob above [`BLOB_MAX_BYTES`] is never read in full. An unreadable blob is counted,
 //! and hides no other. A summary is the same whether it comes from the cache or from its blob.
@@ -19,18 +19,20 @@ use crate::reads::{PERMIT_BYTES, READ_PERMITS, ReadProgress, UnreadableBlobs};
 use crate::summary::{SavedLetter, summary};
 
 impl DeadLetters {
-    /// Returns the blobs so far that were not dead letters.
+    /// Returns the blobs read so far that are not dead letters.
     #[must_use]
     pub fn unreadable_blobs(&self) -> UnreadableBlobs {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The dead letter in a blob; `None` if the blob was removed meanwhile or is not a dead letter.
+    /// Returns the dead letter in a blob; `None` if the blob was removed after it was listed, or is
+    /// not a dead letter.
     pub(crate) async fn read(&self, blob: &Entry) -> anyhow::Result<Option<StoredDeadLetter>> {
         Ok(self.read_with_permit(blob).await?.0)
     }
 
-    /// Reads as [`Self::read`] does, and returns the permit for the memory of the result.
+    /// Reads a blob as [`Self::read`] does, and also returns the permit for the memory of the
+    /// result.
     ///
     /// Permits are granted in the order of the calls. Therefore a caller that keeps results in this
     /// order always has the first of them.
@@ -50,7 +52,7 @@ impl DeadLetters {
         Ok((letter, permit))
     }
 
-    /// The summary of the dead letter in a blob: from the cache, otherwise from the blob.
+    /// Returns the summary of the dead letter in a blob, from the cache or from the blob.
     pub(crate) async fn summary(&self, blob: &Entry) -> anyhow::Result<Option<StoredDeadLetter>> {
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&blob.key, &blob.etag));
         if let Some(letter) = cached.and_then(|saved: SavedLetter| saved.restore(&blob.key)) {
@@ -68,7 +70,7 @@ impl DeadLetters {
     /// Returns the dead letter in the blob with this key.
     ///
     /// # Errors
-    /// When the blob does not exist, or cannot be read.
+    /// Fails if the blob does not exist, or cannot be read.
     pub async fn of_key(&self, key: &str) -> anyhow::Result<StoredDeadLetter> {
         read(key, &self.container.prefix, &self.bytes(key).await?).map_err(anyhow::Error::msg)
     }
@@ -76,13 +78,13 @@ impl DeadLetters {
     /// Returns the bytes of the blob with this key.
     ///
     /// # Errors
-    /// When the blob does not exist, or cannot be read.
+    /// Fails if the blob does not exist, or cannot be read.
     pub async fn bytes(&self, key: &str) -> anyhow::Result<Vec<u8>> {
         let bytes = self.container.get(key).await?;
         bytes.with_context(|| format!("{} has no blob {key}", self.container.name))
     }
 
-    /// The content of a listed blob; `None` if it was removed meanwhile.
+    /// Returns the content of a listed blob; `None` if the blob was removed after it was listed.
     async fn content(&self, blob: &Entry) -> anyhow::Result<Result<Option<Vec<u8>>, TooLarge>> {
         match TooLarge::check(blob.bytes, BLOB_MAX_BYTES) {
             Ok(()) => self.container.get_at_most(BLOB_MAX_BYTES, &blob.key).await,
@@ -90,7 +92,8 @@ impl DeadLetters {
         }
     }
 
-    /// The dead letter; an error is counted as an unreadable blob and becomes `None`.
+    /// Returns the dead letter that was read. Counts an error as an unreadable blob, and returns
+    /// `None`.
     fn parsed(&self, read: Result<StoredDeadLetter, String>) -> Option<StoredDeadLetter> {
         let count = |problem: String| {
             let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);

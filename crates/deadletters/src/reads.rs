@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-/// Progress while many blobs are read.
+/// The progress of reading many blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadProgress {
     /// The listing is complete, or has reached its limit. Reading begins.
@@ -18,7 +18,7 @@ pub enum ReadProgress {
     Read,
 }
 
-/// A callback for the progress of reads.
+/// A callback that receives the progress of reads.
 pub type ReadObserver = Arc<dyn Fn(ReadProgress) + Send + Sync>;
 
 /// The part of a dead letter that a caller needs.
@@ -26,21 +26,21 @@ pub type ReadObserver = Arc<dyn Fn(ReadProgress) + Send + Sync>;
 pub(crate) enum Content {
     /// The complete dead letter, which the cache does not contain.
     Whole,
-    /// The summary for lists and counts.
+    /// The summary, which lists and counts use.
     Summary,
 }
 
-/// The unit of [`READ_PERMITS`], in bytes.
+/// Number of bytes that one permit of [`READ_PERMITS`] stands for.
 pub(crate) const PERMIT_BYTES: u64 = 1_024;
-/// Permits for the memory of reads under way: one blob of the largest size, or many of the usual 2
-/// KB.
+/// Number of permits for the memory of concurrent reads: enough for one blob of the maximum size,
+/// or for many of the usual 2 KB.
 pub(crate) const READ_PERMITS: u32 = 64 * 1_024;
 
-/// Blobs that are not dead letters.
+/// The blobs that are not dead letters.
 #[derive(Debug, Clone, Default)]
 pub struct UnreadableBlobs {
     /// The number of blobs that were not dead letters or were too large.
     pub count: u64,
-    /// The problem of the last one.
+    /// The problem with the last of these blobs.
     pub example: String,
 }

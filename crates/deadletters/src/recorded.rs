@@ -4,8 +4,8 @@
 
 use delivery::time::moment;
 
-/// The time of a record, in milliseconds, from its RFC 3339 text. An invalid time sorts before all
-/// others.
+/// Converts the RFC 3339 time of a record to milliseconds since 1970. Returns 0 for an invalid
+/// time, so that it sorts before all others.
 pub(crate) fn recorded_ms(at: &str) -> u64 {
     moment::parse(at).unwrap_or_default()
 }

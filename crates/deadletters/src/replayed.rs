@@ -1,6 +1,6 @@
 //! The newest replay of each dead letter according to the ledgers. Pure.
 //!
-//! Separate from [`crate::replay`], which reads the ledgers, because filters use it.
+//! Separate from [`crate::replay`], which reads the ledgers, because filters use this data.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,11 +12,11 @@ use crate::ledger::ReplayRecord;
 /// A ledger that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableLedger {
-    /// The name of the job.
+    /// The name of the job whose ledger cannot be read.
     pub job: String,
-    /// The key of its folder, without a slash at its end.
+    /// The key of the ledger's folder, without a slash at its end.
     pub folder: String,
-    /// The unreadable file.
+    /// The name of the unreadable file.
     pub(crate) file: String,
     /// The problem with the file.
     pub(crate) problem: String,
@@ -33,11 +33,11 @@ impl std::error::Error for UnreadableLedger {}
 /// The replays of dead letters, as far as the ledgers are readable.
 #[derive(Debug, Clone, Default)]
 pub struct Replayed {
-    /// The newest replay of each dead letter.
+    /// The newest replay of each dead letter, by its id.
     pub records: HashMap<Uuid, ReplayRecord>,
     /// The dead letters in the plans of unfinished jobs, with the name of the job.
     pub planned: HashMap<Uuid, String>,
-    /// The unreadable ledgers, which may contain more replays.
+    /// The ledgers that cannot be read and may contain more replays.
     pub unreadable: Vec<UnreadableLedger>,
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::ledger::{LedgerEntry, PlannedReplay, ReplayState, delivery_id};
 
-/// A dead letter of shop/orders/billing after two attempts with 503.
+/// Returns a dead letter of shop/orders/billing after two attempts with 503.
 pub(crate) fn letter(number: u32) -> StoredDeadLetter {
     let id = Uuid::from_u128(u128::from(number));
     let at_ms = 1_795_158_180_000 + u64::from(number);
@@ -55,12 +55,12 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
     }
 }
 
-/// A dead letter in the plan of a job.
+/// Returns a dead letter in the plan of a job.
 pub(crate) fn planned(number: u128) -> PlannedReplay {
     PlannedReplay { key: format!("a/b/c/2026/1/2/3/{}.json", Uuid::from_u128(number)) }
 }
 
-/// The entry of a planned dead letter in the ledger of the job `j`, at millisecond 7.
+/// Returns the entry of a planned dead letter in the ledger of the job `j`, at millisecond 7.
 pub(crate) fn entry(number: u128, state: ReplayState) -> LedgerEntry {
     let letter = Uuid::from_u128(number);
     LedgerEntry {

@@ -17,15 +17,15 @@ use crate::ledger::{Ending, ReplayRecord};
 use crate::recorded::recorded_ms;
 use crate::replayed::{Replayed, UnreadableLedger};
 
-/// The state of a dead letter.
+/// The state of a dead letter, from the newest record about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LetterState {
     /// A person has to act.
     Open,
-    /// A replay has sent it, or may have, and the delivery has not ended.
+    /// A replay has sent the dead letter, or may have sent it, and the delivery has not ended.
     Replaying,
-    /// A replay has delivered it.
+    /// A replay has delivered the event.
     Delivered,
     /// The replay failed and became a new dead letter, which replaces this one.
     DeadAgain,
@@ -34,11 +34,11 @@ pub enum LetterState {
 }
 
 impl LetterState {
-    /// All states, in the order of lists.
+    /// All states, in the order in which lists show them.
     pub const ALL: [Self; 5] =
         [Self::Open, Self::Replaying, Self::Delivered, Self::DeadAgain, Self::Dismissed];
 
-    /// Returns the word for options and JSON.
+    /// Returns the name of the state in options and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,17 +57,17 @@ impl fmt::Display for LetterState {
     }
 }
 
-/// The states that a filter selects.
+/// A selection of states in a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedState {
-    /// Any state.
+    /// Dead letters in any state.
     All,
-    /// Only this state.
+    /// Only dead letters in this state.
     Only(LetterState),
 }
 
 impl WantedState {
-    /// Returns true if the selection includes this state.
+    /// True if the selection includes this state.
     #[must_use]
     pub fn is_of(self, state: LetterState) -> bool {
         match self {
@@ -101,7 +101,7 @@ pub struct LetterStates {
 }
 
 impl LetterStates {
-    /// Derives the states at this time.
+    /// Creates the states at the time `now_ms`.
     #[must_use]
     pub fn new(replayed: Replayed, dismissals: Dismissals, now_ms: u64) -> Self {
         Self { replayed, dismissals, now_ms }
@@ -124,8 +124,8 @@ impl LetterStates {
         }
     }
 
-    /// Returns true if another job has sent the dead letter, or a person has dismissed it, after
-    /// this time.
+    /// True if another job has sent the dead letter, or a person has dismissed it, after the time
+    /// `at`.
     pub(crate) fn is_closed_since(&self, letter: Uuid, job: &str, at: &str) -> bool {
         let is_newer = |other: &str| recorded_ms(other) > recorded_ms(at);
         let by_job = self.replay_of(letter).is_some_and(|record| {
@@ -159,8 +159,8 @@ impl LetterStates {
         self.dismissals.cause_ms(cause)
     }
 
-    /// Sorts causes. A cause with a letter newer than its dismissal is reopened. Trends compare the
-    /// windows before `end_ms`.
+    /// Sorts causes. A cause with a dead letter newer than its dismissal is marked as reopened.
+    /// Trends compare the windows before `end_ms`.
     #[must_use]
     pub fn sorted(&self, causes: Causes, end_ms: u64) -> Vec<Cause> {
         let mut causes = causes.sorted(end_ms);
@@ -203,12 +203,12 @@ impl LetterStates {
     }
 }
 
-/// The state that a replay gives its dead letter.
+/// Returns the state that a replay gives its dead letter.
 fn of_replay(record: &ReplayRecord, now_ms: u64) -> LetterState {
     match (record.entry.end.as_ref().map(|end| end.state), record.ending) {
         (Some(ReplayOutcome::Delivered), _) => LetterState::Delivered,
         (Some(ReplayOutcome::DeadAgain), _) => LetterState::DeadAgain,
-        // A dropped event is in no new dead letter, so this one stays open.
+        // A dropped event left no new dead letter, so this one stays open.
         (Some(ReplayOutcome::Dropped), _) => LetterState::Open,
         (None, Ending::Accepted) if !record.is_uncertain() => LetterState::Delivered,
         (None, _) if record.entry.is_overdue(now_ms) => LetterState::Open,

@@ -7,23 +7,25 @@ use delivery::time::duration::HOUR_MS;
 
 use crate::facts::decided_ms;
 
-/// Counts of dead letters.
+/// Numbers of dead letters, by several properties.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// The total.
+    /// The total number of dead letters.
     pub count: u64,
-    /// By reason.
+    /// Numbers of dead letters by reason.
     pub reasons: BTreeMap<String, u64>,
-    /// By subscription, `namespace/topic/name`.
+    /// Numbers of dead letters by subscription, `namespace/topic/name`.
     pub subscriptions: BTreeMap<String, u64>,
-    /// By the URL of the destination; those without a destination are under the empty text.
+    /// Numbers of dead letters by the URL of the destination. The key of dead letters without a
+    /// destination is the empty text.
     pub destinations: BTreeMap<String, u64>,
-    /// By the beginning of the hour of the decision, in milliseconds.
+    /// Numbers of dead letters by the hour in which the events became dead letters. The key is the
+    /// beginning of the hour in milliseconds since 1970.
     pub hours: BTreeMap<u64, u64>,
 }
 
 impl Stats {
-    /// Counts a dead letter.
+    /// Adds a dead letter to all counts.
     pub fn add(&mut self, letter: &StoredDeadLetter) {
         self.count += 1;
         *self.reasons.entry(letter.reason.clone()).or_default() += 1;
@@ -35,7 +37,7 @@ impl Stats {
     }
 }
 
-/// Returns counts with their names, the greatest first.
+/// Returns the counts with their names, the greatest count first.
 #[must_use]
 pub fn greatest_first(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
     let mut sorted: Vec<(&str, u64)> =

@@ -1,8 +1,8 @@
 //! Summaries: the parts of dead letters that lists and counts need, and their format in the cache.
 //! Pure.
 //!
-//! Separate from [`crate::disk_cache`], which stores them, and from [`crate::letter_cache`], which
-//! keeps them in memory.
+//! Separate from [`crate::disk_cache`], which stores summaries, and from [`crate::letter_cache`],
+//! which keeps them in memory.
 //!
 //! Promises: filters, causes, counts and replay plans give the same result for a summary as for its
 //! dead letter. Of the event, a summary has only id, type and source. Reading the cached format
@@ -18,7 +18,8 @@ use uuid::Uuid;
 
 use crate::facts::RESPONSE_MAX_CHARS;
 
-/// The length of a response that is kept. Base64 takes at most twice as many characters.
+/// Maximum length of a response that a summary keeps. Base64 takes at most twice as many
+/// characters.
 const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
 
 /// Removes everything from a dead letter that lists and counts do not need.
@@ -54,10 +55,10 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// The cached format of a summary, stored under its key.
+/// The cached format of a summary. The key of the dead letter is stored separately.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedLetter {
-    /// Namespace, topic and name. An array, because each may contain a slash.
+    /// Namespace, topic and name of the subscription. An array, because each may contain a slash.
     subscription: [String; 3],
     reason: String,
     outcome: Option<String>,
@@ -81,7 +82,7 @@ pub(crate) struct SavedLetter {
     source: Option<String>,
 }
 
-/// The last attempt of a summary.
+/// The last attempt of a summary, in the cached format.
 #[derive(Serialize, Deserialize)]
 struct SavedAttempt {
     at_ms: u64,
@@ -90,7 +91,7 @@ struct SavedAttempt {
     duration_ms: u64,
 }
 
-/// The failed delivery to a sink.
+/// The failed delivery to a dead-letter sink, in the cached format.
 #[derive(Serialize, Deserialize)]
 struct SavedSink {
     destination: Option<String>,
@@ -131,7 +132,7 @@ impl SavedLetter {
         }
     }
 
-    /// Converts a cached summary back; `None` if an enum value is unknown.
+    /// Converts a cached summary back. Returns `None` if an enum value is unknown.
     pub(crate) fn restore(self, key: &str) -> Option<StoredDeadLetter> {
         let [namespace, topic, name] = self.subscription;
         let replay = self.replay.map(|(job, letter)| Replay::new(&job, letter));

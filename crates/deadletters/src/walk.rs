@@ -2,12 +2,13 @@
 //!
 //! A listing runs only forwards, in byte order. But the folders form a calendar: one listing each
 //! of a year, a month and a day shows its content, and the newest folder is opened first. Older
-//! folders stay pending, and most are never opened. A subscription that fits into one page costs
-//! one request. If a caller wants everything, without a time range, a subscription is listed page
-//! by page instead, because a page holds more blobs than most hours.
+//! folders stay pending, and most are never opened. A subscription whose blobs fit into one page
+//! costs one request. If a caller wants all blobs, without a time range, a subscription is listed
+//! page by page instead, because a page holds more blobs than most hours.
 //!
 //! Promises: hours come newest first, and blobs of one hour together, also across subscriptions. At
-//! most [`EXTRA_PAGES_MAX`] pages of blobs are held beside the first one of each subscription.
+//! most [`EXTRA_PAGES_MAX`] pages of blobs are held in addition to the first page of each
+//! subscription.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -23,48 +24,49 @@ use crate::filter::Filter;
 use crate::key::{KEY_FOLDERS, NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key, time_range};
 
 const LISTINGS_AT_ONCE: usize = 16;
-/// The most pages that a walk lists instead of hours: 200,000 blobs of about 300 bytes each.
+/// Maximum number of pages that a walk lists instead of hours: 200,000 blobs of about 300 bytes
+/// each.
 const EXTRA_PAGES_MAX: usize = 200;
 
-/// Decides how many folders the walk opens at once.
+/// Determines how many folders a walk opens at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadAhead {
-    /// Opens only folders that may hold the newest blobs, to save requests.
+    /// Open only folders that may contain the newest blobs, to save requests.
     NewestOnly,
-    /// Opens many at once, for callers who stop early; hours come roughly in order.
+    /// Open many folders at once, for callers that stop early. Hours come roughly in order.
     ManyHours,
-    /// Opens many at once and lists by pages, for callers who want everything; hours come roughly
-    /// in order.
+    /// Open many folders at once and list by pages, for callers that want all blobs. Hours come
+    /// roughly in order.
     Everything,
 }
 
-/// A walk under way.
+/// The state of a walk.
 pub(crate) struct Walk {
     container: DeadLetterContainer,
     filter: Filter,
     read_ahead: ReadAhead,
     pending: BinaryHeap<PendingFolder>,
-    /// The remainder of [`EXTRA_PAGES_MAX`].
+    /// Number of further pages that may be listed, at first [`EXTRA_PAGES_MAX`].
     pages_left: AtomicUsize,
 }
 
-/// A folder that has not been opened.
+/// A folder that the walk has not opened yet.
 #[derive(Debug, PartialEq, Eq)]
 struct PendingFolder {
-    /// The time range of its dead letters.
+    /// The time range of the dead letters in the folder.
     range: Range<u64>,
-    /// The number of folders from the root to this one: [`KEY_FOLDERS`] is an hour.
+    /// Number of folders from the root to this folder. [`KEY_FOLDERS`] means an hour folder.
     depth: usize,
     prefix: String,
-    /// The blobs of an hour, if they are already listed.
+    /// The blobs of an hour folder, if they are already listed.
     blobs: Option<Vec<Entry>>,
-    /// The first pages of its subscription, if that has more pages.
+    /// The first pages of the folder's subscription, if the subscription has more pages.
     first_pages: Option<Arc<[Entry]>>,
 }
 
 impl Ord for PendingFolder {
-    /// The greatest folder may hold the newest dead letters. At equal times, folders nearer to the
-    /// root come first, because their hours are only known after opening them.
+    /// Orders folders so that the greatest may contain the newest dead letters. At equal times, a
+    /// folder nearer to the root is greater, because its hours are only known after opening it.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_time = self.range.end.cmp(&other.range.end);
         by_time.then(other.depth.cmp(&self.depth)).then_with(|| other.prefix.cmp(&self.prefix))
@@ -100,8 +102,8 @@ impl Walk {
         }
     }
 
-    /// The blobs of the next hour, last written first; of several hours unless the walk is
-    /// [`ReadAhead::NewestOnly`].
+    /// Returns the blobs of the next hour, last written first. Returns those of several hours
+    /// unless the walk is [`ReadAhead::NewestOnly`].
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Entry>>> {
         loop {
             let folders = self.next_folders();
@@ -125,7 +127,7 @@ impl Walk {
         }
     }
 
-    /// Removes the folders to open next from the queue.
+    /// Removes the folders to open next from the queue of pending folders, and returns them.
     fn next_folders(&mut self) -> Vec<PendingFolder> {
         let Some(first) = self.pending.pop() else { return Vec::new() };
         let (end, is_hour) = (first.range.end, first.depth == KEY_FOLDERS);
@@ -145,7 +147,7 @@ impl Walk {
         folders
     }
 
-    /// The blobs of an hour, each with the end of the hour.
+    /// Returns the blobs of an hour folder, each with the end of the hour.
     async fn blobs(&self, hour: PendingFolder) -> anyhow::Result<Vec<(u64, Entry)>> {
         let blobs = match (hour.blobs, hour.first_pages.as_deref()) {
             (Some(blobs), _) => blobs,
@@ -155,8 +157,8 @@ impl Walk {
         Ok(blobs.into_iter().map(|blob| (hour.range.end, blob)).collect())
     }
 
-    /// Lists the blobs of an hour, except those that the first pages of the subscription already
-    /// contain.
+    /// Lists the blobs of an hour folder, except those that the first pages of the subscription
+    /// already contain.
     async fn list_rest(&self, prefix: &str, first_pages: &[Entry]) -> anyhow::Result<Vec<Entry>> {
         let mut blobs: Vec<Entry> =
             first_pages.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();
@@ -172,7 +174,7 @@ impl Walk {
         Ok(blobs)
     }
 
-    /// The subfolders that may hold a match.
+    /// Opens a folder, and returns the subfolders that may contain a match.
     async fn open(&self, folder: PendingFolder) -> anyhow::Result<Vec<PendingFolder>> {
         // The filter fixes this name, so the level need not be listed.
         if let Some(name) = self.filter.segment_at(folder.depth) {
@@ -192,8 +194,8 @@ impl Walk {
         Ok(page.folders.into_iter().filter_map(|prefix| self.child(&folder, prefix)).collect())
     }
 
-    /// The hours of a subscription, if its blobs fit into the pages that may be listed; otherwise
-    /// these pages.
+    /// Returns the hour folders of a subscription, if its blobs fit into the pages that may be
+    /// listed. Otherwise returns these pages.
     async fn try_pages(
         &self,
         subscription: &PendingFolder,
@@ -215,8 +217,8 @@ impl Walk {
         }
     }
 
-    /// Returns true if another page of a subscription may be listed. With a time range or a limit,
-    /// most of its blobs are not needed.
+    /// True if another page of a subscription may be listed. With a time range or a limit, most
+    /// blobs of the subscription are not needed.
     fn may_list_page(&self) -> bool {
         let of_any_time = self.filter.since_ms.is_none() && self.filter.until_ms.is_none();
         let (relaxed, take_one) = (atomic::Ordering::Relaxed, |left: usize| left.checked_sub(1));

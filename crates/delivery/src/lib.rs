@@ -30,7 +30,7 @@
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
-/// Declares an enumeration with a word for each variant, as files, logs and dead letters write it.
+/// Declares an enumeration whose variants have names in files, logs and dead letters.
 macro_rules! words {
     (
         $(#[$of_enum:meta])*
@@ -42,10 +42,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All variants, in the order of the documentation.
+            /// All variants, in the order of their declaration.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
-            /// Returns the word of the variant.
+            /// Returns the name of the variant.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

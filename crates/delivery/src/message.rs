@@ -1,7 +1,7 @@
 //! Messages that are sent to queues, and records that are received from them.
 //!
-//! Our attributes count only on internal queues ([`Record::trusted_attribute`]). [`Message::fits`]
-//! checks the limits of SQS.
+//! Attributes of our own programs are trusted only on internal queues
+//! ([`Record::trusted_attribute`]). [`Message::fits`] checks the limits of SQS.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,14 +23,15 @@ use crate::wire::{
 /// Maximum size of a message with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
-/// Maximum size of an event, including the other attributes of its message. The rest is reserved
-/// for the state of its retries.
+/// Maximum size of an event, including the other attributes of its message. The rest of the message
+/// is reserved for the state of retries.
 pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 
-/// The queues of a deployment.
+/// The SQS queues of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueName {
-    /// Published events. Publishers write to it, so our attributes do not count there.
+    /// Published events. Publishers write to this queue, so attributes of our own programs are not
+    /// trusted there.
     Events,
     /// Deliveries that wait for an attempt, and messages that no publisher sends:
     /// - parts of large records
@@ -40,17 +41,17 @@ pub enum QueueName {
     Retry,
     /// Due deliveries to slow destinations, so that no other delivery waits behind them.
     Slow,
-    /// Records that were received again. Each is handled alone, because it may have crashed a
+    /// Records that were received again. Each is processed alone, because it may have crashed a
     /// function.
     Isolation,
-    /// Dead letters on their way to storage.
+    /// Dead letters that are about to be stored.
     DeadLetter,
-    /// Dead letters that storage refused for too long.
+    /// Dead letters that storage has refused for too long.
     LastResort,
 }
 
 impl QueueName {
-    /// True if only the functions and operators may send to the queue, so that its messages are
+    /// True if only the functions and operators may send to the queue, so that its attributes are
     /// trusted.
     #[must_use]
     pub fn is_internal(self) -> bool {
@@ -63,19 +64,19 @@ impl QueueName {
     }
 }
 
-/// The one attribute in a message that only our own programs write.
+/// The attribute of a message that only our own programs write. A message has exactly one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attribute {
-    /// `publication`: a published record.
+    /// The attribute `publication`: the state of a published record.
     Publication(String),
-    /// `delivery`: the state of one delivery.
+    /// The attribute `delivery`: the state of one delivery.
     Delivery(String),
-    /// `deadletter`: a dead letter, or the end of a replay.
+    /// The attribute `deadletter`: a dead letter, or the result of a replay.
     DeadLetter(String),
 }
 
 impl Attribute {
-    /// Returns the name of the attribute.
+    /// Returns the name of the message attribute.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -85,7 +86,7 @@ impl Attribute {
         }
     }
 
-    /// Returns the value of the attribute.
+    /// Returns the value of the message attribute.
     #[must_use]
     pub fn value(&self) -> &str {
         let (Self::Publication(value) | Self::Delivery(value) | Self::DeadLetter(value)) = self;
@@ -93,14 +94,15 @@ impl Attribute {
     }
 }
 
-/// The message group of a message in a fair queue.
+/// The message group of a message in an SQS fair queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageGroup {
-    /// The group of a subscription.
+    /// The group consists of the deliveries of a subscription.
     Subscription(SubscriptionName),
-    /// The group of a publisher, kept apart so that it cannot use the share of a subscription.
+    /// The group that a publisher set. It is kept apart, so that a publisher cannot use the share
+    /// of a subscription.
     Publisher(Option<String>),
-    /// The unchanged group of one of our own messages.
+    /// The unchanged group of a message that one of our programs sent.
     Received(Option<String>),
 }
 
@@ -115,32 +117,33 @@ impl fmt::Display for MessageGroup {
     }
 }
 
-/// A message to send.
+/// A message to send to a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The event, as published.
+    /// The text of the event, as it was published.
     pub body: Arc<str>,
-    /// The `topic` attribute.
+    /// The value of the `topic` attribute.
     pub topic: Option<TopicName>,
-    /// The attribute that only our own programs write.
+    /// The attribute that only our own programs write, with the state of the message.
     pub attribute: Attribute,
-    /// Message group in a fair queue.
+    /// The message group in a fair queue.
     pub group: MessageGroup,
-    /// Number of earlier receives of the record, sent in the attribute `receives`.
+    /// Number of times that the record was received from earlier queues, sent in the attribute
+    /// `receives`.
     pub receives: u32,
-    /// Number of times that the record was re-enqueued because its attribute could not be read,
+    /// Number of times that the record was re-enqueued because its attribute could not be parsed,
     /// sent in the attribute `unread`.
     pub unread: u32,
-    /// Approximate delay until the message is received. It may be received earlier.
+    /// Approximate delay in milliseconds until the message is received. It may be received earlier.
     pub wait_ms: u64,
 }
 
 impl Message {
-    /// Creates the message with the end of a replayed delivery, for the dead-letter queue.
+    /// Creates the message with the result of a replayed delivery, for the dead-letter queue.
     #[must_use]
     pub fn of_replay_end(end: &ReplayEnd, wait_ms: u64) -> Self {
         Self {
-            // SQS refuses an empty body, and the event is no longer needed.
+            // SQS refuses an empty body, and the result does not contain the event.
             body: "{}".into(),
             topic: None,
             attribute: Attribute::DeadLetter(write_replay_end(end)),
@@ -151,8 +154,8 @@ impl Message {
         }
     }
 
-    /// Creates a message with a publication that was not received yet: a part of a record, or an
-    /// event that follows from a delivery.
+    /// Creates a message for a publication that no queue has contained yet: a part of a record, or
+    /// an event that follows from a delivery.
     #[must_use]
     pub fn of_publication(publication: Publication, body: Arc<str>) -> Self {
         Self {
@@ -166,8 +169,8 @@ impl Message {
         }
     }
 
-    /// Returns the size that counts against [`MESSAGE_MAX_BYTES`]: the body, and the name, type and
-    /// value of each attribute.
+    /// Returns the size in bytes that counts against [`MESSAGE_MAX_BYTES`]: the body, and the name,
+    /// type and value of each attribute.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let attributes = self.attributes();
@@ -176,7 +179,7 @@ impl Message {
         self.body.len() + sizes.sum::<usize>()
     }
 
-    /// Returns the attributes as pairs of name and value.
+    /// Returns all message attributes as pairs of name and value.
     #[must_use]
     pub fn attributes(&self) -> Vec<(&'static str, Cow<'_, str>)> {
         let mut attributes = vec![(self.attribute.name(), self.attribute.value().into())];
@@ -192,8 +195,8 @@ impl Message {
         attributes
     }
 
-    /// True if SQS accepts the message: at most 1 MiB in total, and at most 16 KiB for our
-    /// attribute.
+    /// True if SQS accepts the message. The limits are 1 MiB in total, and 16 KiB for the attribute
+    /// of our programs.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.attribute.value().len() <= ATTRIBUTE_MAX_BYTES
@@ -201,47 +204,49 @@ impl Message {
     }
 }
 
-/// A received message.
+/// A message that was received from a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// SQS message id.
+    /// Message id that SQS assigned.
     pub message: String,
-    /// Receipt handle, which changes the visibility timeout or deletes the message.
+    /// Receipt handle, with which the visibility timeout is changed or the message is deleted.
     pub receipt: String,
-    /// Queue that the record was received from.
+    /// Queue from which the record was received.
     pub queue: QueueName,
-    /// The body; for a CloudEvent in binary mode, its structured form.
+    /// The body of the message. For a CloudEvent in binary mode, it is the structured form.
     pub body: Arc<str>,
-    /// The attribute `topic`, as the publisher wrote it.
+    /// The value of the attribute `topic`, as the publisher wrote it.
     pub topic: Option<String>,
-    /// The attribute with one of our names. [`Self::trusted_attribute`] decides whether it counts.
+    /// The attribute with one of the names of [`Attribute`]. [`Self::trusted_attribute`] decides
+    /// whether it is trusted.
     pub attribute: Option<Attribute>,
-    /// Message group in a fair queue, if the sender set one.
+    /// Message group in a fair queue; `None` if the sender set none.
     pub group: Option<String>,
-    /// `traceparent` of the trace that sent the message.
+    /// The trace of the sender (W3C `traceparent`).
     pub traceparent: Option<String>,
-    /// SentTimestamp in milliseconds: when the message was sent to its first queue.
+    /// Time at which the message was sent to its first queue (SentTimestamp), in milliseconds since
+    /// 1970.
     pub sent_ms: u64,
-    /// Time of the first receive from this queue, in milliseconds.
+    /// Time of the first receive from this queue, in milliseconds since 1970.
     pub first_received_ms: u64,
     /// Number of receives from this queue, including this one.
     pub receives: u32,
-    /// Number of receives from earlier queues, from the attribute `receives`.
+    /// Number of receives from earlier queues, as the attribute `receives` states it.
     pub earlier_receives: u32,
-    /// Number of times that the record was re-enqueued because its attribute could not be read,
-    /// from the attribute `unread`.
+    /// Number of times that the record was re-enqueued because its attribute could not be parsed,
+    /// as the attribute `unread` states it.
     pub unread: u32,
 }
 
 impl Record {
-    /// Returns our attribute; `None` on a queue that publishers may send to.
+    /// Returns the attribute of our programs; `None` on a queue to which publishers may send.
     #[must_use]
     pub fn trusted_attribute(&self) -> Option<&Attribute> {
         self.attribute.as_ref().filter(|_| self.queue.is_internal())
     }
 
-    /// Creates a message that waits, unchanged, for a program that can read its attribute. `None`
-    /// if the record is too large for the counter of these waits.
+    /// Creates a message that is re-enqueued unchanged, until a program can parse its attribute.
+    /// Returns `None` if the record is too large for the additional counter.
     #[must_use]
     pub fn unread_message(&self) -> Option<Message> {
         let message = Message {
@@ -256,23 +261,26 @@ impl Record {
         message.fits().then_some(message)
     }
 
-    /// True if a record with an unreadable attribute has waited long enough.
+    /// True if a record with an unreadable attribute has waited long enough, and is now handled as
+    /// unprocessed.
     #[must_use]
     pub fn has_waited_unread(&self, now_ms: u64) -> bool {
-        // Attributes of publishers were never ours, and no function reads the last-resort queue.
+        // Attributes on publishers' queues are never ours, and no function reads the last-resort
+        // queue.
         let is_ours = self.trusted_attribute().is_some() && self.queue != QueueName::LastResort;
         !is_ours || self.unread_for_ms(now_ms) >= waits::UNREAD_MS
     }
 
-    /// True after an hour. Only records of a newer version wait that long, and an operator has to
-    /// be notified.
+    /// True if the record has waited for an hour. Only records of a newer version wait that long,
+    /// and an operator must be notified.
     #[must_use]
     pub fn waits_long_unread(&self, now_ms: u64) -> bool {
         self.unread_for_ms(now_ms) >= HOUR_MS
     }
 
-    /// Returns the time that the record has waited for a program that can read its attribute. A
-    /// record that is too large to be re-enqueued waits hidden, and is received repeatedly.
+    /// Returns the time in milliseconds that the record has waited for a program that can parse its
+    /// attribute. A record that is too large to be re-enqueued stays in its queue, and is received
+    /// repeatedly.
     fn unread_for_ms(&self, now_ms: u64) -> u64 {
         match self.unread_message() {
             Some(_) => waits::unread_for_ms(self.unread),
@@ -281,7 +289,7 @@ impl Record {
     }
 
     /// Creates one delivery for the whole of an unreadable record. Its subscription is the one that
-    /// the attribute names, else [`UNPROCESSED`] of this topic.
+    /// the attribute names, otherwise [`UNPROCESSED`] of this topic.
     #[must_use]
     pub fn unprocessed(&self, topic: TopicName) -> Delivery {
         let attribute = self.trusted_attribute().map(Attribute::value);
@@ -290,8 +298,8 @@ impl Record {
         self.as_publication().delivery(0, Event::recall(&self.body, Input::Auto), name)
     }
 
-    /// Returns the state that travels with the body if the record is re-enqueued before it is
-    /// decoded.
+    /// Returns the state of the record that travels with its body if it is re-enqueued before its
+    /// deliveries are created.
     #[must_use]
     pub fn as_publication(&self) -> Publication {
         Publication {

@@ -1,7 +1,7 @@
 //! Ports: the external needs of the functions, as narrow traits with one promise each.
 //!
-//! The functions depend on these traits only. `adapters` implements them on AWS, HTTP and the
-//! machine's clock. The simulation implements them on virtual time and injects failures. Contract
+//! The functions depend only on these traits. `adapters` implements them with AWS, HTTP and the
+//! machine's clock. The simulation implements them with virtual time and injects failures. Contract
 //! tests run against every implementation.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,18 +29,19 @@ use crate::subscription::sink::SinkQueue;
 use crate::table::Table;
 use crate::waits::Jitter;
 
-/// The rest of an exchange that is still open after its timeout. Dropping it closes the connection.
+/// The rest of an exchange that continues after its timeout. Dropping it closes the connection.
 pub type Late = Pin<Box<dyn Future<Output = Exchange> + Send>>;
 
 /// Sends HTTP requests.
 ///
-/// Promise: never fails. Every result is an [`Exchange`], and it ends within the request's timeout.
+/// Promise: a request never fails with an error. Every result is an [`Exchange`], and is returned
+/// within the request's timeout.
 pub trait SendHttp {
-    /// Makes one exchange.
+    /// Sends a request and waits for the response.
     fn exchange(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
 
-    /// Makes one exchange, and keeps it open if there was no response in time. The default closes
-    /// it.
+    /// Sends a request. If there is no response in time, returns the rest of the exchange as the
+    /// second value. The default implementation closes the connection instead.
     fn exchange_or_late(
         &self,
         request: &Request,
@@ -52,28 +53,29 @@ pub trait SendHttp {
     }
 }
 
-/// A message could not be sent, so its record has to be redelivered.
+/// The error that a message could not be sent, so that its record has to be received again.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the queue did not take the message: {0}")]
 pub struct QueueError(pub String);
 
-/// Sends messages to the deployment's queues, and hides records that return to them.
+/// Sends messages to the deployment's queues, and delays records that are received again.
 ///
 /// Promise: an accepted message is received after approximately its delay. It may be received
 /// earlier or twice, but is not lost.
 pub trait Queue {
-    /// Sends a message. `Ok` means that the queue has it.
+    /// Sends a message. `Ok` means that the queue has accepted it.
     ///
     /// # Errors
-    /// [`QueueError`] if it is uncertain whether the queue has it.
+    /// [`QueueError`] if it is uncertain whether the queue has accepted the message.
     fn send(
         &self,
         queue: QueueName,
         message: Message,
     ) -> impl Future<Output = Result<(), QueueError>> + Send;
 
-    /// Hides the record with this receipt for this many seconds from now. Best effort: if it fails,
-    /// the record is redelivered after the queue's own visibility timeout.
+    /// Sets the visibility timeout of the record with this receipt to this many seconds from now.
+    /// Errors are ignored: the record is then received again after the queue's own visibility
+    /// timeout.
     fn change_visibility(
         &self,
         queue: QueueName,
@@ -82,25 +84,25 @@ pub trait Queue {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// The reason why published events may not be in the events queue.
+/// The reason why published events may be missing in the events queue.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PublishingError {
-    /// The queue does not accept such a message.
+    /// The queue does not accept this message, so sending it again would fail too.
     #[error("the events queue did not accept the message: {0}")]
     Refused(String),
-    /// A later try may succeed. The queue may have the message already.
+    /// Sending the message again may succeed. The queue may already have accepted it.
     #[error("the events queue cannot be reached: {0}")]
     Unavailable(String),
 }
 
-/// Publishes events, as any publisher does.
+/// Publishes events to the events queue, as any publisher does.
 ///
-/// Promise: an accepted message is in the events queue, perhaps twice. It is not lost.
+/// Promise: an accepted message is in the events queue once or twice. It is not lost.
 pub trait PublishEvents {
-    /// Sends a message with the events of a topic. Returns its message id.
+    /// Sends a message with events of a topic, and returns its message id.
     ///
     /// # Errors
-    /// [`PublishingError`] if it is uncertain whether the queue has it.
+    /// [`PublishingError`] if it is uncertain whether the queue has accepted the message.
     fn publish(
         &self,
         topic: &TopicName,
@@ -108,24 +110,25 @@ pub trait PublishEvents {
     ) -> impl Future<Output = Result<String, PublishingError>> + Send;
 }
 
-/// The reason why a blob may not be written.
+/// The reason why a blob or message may not have been written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PutError {
-    /// A retry may succeed.
+    /// The write may succeed if it is repeated.
     #[error("storage did not take the blob: {0}")]
     Unavailable(String),
-    /// A retry cannot succeed: the container does not exist, refuses the write, or cannot hold this
-    /// blob.
+    /// A repeated write cannot succeed: the container does not exist, refuses the write, or cannot
+    /// hold this blob.
     #[error("it cannot be written to: {0}")]
     Permanent(String),
 }
 
-/// Writes blobs.
+/// Writes blobs into containers.
 ///
-/// Promise: two calls with one key create one blob, the first. Both calls return `Ok`.
+/// Promise: two calls with one key create one blob, with the content of the first call. Both calls
+/// return `Ok`.
 pub trait PutBlob {
-    /// Writes a JSON blob, unless the key exists. The key includes the prefix of the container. The
-    /// tag selects the lifecycle rule in a container of the deployment.
+    /// Writes a JSON blob, unless a blob with this key exists. The key includes the prefix of the
+    /// container. The tag selects the lifecycle rule in a container of the deployment.
     ///
     /// # Errors
     /// [`PutError`] if it is uncertain whether the blob exists.
@@ -138,24 +141,25 @@ pub trait PutBlob {
     ) -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
-/// The tag of a blob, which selects a lifecycle rule of the deployment's container.
+/// The tag of a blob, which selects a lifecycle rule in the deployment's container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobTag {
-    /// A dead letter, kept for as long as the deployment specifies.
+    /// The blob is a dead letter. It is kept for as long as the deployment specifies.
     DeadLetter,
-    /// A paused or disabled delivery, kept until it is replayed, for at most 400 days.
+    /// The blob is a delivery that was stopped because it was paused or disabled. It is kept until
+    /// it is replayed, for at most 400 days.
     SetAside,
 }
 
-/// Writes dead letters into queues outside the deployment.
+/// Sends dead letters to queues outside the deployment.
 ///
-/// Promise: an accepted message is in the queue, perhaps twice. It is not lost.
+/// Promise: an accepted message is in the queue once or twice. It is not lost.
 pub trait PutMessage {
-    /// Sends a JSON text to the queue. The id of its dead letter is an attribute, so that receivers
-    /// recognise duplicates.
+    /// Sends a JSON text to the queue. The id of the dead letter is a message attribute, so that
+    /// receivers recognise duplicates.
     ///
     /// # Errors
-    /// [`PutError`] if it is uncertain whether the queue has it.
+    /// [`PutError`] if it is uncertain whether the queue has accepted the message.
     fn put_message(
         &self,
         queue: &SinkQueue,
@@ -164,59 +168,62 @@ pub trait PutMessage {
     ) -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
-/// Provides the subscriptions.
+/// Provides topics and subscriptions.
 ///
-/// Promise: returns the last valid catalogue. If the source keeps versions, that may be one from
-/// before this process started. An invalid newer version is reported and does not replace it.
+/// Promise: the result is the last valid catalogue. If the source keeps versions, the last valid
+/// one may be older than this process. An invalid newer version is reported and does not replace
+/// it.
 pub trait SubscriptionSource {
-    /// Returns the catalogue, and reads its source again from time to time.
+    /// Returns the catalogue. From time to time, the source is read again.
     ///
     /// # Errors
-    /// The problem, for people, if no valid catalogue was ever read.
+    /// A description of the problem, for people, if no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// Reads these topics and adds the results to the catalogue. A source that is always read whole
-    /// has them already.
+    /// Returns the catalogue with these topics, which are read if they are missing. The default is
+    /// for sources that always read all topics.
     fn with_topics(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Arc<Catalogue>> + Send {
-        // A whole catalogue lacks no topic.
+        // A catalogue of all topics needs no further ones.
         let _ = topics;
         ready(known)
     }
 
-    /// Reads these topics and the settings again, and adds them to the catalogue.
+    /// Reads these topics and the settings again, and returns the catalogue with them.
     ///
     /// # Errors
-    /// The problem, if the source cannot be read or its newest version is invalid. It is then
-    /// unknown whether a name is missing.
+    /// A description of the problem, if the source cannot be read or its newest version is invalid.
+    /// It is then unknown whether a topic exists.
     fn reread(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// Adopts changes from the news: these topics changed, with the time of the news. They are read
-    /// again before their next use. A source that is always read whole detects changes itself.
+    /// Records that other processes changed these topics, with the times of the changes. The topics
+    /// are read again before their next use. The default does nothing, for sources that detect
+    /// changes themselves.
     fn were_changed(&self, _topics: &BTreeMap<TopicName, u64>) {}
 }
 
-/// A secret could not be read. The text has its name, and never its value.
+/// The error that a secret could not be read. It contains the name of the secret, and never its
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the secret {name} cannot be read: {problem}")]
 pub struct SecretError {
-    /// Name of the secret.
+    /// Name of the secret that could not be read.
     pub name: SecretName,
-    /// The problem, for people.
+    /// Description of the problem, for people, without the value.
     pub problem: String,
 }
 
-/// Looks up secrets.
+/// Looks up secrets for requests to destinations.
 ///
-/// Promise: the keyring has every requested name, with a value that was current a few minutes ago.
-/// No value is ever logged.
+/// Promise: the keyring has every requested secret, with a value that was current a few minutes
+/// ago. No value is ever logged.
 pub trait Secrets {
     /// Returns the secrets with these names, for a request to this address.
     ///
@@ -229,22 +236,22 @@ pub trait Secrets {
     ) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
 }
 
-/// A consent could not be read or stored.
+/// The error that a consent could not be read or stored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the consent {key} cannot be read or stored: {problem}")]
 pub struct ConsentError {
-    /// Key of the consent.
+    /// Key of the consent that could not be read or stored.
     pub key: String,
-    /// The problem, for people.
+    /// Description of the problem, for people.
     pub problem: String,
 }
 
-/// Stores which destinations consented.
+/// Stores the consents of destinations.
 ///
 /// Promise: this process finds a stored consent at once, and others find it within half a minute,
 /// until it is removed. If consents cannot be read, the result is an error and never `None`.
 pub trait Consents {
-    /// Returns the consent with this key, if there is one.
+    /// Returns the consent with this key; `None` if none is stored.
     ///
     /// # Errors
     /// [`ConsentError`] if consents cannot be read.
@@ -253,10 +260,10 @@ pub trait Consents {
         key: &ConsentKey,
     ) -> impl Future<Output = Result<Option<Granted>, ConsentError>> + Send;
 
-    /// Stores a consent, which replaces older ones with this key.
+    /// Stores a consent, and replaces an older one with this key.
     ///
     /// # Errors
-    /// [`ConsentError`] if other processes may not find it. This process still finds it.
+    /// [`ConsentError`] if other processes may not find the consent. This process still finds it.
     fn keep_consent(
         &self,
         key: &ConsentKey,
@@ -269,41 +276,44 @@ pub trait Consents {
 /// Promise: each call makes a new request, so callers cache the results. No error contains a
 /// credential.
 pub trait AwsIdentity {
-    /// Checks that requests to this destination may prove the identity. In a function, its template
-    /// decides.
+    /// Checks that requests to this destination may contain credentials of the deployment's AWS
+    /// role. In a function, the template of the deployment decides. The default allows every
+    /// destination.
     ///
     /// # Errors
-    /// The reason for a refusal, for people.
+    /// The reason why the requests may not, for people.
     fn may_show(&self, _to: &Destination) -> Result<(), String> {
         Ok(())
     }
 
-    /// Returns the credentials that sign requests to destinations, with the end of their use.
+    /// Returns the AWS credentials that sign requests to destinations, and the time until which
+    /// they may be used.
     ///
     /// # Errors
-    /// The problem, for people.
+    /// A description of the problem, for people.
     fn signing_credentials(
         &self,
     ) -> impl Future<Output = Result<Token<AwsCredentials>, String>> + Send;
 
-    /// Returns a token in which AWS confirms the identity of the caller, with the end of its use.
+    /// Returns a token in which AWS confirms the identity of the deployment, and the time until
+    /// which it may be used.
     ///
     /// # Errors
-    /// The problem, for people.
+    /// A description of the problem, for people.
     fn web_identity_token(
         &self,
         of: &WebIdentity,
     ) -> impl Future<Output = Result<Token, String>> + Send;
 }
 
-/// Reads the time and sleeps.
+/// Provides the current time, and sleeps.
 ///
-/// Promise: milliseconds since 1970-01-01 UTC; a sleep is never too short.
+/// Promise: times are milliseconds since 1970-01-01 UTC. A sleep is never shorter than requested.
 pub trait Clock {
     /// Returns the current time in milliseconds since 1970-01-01 UTC.
     fn now_ms(&self) -> u64;
 
-    /// Waits for this many milliseconds.
+    /// Waits for this many milliseconds, or slightly longer.
     fn sleep(&self, wait_ms: u64) -> impl Future<Output = ()> + Send;
 }
 
@@ -313,12 +323,13 @@ pub trait JitterSource {
     fn next_jitter(&self) -> Jitter;
 }
 
-/// Looks up the keys that publishers send.
+/// Looks up the keys with which publishers authenticate.
 ///
-/// Promise: values that were current a few minutes ago, none of which is ever logged. An unreadable
-/// key does not affect the others.
+/// Promise: the values were current a few minutes ago, and are never logged. If one key cannot be
+/// read, the others still are.
 pub trait PublisherKeys {
-    /// Returns the key of each name, in their order, or the reason why it cannot be read.
+    /// Returns the key for each name, in the order of the names, or the reason why the key cannot
+    /// be read.
     fn publisher_keys(
         &self,
         names: &[SecretName],
@@ -360,7 +371,7 @@ pub trait StoragePorts: Clock + Send + Sync {
     fn sinks(&self) -> &Self::Sinks;
 }
 
-/// All external needs of dispatch.
+/// All external needs of the dispatch function.
 pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
     /// See [`Self::subscriptions`].
     type Subscriptions: SubscriptionSource + Sync;
@@ -377,15 +388,15 @@ pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
     fn table(&self) -> &Self::Table;
 }
 
-/// All external needs of ingress.
+/// All external needs of the ingress function.
 pub trait IngressPorts: Clock + Send + Sync {
     /// See [`Self::events`].
     type Events: PublishEvents + Sync;
     /// See [`Self::keys`].
     type Keys: PublisherKeys + Sync;
 
-    /// Returns the events queue.
+    /// Returns the publisher that sends messages to the events queue.
     fn events(&self) -> &Self::Events;
-    /// Returns the keys, one of which a request has to contain.
+    /// Returns the source of publisher keys. A request must contain one of these keys.
     fn keys(&self) -> &Self::Keys;
 }

@@ -1,6 +1,6 @@
-//! Quotes words of shell commands that a person may copy.
+//! Quotes arguments of shell commands that a person may copy.
 
-/// Returns the text as one word of a shell (POSIX, Shell Command Language, 2.2.2). It is quoted
+/// Returns the text as one argument for a POSIX shell (Shell Command Language, 2.2.2). It is quoted
 /// only if necessary.
 #[must_use]
 pub fn quoted(text: &str) -> String {

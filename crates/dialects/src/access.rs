@@ -1,10 +1,10 @@
 //! Authentication, certificate authorities and limits of a destination: a foreign file requests
 //! them, and an entry of a `Destinations` document supplies them.
 //!
-//! Separate because neither has all of it. A cluster or a cloud has its own identities, so its
-//! files name at most the audience of a token. The entry of the destination has the client that
-//! requests the token, and its server. A request that nothing supplies is a warning, with the entry
-//! that would supply it.
+//! Separate because neither contains all of the values. A cluster or a cloud has its own
+//! identities, so its files name at most the audience of a token. The entry of the destination has
+//! the client that requests the token, and the token server. A request that no entry supplies is a
+//! warning, with the entry that would supply it.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -18,44 +18,46 @@ use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::tls::CaBundle;
 
-/// Message for a sink, whose requests use none of these.
+/// Message for a dead-letter sink whose file requests a token, certificate authorities or limits,
+/// which are not used.
 pub(super) const SINK_ACCESS: &str = "dead letters are sent without a token and without limits, and only to certificates that everybody trusts";
-/// Message for a reply address, whose requests use none of these.
+/// Message for a reply address whose file requests a token, certificate authorities or limits,
+/// which are not used.
 pub(super) const REPLY_ACCESS: &str = "replies are sent without a token and without limits, and only to certificates that everybody trusts";
 
-/// The contents of an entry besides its address, with their positions.
+/// The contents of an entry of a `Destinations` document besides its address, with their positions.
 #[derive(Clone, Default)]
 pub(super) struct Access<'a> {
     auth: Option<(Supplied, Cursor<'a>)>,
-    /// Trusted certificate authorities.
+    /// Certificate authorities that the entry adds.
     pub(super) tls: Option<(Tls, Cursor<'a>)>,
-    /// Limits of the destination: field name, value and position.
+    /// Limits of the destination: field name, value and position of each.
     pub(super) limits: Vec<(&'static str, Json, Cursor<'a>)>,
 }
 
-/// The requests of a file about one destination.
+/// The values that a file requests for one destination, and that an entry has to supply.
 #[derive(Clone, Default)]
 pub(super) struct Asked<'a> {
-    /// A requested token.
+    /// The token that requests need; `None` if the file requests no token.
     pub(super) token: Option<AskedToken<'a>>,
-    /// Certificate authorities to trust.
+    /// Certificate authorities that the destination's certificate needs, with their position.
     pub(super) ca_bundle: Option<(CaBundle, Cursor<'a>)>,
 }
 
-/// A token that a foreign file requests, as far as it describes it.
+/// A token that a foreign file requests, as far as the file describes it.
 #[derive(Clone)]
 pub(super) struct AskedToken<'a> {
-    /// Position of the request.
+    /// Position at which the file requests the token.
     pub(super) at: Cursor<'a>,
     /// Address of the token server.
     pub(super) token_url: Option<Url>,
-    /// Audience or scope of the token.
+    /// The audience or scope that the token must have.
     pub(super) wanted: Wanted,
-    /// The way in which the client sends its secret.
+    /// The form in which the client sends its secret to the token server.
     pub(super) style: Style,
 }
 
-/// Audience or scope of a token.
+/// The audience or scope that a token must have.
 #[derive(Clone)]
 pub(super) enum Wanted {
     Audience(String),
@@ -64,7 +66,7 @@ pub(super) enum Wanted {
 }
 
 impl<'a> Access<'a> {
-    /// Reads the contents of an entry besides its address. `at` is the entry.
+    /// Reads the contents of an entry besides its address. `at` is the position of the entry.
     pub(super) fn of(entry: DestinationEntry, at: &Cursor<'a>) -> Self {
         let written = entry.write();
         let limit = |name: &'static str| Some((name, written.get(name)?.clone(), at.peek(name)?));
@@ -72,7 +74,7 @@ impl<'a> Access<'a> {
         Self { limits, auth: entry.auth.zip(at.peek("auth")), tls: entry.tls.zip(at.peek("tls")) }
     }
 
-    /// Returns the names of the stated fields.
+    /// Returns the names of the fields that the entry has.
     pub(super) fn fields(&self) -> Vec<&'static str> {
         let auth = self.auth.is_some().then_some("auth");
         let tls = self.tls.is_some().then_some("tls");
@@ -85,8 +87,8 @@ impl<'a> Access<'a> {
         self.auth.is_some()
     }
 
-    /// Returns the authentication of an entry, completed by the file. The error names a value that
-    /// both lack.
+    /// Returns the authentication that the entry supplies, completed by the values of the file;
+    /// `None` if the entry has none. The error names a value that both lack.
     pub(super) fn auth_for(
         &self,
         asked: &Asked<'_>,
@@ -110,7 +112,8 @@ impl<'a> Access<'a> {
 }
 
 impl Asked<'_> {
-    /// Adds a warning for every request, because none is used for this reason.
+    /// Adds a warning for each requested value, because the values are not used. `why` is the
+    /// reason.
     pub(super) fn warn_unused(&self, why: &str) {
         let token = self.token.as_ref().map(|token| &token.at);
         let bundle = self.ca_bundle.as_ref().map(|(_, at)| at);
@@ -120,6 +123,7 @@ impl Asked<'_> {
 
 impl AskedToken<'_> {
     /// Adds a warning that requests have no token, with the values that an entry has to supply.
+    /// `is_mapped` is true if the key already has an entry.
     pub(super) fn warn_missing(&self, key: &str, is_mapped: bool) {
         let mut needed = Vec::new();
         needed.extend(self.token_url.is_none().then_some(Needed::TokenUrl));
@@ -152,7 +156,8 @@ fn may_hold_secret(key: &str) -> bool {
     Url::parse(key).is_ok_and(has_more)
 }
 
-/// Returns the client with the values of the file, or the value that both lack.
+/// Returns the client of an entry, completed by the values of the file. The error is the value that
+/// both lack.
 fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCredentials, Needed> {
     let Client { credentials: client, has_token_url, has_style } = client.clone();
     let names_whom = client.audience.is_some() || client.resource.is_some();

@@ -1,17 +1,17 @@
-//! Detects a file without any document, such as an emptied file. [`super::read`] accepts it,
-//! because it may be one of many files. A caller with only this file can report the problem.
+//! Detects a file without any document, such as an emptied file. [`super::read`] accepts such a
+//! file, because it may be one of many. A caller with only this file can report the problem.
 
 use super::source::Source;
 use delivery::document::findings::{Finding, Severity};
 
-/// Help text with the expected contents.
+/// Help text that lists the expected contents of a file.
 const EXPECTED: &str = "a document is expected, such as one of apiVersion: lastmile.dev/v1 and kind: Subscription, \
                         a Knative object, or an Event Grid resource";
 
 /// Spellings of a document that is skipped: null, or an empty list.
 const NULLS: [&str; 5] = ["null", "Null", "NULL", "~", "[]"];
 
-/// Returns the error of a text with only comments, separators and nulls; `None` for any other text.
+/// Returns an error if the text has only comments, separators and nulls; `None` for any other text.
 #[must_use]
 pub fn blank(file: Source<'_>) -> Option<Finding> {
     let text = file.text.trim_start_matches('\u{feff}');

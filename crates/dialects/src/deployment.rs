@@ -1,17 +1,17 @@
-//! The parts of a deployment that affect the reading of files: its mappings and its secret policy.
+//! The parts of a deployment that affect how files are read: its mappings and its secret policy.
 //!
-//! Separate because they have no position in these files.
+//! Separate because these settings have no position in the files.
 
 use std::collections::BTreeMap;
 
 use delivery::subscription::secret_policy::SecretPolicy;
 
-/// Settings that apply to a set of files without being in it.
+/// Settings of a deployment that apply to the files but are not in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deployment {
-    /// Addresses by reference, as in a [`Reading`](super::Reading). Those of the files take
+    /// Addresses by reference, as in a [`Reading`](super::Reading). Mappings in the files take
     /// precedence.
     pub destinations: BTreeMap<String, String>,
-    /// The hosts that may receive secrets, together with the policies of the files.
+    /// The hosts that may receive secrets, in addition to the policies in the files.
     pub secrets: SecretPolicy,
 }

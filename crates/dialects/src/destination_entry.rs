@@ -1,6 +1,6 @@
 //! An entry of a `Destinations` document with more than an address.
 //!
-//! Separate because it may omit values of a token that the file with the destination states.
+//! Separate because the entry may omit values of a token that the file with the destination states.
 
 use delivery::document::kind::{DEFINITION, Integer, Kind, OneOf, Whole, of_mapping};
 use delivery::document::reader::Cursor;
@@ -32,7 +32,7 @@ delivery::record! {
     }
 }
 
-/// An address as written, which is resolved elsewhere.
+/// Parser of an address. The address is kept as written, and resolved by [`super::destinations`].
 struct Written;
 
 impl Kind for Written {
@@ -51,19 +51,19 @@ impl Kind for Written {
     }
 }
 
-/// The field `auth` of an entry.
+/// The field `auth` of an entry of a `Destinations` document.
 #[derive(Clone)]
 pub(crate) enum Supplied {
-    /// Complete authentication.
+    /// Complete authentication, which needs no values of a file.
     Whole(Auth),
-    /// A client whose token the file with the destination may describe further.
+    /// A client whose missing values the file with the destination may state.
     Client(Client),
 }
 
 /// The credentials of a client. The file with the destination may state the missing values.
 #[derive(Clone)]
 pub(crate) struct Client {
-    /// The stated values, with defaults.
+    /// The values in the entry, with defaults for the others.
     pub(crate) credentials: ClientCredentials,
     /// True if the entry states the token server.
     pub(crate) has_token_url: bool,
@@ -71,7 +71,7 @@ pub(crate) struct Client {
     pub(crate) has_style: bool,
 }
 
-/// The kind of the field `auth` of an entry.
+/// Parser of the field `auth` of an entry.
 struct SuppliedAuth;
 
 impl Kind for SuppliedAuth {

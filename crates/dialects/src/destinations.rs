@@ -1,8 +1,8 @@
 //! Resolves references and foreign addresses by the `Destinations` documents and by the mappings of
 //! the deployment, and parses addresses.
 //!
-//! Separate because every family uses it, for endpoints and for sinks. It does not check that an
-//! address works.
+//! Separate because every family of formats uses it, for endpoints and for sinks. It does not check
+//! that an address works.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,33 +20,34 @@ use delivery::subscription::kinds::references::may_be_stored;
 /// Prefix of a full Azure resource id.
 const AZURE_ID: &str = "/subscriptions/";
 
-/// References and foreign addresses, with their targets.
+/// The targets of references and foreign addresses.
 pub(super) struct Destinations<'a> {
     /// Entries of all `Destinations` documents.
     documented: Entries<'a>,
-    /// Mappings of the deployment, for keys that no document maps: addresses, and entries with more
-    /// fields.
+    /// Mappings of the deployment, which apply to keys that no document maps. A value is an
+    /// address, or an entry with more fields.
     deployed: &'a BTreeMap<String, String>,
     deployed_entries: Entries<'a>,
 }
 
-/// Entries by their comparable keys.
+/// Entries by key. Keys are in the form of [`comparable`].
 type Entries<'a> = BTreeMap<Cow<'a, str>, Documented<'a>>;
 
 struct Documented<'a> {
     key: Cursor<'a>,
-    /// The address, or the whole entry as JSON.
+    /// The address as written, or the whole entry as JSON.
     written: String,
-    /// `None` if the address is unusable, which is already reported.
+    /// The target of the address; `None` if the address is unusable, which is already reported.
     target: Option<Target>,
     access: Access<'a>,
-    /// True for a mapping, false for a text.
+    /// True if the entry is a mapping; false if it is only an address.
     is_whole: bool,
 }
 
 impl<'a> Destinations<'a> {
     /// Reads the `Destinations` documents, in which each key may occur only once.
-    /// [`deployed_entries`] has the deployment's entries with more than an address.
+    /// [`deployed_entries`] makes the document with the deployment's entries that have more than an
+    /// address.
     pub(super) fn read(
         documents: &[Cursor<'a>],
         deployed: &'a BTreeMap<String, String>,
@@ -66,12 +67,12 @@ impl<'a> Destinations<'a> {
         Self { documented, deployed, deployed_entries: of_deployment }
     }
 
-    /// Returns the contents of a key's entry besides its address.
+    /// Returns the contents of the entry for `key` besides its address.
     pub(super) fn access(&self, key: &str) -> Option<&Access<'a>> {
         self.entry(&comparable(key)).map(|of| &of.access)
     }
 
-    /// Returns the entry of a comparable key.
+    /// Returns the entry for a key in comparable form.
     fn entry(&self, key: &str) -> Option<&Documented<'a>> {
         self.documented.get(key).or_else(|| self.deployed_entries.get(key))
     }
@@ -82,14 +83,14 @@ impl<'a> Destinations<'a> {
         usable.map(|(name, of)| (name.to_string(), of.written.clone())).collect()
     }
 
-    /// True if a text is mapped to an address.
+    /// True if a document or the deployment maps this text to an address.
     pub(super) fn maps(&self, text: &str) -> bool {
         let name = comparable(text);
         self.documented.contains_key(&name) || self.deployed.contains_key(&*name)
     }
 
-    /// True if a text is mapped, and its entry adds something. An entry that only repeats the
-    /// address is a placeholder.
+    /// True if this text is mapped, and its entry is not a placeholder. A placeholder only repeats
+    /// the address.
     pub(super) fn completes(&self, text: &str) -> bool {
         let is_place = |of: &Documented<'_>| {
             let Some(Target::Endpoint(url)) = &of.target else { return false };
@@ -110,7 +111,7 @@ impl<'a> Destinations<'a> {
         (may_be_stored(key) && mapped.as_deref() == Some(address)).then_some(key)
     }
 
-    /// Resolves the text at the cursor: by the documents, then by the deployment, else as an
+    /// Resolves the text at the cursor: by the documents, else by the deployment, else as an
     /// address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         let name = comparable(text);
@@ -148,7 +149,7 @@ fn add<'a>(entries: &mut Entries<'a>, Entry { name, key, value }: Entry<'a>) {
     entries.insert(comparable(name), Documented { key, written, target, access, is_whole });
 }
 
-/// Returns the deployment's entries with more than an address as one `spec`.
+/// Returns the deployment's entries that have more than an address, as the `spec` of one document.
 pub(super) fn deployed_entries(deployed: &BTreeMap<String, String>) -> Option<String> {
     let entry = |(key, text): (&String, &String)| {
         let entry: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
@@ -158,7 +159,7 @@ pub(super) fn deployed_entries(deployed: &BTreeMap<String, String>) -> Option<St
     (!entries.is_empty()).then(|| serde_json::Value::from(entries).to_string())
 }
 
-/// Reads an entry with more than an address. Its key may be the address.
+/// Reads an entry with more than an address. If the entry has no address, its key is the address.
 fn whole<'a>(
     name: &'a str,
     key: &Cursor<'a>,
@@ -179,15 +180,16 @@ fn whole<'a>(
     }
 }
 
-/// Returns a key for comparison. Azure resource ids ignore case, and other keys do not.
+/// Returns a key in the form in which keys are compared. Azure resource ids ignore case, and other
+/// keys do not.
 #[must_use]
 pub fn comparable(key: &str) -> Cow<'_, str> {
     let is_id = key.get(..AZURE_ID.len()).is_some_and(|start| start.eq_ignore_ascii_case(AZURE_ID));
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }
 
-/// Returns the address to which the deployment maps the reference at the cursor. It was checked
-/// when it was applied.
+/// Returns the address to which the deployment maps the reference at the cursor. The address was
+/// checked when it was applied.
 fn of_deployment(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {
         Some(Ok(target)) => Resolved::Target(target),

@@ -11,7 +11,7 @@ use delivery::document::hint::hint;
 use delivery::document::reader::Cursor;
 use delivery::native::API_VERSION;
 
-/// Kinds of our own format.
+/// Values of `kind` in our own format.
 const KINDS: [&str; 5] = ["Topic", "Subscription", "Destinations", "Notifications", "SecretPolicy"];
 
 /// The documents of all files, by family and kind.
@@ -20,13 +20,13 @@ pub(super) struct Families<'a> {
     pub(super) topics: Vec<Cursor<'a>>,
     pub(super) subscriptions: Vec<Cursor<'a>>,
     pub(super) knative: Vec<Cursor<'a>>,
-    /// Event Grid resources, and templates with them.
+    /// Event Grid resources, and templates that contain some.
     pub(super) event_grid: Vec<Cursor<'a>>,
-    /// Rules and targets of EventBridge, and templates with them.
+    /// Rules and targets of EventBridge, and templates that contain some.
     pub(super) event_bridge: Vec<Cursor<'a>>,
-    /// `Destinations` documents, which every family uses.
+    /// `Destinations` documents, which apply to every family.
     pub(super) destinations: Vec<Cursor<'a>>,
-    /// `Notifications` documents, of which a deployment has one.
+    /// `Notifications` documents, of which a deployment has at most one.
     pub(super) notifications: Vec<Cursor<'a>>,
     /// `SecretPolicy` documents, which apply to every family.
     pub(super) secret_policies: Vec<Cursor<'a>>,
@@ -105,8 +105,9 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
     }
 }
 
-/// True for objects of Knative, and of compatible Google Cloud brokers and channels. Also true for
-/// a ConfigMap, which may configure them, and for any object with a sink, which is an event source.
+/// True if the document is an object of Knative, or of a compatible Google Cloud broker or channel.
+/// Also true for a ConfigMap, which may configure brokers and channels, and for any object with a
+/// sink, which is an event source.
 fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let named = group == "knative.dev" || group.ends_with(".knative.dev");
@@ -120,7 +121,7 @@ fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     named || google || source || config_map
 }
 
-/// True for an Event Grid resource, or a template with such resources.
+/// True if the document is an Event Grid resource, or a template with such resources.
 fn is_event_grid(document: &Cursor<'_>) -> bool {
     let holds =
         |field: &str, part: &str| document.text_at(field).to_ascii_lowercase().contains(part);
@@ -148,7 +149,7 @@ fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
     })
 }
 
-/// True for any other Kubernetes object, such as a service or a deployment.
+/// True if the document is another Kubernetes object, such as a service or a deployment.
 fn is_of_kubernetes(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let has = |field| document.peek(field).is_some();

@@ -1,26 +1,26 @@
 //! Recognises files of other tools that describe deliveries, and names the next step for each.
 //!
 //! Separate because HCL, Bicep and the tags of CloudFormation are neither JSON nor YAML, so such a
-//! file would only cause syntax errors. A form is recognised by the extension of its file, or by a
-//! key or line of its text. Lines have to begin in the first column, so a form inside of a
+//! file would only cause syntax errors. A format is recognised by the extension of its file, or by
+//! a key or line of its text. Lines have to begin in the first column, so a format within a
 //! document's text does not count.
 
 use super::text::begins_like_json;
 use delivery::document::findings::Message;
 
-/// A file form that is not supported.
+/// A file format that is not supported.
 struct Form {
-    /// Name of the form, for messages.
+    /// Name of the format, for messages.
     what: &'static str,
-    /// Extensions of its files, in lower case.
+    /// File name extensions of the format, in lower case.
     endings: &'static [&'static str],
-    /// Recognises the text.
+    /// Returns true if the text is in this format.
     is_form: fn(&str) -> bool,
-    /// Selects the help for a text of this form.
+    /// Returns the help text for a text in this format.
     next_step: fn(&str) -> &'static str,
 }
 
-/// All forms. The first match counts.
+/// All unsupported formats. The first match counts.
 const FORMS: [Form; 4] = [
     Form {
         what: "Bicep",
@@ -52,22 +52,22 @@ const FORMS: [Form; 4] = [
     },
 ];
 
-/// Prefixes of the CloudFormation types that are read.
+/// Prefixes of the CloudFormation resource types that are read.
 const READ: [&str; 2] = ["AWS::Events::", "AWS::Pipes::"];
 
-/// Next step for deliveries in Azure.
+/// Help text for deliveries in Azure.
 pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
 const AWS: &str = "give rules of EventBridge as the AWS CLI or CloudFormation prints them: docs/coming-from/eventbridge.md; subscriptions of SNS are not read";
 const OTHER: &str = "docs/guides/subscribe.md shows how to write a subscription";
 
-/// True for the file name of an unsupported form, such as `main.bicep`.
+/// True if a file with this name has an unsupported format, such as `main.bicep`.
 #[must_use]
 pub fn is_foreign(name: &str) -> bool {
     FORMS.iter().any(|form| form.is_named(name))
 }
 
-/// Returns the message for a file of an unsupported form, with the next step; `None` for any other
-/// file.
+/// Returns the message for a file in an unsupported format, with the next step; `None` for any
+/// other file.
 pub(super) fn recognised(name: &str, text: &str) -> Option<Message> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let form = FORMS.iter().find(|form| form.is_named(name));
@@ -83,25 +83,25 @@ impl Form {
     }
 }
 
-/// Selects the next step for Terraform by the provider of its resources.
+/// Returns the help text for Terraform, by the provider of its resources.
 fn of_terraform(text: &str) -> &'static str {
     let of_provider = [("azurerm_", AZURE), ("azapi_", AZURE), ("aws_", AWS)];
     let found = of_provider.into_iter().find(|(prefix, _)| text.contains(prefix));
     found.map_or(OTHER, |(_, step)| step)
 }
 
-/// Recognises `resource topic 'Microsoft.EventGrid/topics@2022-06-15' = {`
+/// True for a line of Bicep such as `resource topic 'Microsoft.EventGrid/topics@2022-06-15' = {`.
 fn is_bicep(line: &str) -> bool {
     line.starts_with("resource ") && line.contains(" 'Microsoft.") && line.contains('@')
 }
 
-/// Recognises `resource "azurerm_eventgrid_topic" "orders" {`
+/// True for a line of Terraform such as `resource "azurerm_eventgrid_topic" "orders" {`.
 fn is_terraform(line: &str) -> bool {
     let begins = ["resource \"", "data \"", "module \"", "provider \""];
     begins.iter().any(|begin| line.starts_with(begin)) && line.trim_end().ends_with('{')
 }
 
-/// True if JSON has this key anywhere, or YAML has it in the first column.
+/// True if a JSON text has this key anywhere, or a YAML text has it in the first column.
 fn has_key(text: &str, key: &str) -> bool {
     let is_json = begins_like_json(text);
     let quoted = format!("\"{key}\"");
@@ -116,7 +116,7 @@ fn has_key(text: &str, key: &str) -> bool {
     })
 }
 
-/// True for a text with `Type: AWS::…`, with or without quotes.
+/// True if the text contains `Type: AWS::…`, with or without quotes.
 fn has_type_of_aws(text: &str) -> bool {
     let quotes = ['"', '\'', ' '];
     text.match_indices("AWS::").any(|(at, _)| {

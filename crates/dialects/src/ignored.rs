@@ -1,14 +1,14 @@
 //! Counts Kubernetes objects that have nothing to do with events, by kind.
 //!
-//! Separate because files for a cluster have hundreds of them. One note per kind keeps the warnings
-//! readable.
+//! Separate because files for a cluster have hundreds of such objects. One note per kind keeps the
+//! warnings readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::document::findings::shortened;
 use delivery::document::reader::Cursor;
 
-/// The ignored objects, by group and kind.
+/// The ignored objects, by API group and kind.
 #[derive(Default)]
 pub(super) struct Ignored<'a>(BTreeMap<(&'a str, &'a str), Counted<'a>>);
 
@@ -28,7 +28,7 @@ impl<'a> Ignored<'a> {
         counted.versions.insert(api_version);
     }
 
-    /// Reports each kind once, at its first object.
+    /// Reports each kind once, at the first object of the kind.
     pub(super) fn report(self) {
         for ((_, kind), Counted { number, versions, first }) in self.0 {
             let versions: Vec<&str> = versions.into_iter().collect();

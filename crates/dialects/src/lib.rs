@@ -63,20 +63,20 @@ pub use source::Source;
 use text::Parsed;
 use translation::Translated;
 
-/// The content of a set of files, and its problems.
+/// The result of reading a set of files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// All topics and subscriptions without an error.
     pub catalogue: Catalogue,
     /// All findings, in the order of the files and their lines.
     pub findings: Vec<Finding>,
-    /// Subscriptions that the files describe and that are missing in the catalogue.
+    /// Subscriptions that the files describe but the catalogue does not contain, with the reasons.
     pub left_out: Vec<LeftOut>,
-    /// Positions of all stated values, by subscription of the catalogue.
+    /// Positions of all values that the files state, by subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
     /// Positions of all names of secrets in the catalogue's subscriptions.
     pub secrets: Vec<NamedSecret>,
-    /// Addresses of the `Destinations` documents, by reference.
+    /// Addresses in the `Destinations` documents, by reference.
     pub destinations: BTreeMap<String, String>,
 }
 
@@ -84,7 +84,7 @@ impl Reading {
     /// Returns the catalogue if the files have no errors. Warnings and notes are allowed.
     ///
     /// # Errors
-    /// All findings, if one of them is an error.
+    /// Returns all findings if one of them is an error.
     pub fn into_result(self) -> Result<Catalogue, Vec<Finding>> {
         let failed = self.findings.iter().any(|finding| finding.severity == Severity::Error);
         if failed { Err(self.findings) } else { Ok(self.catalogue) }
@@ -97,7 +97,7 @@ pub struct ParsedFile {
     parsed: Parsed,
 }
 
-/// Name of the deployment's entries in findings.
+/// Name that findings show for the deployment's mappings, in place of a file name.
 const DEPLOYED: &str = "Destinations of the deployment";
 
 /// Parses one file. This takes most of the time, so a caller with many files may parse several in
@@ -121,8 +121,8 @@ pub fn read(files: &[Source<'_>]) -> Reading {
     read_parsed(&Deployment::default(), files.iter().copied().map(parse).collect())
 }
 
-/// Reads parsed files for a deployment. The files may use its mappings, and its secret policy
-/// applies to them.
+/// Reads parsed files for a deployment. References in the files may use the deployment's mappings,
+/// and its secret policy applies to the files.
 #[must_use]
 pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let names = files.iter().map(|file| file.name.as_str());

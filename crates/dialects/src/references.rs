@@ -12,9 +12,10 @@ use delivery::document::node::Node;
 use delivery::document::reader::Cursor;
 use delivery::subscription::kinds::address::Resolved;
 
-/// Field of a Subscription with its endpoint.
+/// Path of the endpoint of a Subscription.
 const URL: &str = "spec.destination.url";
-/// Fields with addresses, each with the field of its key: those of a Subscription, and of a Topic.
+/// Paths of fields with addresses, each with the path for its key: those of a Subscription, and of
+/// a Topic.
 const ADDRESSES: [(&str, &str); 5] = [
     (URL, "spec.destination.reference"),
     ("spec.reply", "spec.replyReference"),
@@ -22,8 +23,8 @@ const ADDRESSES: [(&str, &str); 5] = [
     ("defaults.deadLetter.sink", "defaults.deadLetter.reference"),
     ("spec.delivery.deadLetter.sink", "spec.delivery.deadLetter.reference"),
 ];
-/// Placeholder for an unusable address, which is already reported, so that the other fields are
-/// read anyway.
+/// Placeholder for an unusable address, which is already reported. With the placeholder, the other
+/// fields are read anyway.
 const UNUSABLE: &str = "https://unusable.invalid/";
 
 /// Returns the document with addresses in place of its references, each with its key, and with the

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::destination_entry::DestinationEntry;
 
-/// Returns all definitions by name.
+/// Returns all definitions of the JSON Schema, by name.
 #[must_use]
 pub fn definitions() -> BTreeMap<String, Json> {
     let mut found = schema::definitions();

@@ -5,6 +5,6 @@
 pub struct Source<'a> {
     /// Name of the file in findings, usually its path.
     pub name: &'a str,
-    /// Text of the file, YAML or JSON.
+    /// Text of the file, in YAML or JSON.
     pub text: &'a str,
 }

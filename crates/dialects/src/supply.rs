@@ -1,6 +1,6 @@
 //! Adds the values that the entry of a destination supplies to a native document.
 //!
-//! Separate because it needs the entries as well as the requests of a file.
+//! Separate because this needs the entries as well as the values that a file requests.
 
 use delivery::document::kind::Alternatives as _;
 use delivery::document::node::Node;
@@ -16,10 +16,10 @@ use super::access::{Access, Asked};
 use super::destinations::Destinations;
 
 impl Destinations<'_> {
-    /// Adds the values that the entry supplies, and that the file requests, to the `destination` of
-    /// a native document. Values of the document take precedence. Returns `None` if they are
-    /// unusable, and reports that at the cursor, where the address is written. `key` is the key of
-    /// the entry.
+    /// Adds the values that the entry supplies, and the file requests, to the `destination` of a
+    /// native document. Values of the document take precedence. `key` is the key of the entry, and
+    /// the cursor is at the address. Returns `None` and reports an error at the cursor if the
+    /// values are unusable.
     pub(super) fn complete(
         &self,
         document: &mut Node,
@@ -63,7 +63,7 @@ impl Destinations<'_> {
         Some(())
     }
 
-    /// Adds a warning for a requested token that nothing supplies.
+    /// Adds a warning if the file requests a token that the entry does not supply.
     pub(super) fn warn_missing_token(&self, asked: &Asked<'_>, key: &str) {
         let is_supplied = self.access(key).is_some_and(Access::has_auth);
         if let Some(token) = asked.token.as_ref().filter(|_| !is_supplied) {
@@ -71,8 +71,8 @@ impl Destinations<'_> {
         }
     }
 
-    /// Adds a warning if the entry of an address has more than the address, and none of it is used
-    /// for this reason.
+    /// Adds a warning if the entry of an address has more than the address, but its other values
+    /// are not used. `why` is the reason.
     pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
         let unused = self.access(key).map(Access::fields).unwrap_or_default();
         if !unused.is_empty() {
@@ -97,12 +97,12 @@ fn with_positions(auth: &Auth, of_entry: &Cursor<'_>) -> Node {
     copy
 }
 
-/// Field that an entry completes.
+/// Path of the section that an entry completes.
 const DESTINATION: &str = "spec.destination";
-/// Field with the address.
+/// Path of the destination's address.
 const URL: &str = "spec.destination.url";
 
-/// True if an address is a topic.
+/// True if the address is that of a topic.
 fn is_topic(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| topic_of(&url).is_some())
 }

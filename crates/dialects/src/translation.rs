@@ -1,4 +1,4 @@
-//! A native Subscription that is written in place of one in another format.
+//! A native Subscription that replaces one in another format.
 //!
 //! Separate because every other format is read in this way: the values that an object states become
 //! native fields with their positions. The native reader then adds the defaults of the topic and of
@@ -13,23 +13,23 @@ use delivery::native::{API_VERSION, LeftOut, ObjectTopic, Origins, Written};
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::Dialect;
 
-/// The documents of other formats, in the native form.
+/// The documents of other formats, translated into native documents.
 #[derive(Default)]
 pub(super) struct Translated<'a> {
-    /// Topics that objects define. A native document may describe the same topic.
+    /// Topics that objects of other formats define. A native document may describe the same topic.
     pub(super) topics: Vec<ObjectTopic<'a>>,
-    /// One native document per subscription.
+    /// The native documents, one per subscription.
     pub(super) subscriptions: Vec<Translation>,
-    /// Subscriptions that could not be translated.
+    /// Subscriptions that could not be translated, with the reasons.
     pub(super) left_out: Vec<LeftOut>,
 }
 
 /// A native document under construction.
 pub(super) struct Translation {
-    /// The document, with the positions of the original.
+    /// The native document, with the positions of the original.
     pub(super) document: Node,
-    /// Origins of values without a single position, such as values from several objects or from a
-    /// class.
+    /// Origins of values that have no single position, such as values from several objects or from
+    /// a class.
     pub(super) origins: Origins,
 }
 
@@ -40,7 +40,7 @@ impl From<Translation> for Written {
 }
 
 impl Translation {
-    /// Creates a Subscription without settings in place of the object at the cursor.
+    /// Creates a Subscription without settings, in place of the object at the cursor.
     pub(super) fn new(of: &Cursor<'_>) -> Self {
         let mut document = Node::empty(of.position());
         document.set("apiVersion", Node::of_json_at(&json!(API_VERSION), of.position()));
@@ -49,7 +49,7 @@ impl Translation {
         Self { document, origins: Origins::new() }
     }
 
-    /// Sets the name, which is written at the cursor, and the profile.
+    /// Sets the name, whose position is `at`, and the profile.
     pub(super) fn name(&mut self, name: &SubscriptionName, at: &Cursor<'_>, dialect: Dialect) {
         let SubscriptionName { topic, name } = name;
         let fields = [("namespace", &topic.namespace), ("topic", &topic.topic), ("name", name)];
@@ -59,12 +59,12 @@ impl Translation {
         self.document.set("profile", at.translation(&json!(dialect.profile())));
     }
 
-    /// Sets a field of `spec` to a value that is written at the cursor.
+    /// Sets a field of `spec` to a value whose position is `at`.
     pub(super) fn set(&mut self, path: &str, value: &Json, at: &Cursor<'_>) {
         self.document.set(&format!("spec.{path}"), at.translation(value));
     }
 
-    /// Sets a field of `spec` if both value and position are there.
+    /// Sets a field of `spec` if there are both a value and a position.
     pub(super) fn set_some<T>(
         &mut self,
         path: &str,
@@ -77,7 +77,7 @@ impl Translation {
         }
     }
 
-    /// Sets a field of `spec` to a value that no file states.
+    /// Sets a field of `spec` to a value that no file states, and that has no position.
     pub(super) fn imply(&mut self, path: &str, value: &Json) {
         let node = Node::of_json_at(value, SourcePosition::NOWHERE);
         self.document.set(&format!("spec.{path}"), node);

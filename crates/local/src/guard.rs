@@ -1,13 +1,13 @@
 //! Decides which requests a server on this machine accepts.
 //!
-//! Every web page in a browser on this machine can send requests to local ports. It can do so under
-//! its own name, or, after its name resolves to 127.0.0.1 (DNS rebinding), as if the server were
-//! its own. Separate, and before all routes, so that every server has the same rule and no route
-//! can omit it.
+//! Every web page in a browser on this machine can send requests to local ports. The page can do so
+//! under its own name, or, after its name resolves to 127.0.0.1 (DNS rebinding), as if the server
+//! were its own. Separate, and before all routes, so that every server has the same rule and no
+//! route can omit it.
 //!
-//! Promises: a request for the name of another host is refused, and so is a request that the
-//! browser marks as coming from another site. Programs send no origin, so AWS clients, curl and
-//! event senders are not affected.
+//! Promises: a request for the name of another host is refused. So is a request that the browser
+//! marks as coming from another site. Programs send no origin, so AWS clients, curl and event
+//! senders are not affected.
 //!
 //! Does not distinguish programs on this machine, because these servers have no login.
 
@@ -22,10 +22,11 @@ use http::header::{HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, StatusCode, Uri};
 
-/// The names of this machine, on any port, because a tunnel or a container may use another port.
+/// The names of this machine, which are accepted on any port, because a tunnel or a container may
+/// use another port.
 pub(crate) const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The relation between the requesting site and the server, as the browser states it.
+/// Header in which the browser states how the requesting site relates to the server.
 /// <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -36,12 +37,12 @@ pub struct Hosts {
     any_address: bool,
 }
 
-/// The refusal of a request: the status, and a sentence that describes accepted requests.
+/// The refusal of a request: a status, and a sentence that describes which requests are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// 421 for another host, 403 for another site.
+    /// 421 for a request to another host, 403 for a request from another site.
     pub status: StatusCode,
-    /// Describes accepted requests.
+    /// A sentence that describes which requests are accepted.
     pub text: String,
 }
 
@@ -53,7 +54,7 @@ impl IntoResponse for Refusal {
 }
 
 impl Hosts {
-    /// Adds a host with this name, on any port.
+    /// Adds the host `name`, on any port.
     #[must_use]
     pub fn and(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -63,8 +64,8 @@ impl Hosts {
         self
     }
 
-    /// Adds the address that a server listens on. If it listens on all addresses, adds all of them:
-    /// no name in a `Host` header is an address, so DNS rebinding is still refused.
+    /// Adds the address on which a server listens. If the server listens on all addresses, accepts
+    /// all addresses: no name in a `Host` header is an address, so DNS rebinding is still refused.
     #[must_use]
     pub fn and_address(self, address: IpAddr) -> Self {
         match address {
@@ -74,15 +75,15 @@ impl Hosts {
         }
     }
 
-    /// Adds a check of every request before the routes.
+    /// Adds to `routes` a check of every request.
     pub fn guard(self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(Arc::new(self), answer))
     }
 
-    /// Checks the host of a request and, if a browser sent it, the requesting site.
+    /// Checks the host of a request and, if a browser sent the request, the requesting site.
     ///
     /// # Errors
-    /// When the request is for another host, or from another site.
+    /// Fails if the request is for another host, or from another site.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
         let host = self.check_host(headers, uri)?;
         let is_own = |origin: &str| {
@@ -103,7 +104,7 @@ impl Hosts {
     /// URL is a secret.
     ///
     /// # Errors
-    /// When the request is for another host.
+    /// Fails if the request is for another host.
     pub fn check_host<'a>(&self, headers: &'a HeaderMap, uri: &Uri) -> Result<&'a str, Refusal> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -148,7 +149,7 @@ fn is_address(host: &str) -> bool {
     host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
 }
 
-/// Returns true if all values of a header are allowed, or the header is missing.
+/// True if all values of a header are allowed, or the header is missing.
 fn all_values(headers: &HeaderMap, name: &HeaderName, is_allowed: impl Fn(&str) -> bool) -> bool {
     headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(&is_allowed))
 }

@@ -40,15 +40,15 @@ pub fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(ByHost { here, elsewhere })
 }
 
-/// Returns true if the URI is on this machine.
+/// True if the URI is on this machine.
 #[must_use]
 pub fn is_here(uri: &str) -> bool {
     let uri = uri.parse::<Uri>();
     uri.is_ok_and(|uri| uri.host().is_some_and(is_loopback))
 }
 
-/// Recognises a loopback address, `localhost`, or a subdomain of it (RFC 6761, 6.3), as S3 uses for
-/// each bucket.
+/// True if the host is a loopback address, `localhost`, or a subdomain of it (RFC 6761, 6.3), as S3
+/// uses for each bucket.
 fn is_loopback(host: &str) -> bool {
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),

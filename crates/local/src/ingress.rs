@@ -2,8 +2,8 @@
 //! topics of the subscriptions.
 //!
 //! In the cloud, the ingress function and queues do this. An invalid event or an unknown topic is
-//! rejected before anything is queued, with a 4xx and a JSON error. An accepted request is queued
-//! unchanged, as one message.
+//! rejected before anything is queued, with a 4xx status and a JSON error. An accepted request is
+//! queued unchanged, as one message.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,31 +31,31 @@ use serde_json::json;
 
 use crate::guard::Hosts;
 
-/// The most topics in a refusal.
+/// Maximum number of topics that an error response lists.
 const TOPICS_NAMED: usize = 20;
 
-/// The path below which programs that publish to the queue check whether a topic exists. No
-/// namespace has such a name.
+/// First segment of paths at which publishers to the queue check whether a topic exists. No
+/// namespace can have this name.
 pub const TOPICS_PATH: &str = "_topics";
 
-/// The tag of the events queue with the address of its ingress.
+/// Tag of the events queue with the address of its ingress.
 pub const INGRESS_TAG: &str = "lastmile:ingress";
 
-/// The ingress: an HTTP front end of the events queue.
+/// The ingress: an HTTP server that publishes to the events queue.
 #[derive(Debug)]
 pub struct Ingress {
-    /// The events queue.
+    /// The queue to which events are published.
     pub queue: EventsQueue,
     /// The subscriptions, which define the topics.
     pub subscriptions: LiveTopics,
-    /// The topic of requests without one. If it is `None`, the only topic of the subscriptions is
-    /// used, if there is only one.
+    /// The topic of requests that name no topic. If it is `None` and the subscriptions have only
+    /// one topic, that topic is used.
     pub default_topic: Option<TopicName>,
-    /// The accepted keys; without keys, everyone may publish.
+    /// The accepted keys. Without keys, everyone may publish.
     pub keys: Vec<Secret>,
-    /// The senders whose handshake is granted.
+    /// The senders whose webhook handshakes are granted.
     pub origins: AllowedOrigins,
-    /// The hosts for which it accepts requests.
+    /// The hosts for which the ingress accepts requests.
     pub hosts: Hosts,
 }
 
@@ -87,14 +87,14 @@ impl Ingress {
     /// Tags the events queue with the address of the ingress, where publishers check topics.
     ///
     /// # Errors
-    /// When the queue refuses the tag.
+    /// Fails if the queue refuses the tag.
     pub async fn announce(&self, sqs: &aws_sdk_sqs::Client, address: &str) -> anyhow::Result<()> {
         let tag = sqs.tag_queue().queue_url(self.queue.url());
         tag.tags(INGRESS_TAG, address).send().await?;
         Ok(())
     }
 
-    /// Returns the routes, closed to web pages of other sites.
+    /// Returns the routes of the ingress, which refuse requests of web pages of other sites.
     pub fn router(self) -> Router {
         let hosts = self.hosts.clone();
         let routes = Router::new()
@@ -105,8 +105,8 @@ impl Ingress {
         hosts.guard(routes)
     }
 
-    /// The newest subscriptions, including this topic: a topic that was just added must not give
-    /// 404.
+    /// Returns the newest subscriptions, including `topic`: a topic that was just added must not
+    /// give 404.
     async fn newest(&self, topic: Option<&TopicName>) -> Result<Arc<Catalogue>, Refusal> {
         let newest = async {
             let known = self.subscriptions.current().await?;
@@ -115,7 +115,7 @@ impl Ingress {
         newest.await.map_err(|problem| Refusal::new(503, problem))
     }
 
-    /// The topic for a path without topic or namespace.
+    /// Returns the topic for a path without topic or namespace.
     async fn default_topic(&self) -> Result<DefaultTopic, Refusal> {
         if let Some(topic) = &self.default_topic {
             return Ok(topic.clone().into());
@@ -126,7 +126,7 @@ impl Ingress {
     }
 }
 
-/// The only topic, and the only namespace, if there is only one.
+/// Returns the only topic and the only namespace, each if there is only one.
 fn only_topic<'a>(topics: impl Iterator<Item = &'a TopicName>) -> DefaultTopic {
     let topics: BTreeSet<&TopicName> = topics.collect();
     let namespaces: BTreeSet<&String> = topics.iter().map(|topic| &topic.namespace).collect();
@@ -137,7 +137,7 @@ fn only_topic<'a>(topics: impl Iterator<Item = &'a TopicName>) -> DefaultTopic {
     }
 }
 
-/// Responds to a query for a topic by a publisher that sends to the queue. The response is
+/// Responds to a publisher that sends to the queue and asks about a topic. The response is
 /// `{"topic","queue"}`, or `{"error","queue"}` with 404 for an unknown topic. The publisher
 /// compares the queue with its own.
 async fn describe(
@@ -202,8 +202,8 @@ fn granted_response(granted: Vec<(&'static str, String)>) -> Response {
     headers.collect::<HeaderMap>().into_response()
 }
 
-/// The error for a body that was not read. For one that is too large, it has the size if the sender
-/// declared it.
+/// Returns the error for a body that was not read. If the body is too large, the error has the
+/// size, if the sender declared it.
 fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
     if problem.status() != StatusCode::PAYLOAD_TOO_LARGE {
         return Refusal::new(problem.status().as_u16(), problem.body_text());

@@ -1,7 +1,8 @@
 //! Reports the records and requests of the functions on this machine, for a page that shows them.
 //!
 //! Log lines never contain bodies or headers, but developers want to see both. Separate, and at the
-//! ports, so that the functions are the same libraries as in the cloud, and do not depend on it.
+//! ports, so that the functions are the same libraries as in the cloud, and do not depend on an
+//! observer.
 //!
 //! Promises: an exchange is observed before the function receives its result, and therefore before
 //! any log line about it. Nothing waits for the observer. Redacts nothing: requests contain
@@ -12,16 +13,16 @@ use delivery::ports::{Late, QueueName, Record, SendHttp};
 use delivery::request::Request;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A received record, or a sent request.
+/// A received record, or an exchange with a destination.
 #[derive(Debug)]
 pub enum Observation {
-    /// A record of the events queue; repeated when it is redelivered.
+    /// A record of the events queue. It is reported again when SQS redelivers it.
     Received(Record),
-    /// A request and its result, including secrets.
+    /// A request and its exchange, including secrets.
     Exchanged(Box<(Request, Exchange)>),
 }
 
-/// Sends observations to a channel; by default to none.
+/// Sends observations to a channel. The default observer has no channel.
 #[derive(Debug, Clone, Default)]
 pub struct Observer(Option<UnboundedSender<Observation>>);
 
@@ -32,7 +33,7 @@ impl Observer {
         Self(Some(sender))
     }
 
-    /// Reports the records of the events queue among these.
+    /// Reports those records that come from the events queue.
     pub(crate) fn received(&self, records: &[Record]) {
         for record in records.iter().filter(|record| record.queue == QueueName::Events) {
             self.tell(|| Observation::Received(record.clone()));
@@ -51,7 +52,7 @@ impl Observer {
     }
 }
 
-/// Reports the exchanges of a sender.
+/// A sender that reports each exchange to an observer.
 #[derive(Debug)]
 pub(crate) struct ObservedSender<S> {
     pub(crate) sender: S,

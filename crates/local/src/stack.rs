@@ -32,39 +32,40 @@ use crate::mapping::event::received;
 use crate::observe::{ObservedSender, Observer};
 use url::Url;
 
-/// The functions' timeout, as in the template.
+/// Timeout of the functions, as in the template.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
-/// The visibility timeout: six times the functions' timeout, as in the template.
+/// Visibility timeout: six times the functions' timeout, as in the template.
 const VISIBILITY_TIMEOUT_SECONDS: u32 = 360;
-/// The most messages per invocation.
+/// Maximum number of messages per invocation.
 const BATCH_SIZE: u8 = 10;
-/// The most concurrent invocations per queue. Higher than in the template, because invocations are
-/// free here, and a hanging destination occupies one for its whole response timeout.
+/// Maximum number of concurrent invocations per queue. Higher than in the template, because
+/// invocations are free here, and a hanging destination occupies one for its whole response
+/// timeout.
 const CONCURRENCY: u8 = 200;
 
 /// The configuration of a stack.
 #[derive(Debug, Clone)]
 pub struct StackConfig {
-    /// The port of the local AWS; 0 means any free one.
+    /// The port of the local AWS; 0 selects any free port.
     pub aws_port: u16,
-    /// The folder of all data.
+    /// The folder for all data of the stack.
     pub data: PathBuf,
-    /// The folder of the subscriptions' objects.
+    /// The folder with the subscription objects.
     pub subscriptions: PathBuf,
     /// The value of `ALLOW_PRIVATE_DESTINATIONS`.
     pub allow_private: String,
-    /// The AWS targets of subscriptions.
+    /// The AWS targets that subscriptions may use.
     pub targets: TargetSettings,
     /// The value of `DEFAULT_TOPIC`.
     pub default_topic: Option<TopicName>,
 }
 
-/// The AWS targets that subscriptions may use; by default none.
+/// The AWS targets that subscriptions may use. The default allows none.
 #[derive(Debug, Clone, Default)]
 pub struct TargetSettings {
     /// The value of `AWS_TARGETS`.
     pub listed: String,
-    /// The value of `AWS_ENDPOINT_URL`: a server in place of AWS.
+    /// The value of `AWS_ENDPOINT_URL`: a server that is used in place of AWS.
     pub endpoint: Option<Url>,
 }
 
@@ -77,23 +78,24 @@ pub struct Stack {
     subscriptions: Location,
     mappings: JoinSet<()>,
     stop: watch::Sender<bool>,
-    /// Stores dead letters regardless of their delay.
+    /// The deadletter function and its queues, for storing all dead letters at the end without
+    /// their delay.
     at_end: Arc<(DeadLetters<AwsStoragePorts>, SourceQueues)>,
 }
 
 impl Stack {
-    /// Starts everything. The stack runs until it is stopped.
+    /// Starts the local AWS, the functions and the mappings. The stack runs until it is stopped.
     ///
     /// # Errors
-    /// When a port is in use, or a file or folder cannot be used.
+    /// Fails if a port is in use, or a file or folder cannot be used.
     pub async fn start(config: &StackConfig) -> anyhow::Result<Self> {
         Self::start_with(config, |name, _| std::env::var(name).ok()).await
     }
 
-    /// Starts the stack with secrets `env:NAME` from this lookup instead of the environment.
+    /// Starts the stack with secrets `env:NAME` from `secrets` instead of the environment.
     ///
     /// # Errors
-    /// When a port is in use, or a file or folder cannot be used.
+    /// Fails if a port is in use, or a file or folder cannot be used.
     pub async fn start_with(
         config: &StackConfig,
         secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
@@ -106,7 +108,7 @@ impl Stack {
     /// requests.
     ///
     /// # Errors
-    /// When a port is in use, or a file or folder cannot be used.
+    /// Fails if a port is in use, or a file or folder cannot be used.
     pub async fn start_observed(
         config: &StackConfig,
         secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
@@ -166,19 +168,19 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Returns the local AWS.
+    /// Returns the local AWS of this stack.
     #[must_use]
     pub fn aws(&self) -> &LocalAws {
         &self.aws
     }
 
-    /// Returns a client of the queues.
+    /// Returns an SQS client for the local queues.
     #[must_use]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()))
     }
 
-    /// Returns the events queue.
+    /// Returns a client that publishes to the events queue.
     #[must_use]
     pub fn events_queue(&self) -> EventsQueue {
         EventsQueue::new(self.sqs(), self.aws.queue_url("events"))
@@ -191,12 +193,12 @@ impl Stack {
         LiveTopics::at(&self.subscriptions, client)
     }
 
-    /// Stops after the running invocations have ended and all dead letters are stored, including
-    /// those whose delay is not over. Returns the number of messages that are lost with the
-    /// in-memory queues, by queue.
+    /// Stops the stack after the running invocations have ended and all dead letters are stored,
+    /// including those whose delay is not over. Returns the number of messages that are lost with
+    /// the in-memory queues, by queue.
     ///
     /// # Errors
-    /// When the local AWS does not respond.
+    /// Fails if the local AWS does not respond.
     pub async fn stop(mut self) -> anyhow::Result<Vec<(String, u64)>> {
         self.stop.send_replace(true);
         // Wait before the queues stop, because running invocations still send to them.
@@ -242,7 +244,7 @@ impl Stack {
 
 type BatchResult = anyhow::Result<SqsBatchResponse>;
 
-/// The ports of dispatch on this machine.
+/// The ports of dispatch on this machine, which report requests to an observer.
 type LocalPorts = AwsPorts<ObservedSender<HttpSender>>;
 
 async fn invoke_dispatch(
@@ -266,7 +268,7 @@ async fn invoke_deadletter(
     Ok(records::answer(dead_letters.handle(&records).await))
 }
 
-/// The environment of the functions, with the variables that the template sets.
+/// Returns the environment of the functions, with the variables that the template sets.
 fn environment(
     aws: &LocalAws,
     subscriptions: &Path,

@@ -1,7 +1,8 @@
-//! A sample subscriber: reports each request it receives, and responds with configured statuses.
+//! A sample subscriber: reports each request that it receives, and responds with configured
+//! statuses.
 //!
-//! It is a destination for trials. It accepts every path and method, and consents to every
-//! validation request; these do not consume a configured status.
+//! The subscriber is a destination for trials. It accepts every path and method, and consents to
+//! every validation request. Validation requests do not consume a configured status.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -20,23 +21,23 @@ use tokio::net::TcpListener;
 
 use crate::guard::Hosts;
 
-/// A received request.
+/// A request that the subscriber received.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// The time of receipt.
+    /// Time of receipt, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The HTTP method.
+    /// The HTTP method of the request.
     pub method: Method,
-    /// The path of the URL.
+    /// The path of the request's URL.
     pub path: String,
-    /// The header fields.
+    /// The header fields of the request.
     pub headers: HeaderMap,
-    /// The complete body.
+    /// The complete body of the request.
     pub body: Bytes,
 }
 
 impl Received {
-    /// Returns true if the request asks for consent and delivers nothing.
+    /// True if the request asks for consent and delivers nothing.
     #[must_use]
     pub fn is_handshake(&self) -> bool {
         consent_response(self).is_some()
@@ -44,7 +45,7 @@ impl Received {
 }
 
 /// Returns a function that responds with these statuses in turn, each after the same delay. The
-/// last one repeats, and an empty list means 200.
+/// last status repeats, and an empty list means 200.
 pub fn status_sequence(
     statuses: Vec<StatusCode>,
     delay_ms: u64,
@@ -57,7 +58,7 @@ pub fn status_sequence(
     }
 }
 
-/// A subscriber that listens but does not serve yet.
+/// A subscriber that listens but does not serve requests yet.
 #[derive(Debug)]
 pub struct Subscriber {
     listener: TcpListener,
@@ -65,35 +66,35 @@ pub struct Subscriber {
 }
 
 impl Subscriber {
-    /// Listens on this port of 127.0.0.1; 0 means any free one.
+    /// Listens on this port of 127.0.0.1; 0 selects any free port.
     ///
     /// # Errors
-    /// When the port is in use.
+    /// Fails if the port is in use.
     pub async fn listen(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         Ok(Self { listener, hosts: Hosts::default() })
     }
 
-    /// Accepts requests for these hosts, such as the name of a tunnel.
+    /// Sets the hosts for which requests are accepted, such as the name of a tunnel.
     #[must_use]
     pub fn answering_for(self, hosts: Hosts) -> Self {
         Self { hosts, ..self }
     }
 
-    /// Returns the port it listens on.
+    /// Returns the port on which the subscriber listens.
     ///
     /// # Errors
-    /// When the operating system does not return the address.
+    /// Fails if the operating system does not return the address.
     pub fn port(&self) -> std::io::Result<u16> {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Serves until the future is dropped. `answer` returns the status for a request, and the delay
-    /// before the response in milliseconds; `on_request` is called with each request and its
-    /// status.
+    /// Serves requests until the future is dropped. `answer` returns the status for a request, and
+    /// the delay before the response in milliseconds. `on_request` is called with each request and
+    /// its status.
     ///
     /// # Errors
-    /// When the listener fails.
+    /// Fails if the listener fails.
     pub async fn serve(
         self,
         answer: impl Fn(&Received) -> (StatusCode, u64) + Send + Sync + 'static,
@@ -127,8 +128,8 @@ async fn respond(
     status.into_response()
 }
 
-/// The response to a validation request: CloudEvents' `OPTIONS`, or Event Grid's validation event.
-/// `None` for any other request.
+/// Returns the response to a validation request: CloudEvents' `OPTIONS`, or Event Grid's validation
+/// event. Returns `None` for any other request.
 fn consent_response(received: &Received) -> Option<Response> {
     let header = |name: &str| received.headers.get(name).cloned();
     if let Some(origin) = header(REQUEST_ORIGIN).filter(|_| received.method == Method::OPTIONS) {

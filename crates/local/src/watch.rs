@@ -1,7 +1,7 @@
 //! The log lines of the functions as a stream of values, for the local run.
 //!
-//! In the cloud, the lines are JSON in a log. On a developer's machine, programs print them or wait
-//! for them. Lines and fields are the same, because this is a `tracing` layer, on which the
+//! In the cloud, the lines are JSON in a log. On a developer's machine, programs print the lines or
+//! wait for them. Lines and fields are the same, because this is a `tracing` layer, on which the
 //! functions do not depend.
 
 use std::collections::BTreeMap;
@@ -14,16 +14,16 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-/// One log line.
+/// One log line of a function.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// The name, such as `delivery.attempted`.
+    /// The name of the line, such as `delivery.attempted`.
     pub name: String,
-    /// The time of writing.
+    /// Time at which the line was logged, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The severity.
+    /// The severity of the line.
     pub level: Level,
-    /// The values as text, by the names of their fields.
+    /// The values of the fields as text, by field name.
     pub fields: BTreeMap<&'static str, String>,
 }
 
@@ -35,13 +35,13 @@ impl Line {
     }
 }
 
-/// Returns true if a target belongs to a crate of lastmile.
+/// True if the log target belongs to a crate of lastmile.
 #[must_use]
 pub fn is_ours(target: &str) -> bool {
     ["adapters", "dispatch", "deadletter", "local"].iter().any(|ours| target.starts_with(ours))
 }
 
-/// Sends each line of lastmile's own crates to a channel.
+/// A `tracing` layer that sends each line of lastmile's own crates to a channel.
 #[derive(Debug)]
 pub struct Watch(pub UnboundedSender<Line>);
 

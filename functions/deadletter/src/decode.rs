@@ -1,9 +1,9 @@
-//! Reads the dead letter of a record of the dead-letter queue. Pure.
+//! Reads the dead letter in a record of the dead-letter queue. Pure.
 //!
-//! Most records have the attribute `deadletter`, which dispatch wrote. A record without it arrived
-//! by native redrive, after dispatch had failed on it repeatedly. Its event becomes a dead letter
-//! with the reason `ProcessingFailed`. A record that the events queue gave up has no trusted
-//! attribute, because a publisher wrote its attributes.
+//! Dispatch writes the attribute `deadletter` into most records. A record without this attribute
+//! arrived by native redrive, after dispatch had failed on it repeatedly. Its event becomes a dead
+//! letter with the reason `ProcessingFailed`. The attributes of a record from the events queue are
+//! not trusted, because its publisher wrote them.
 
 use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;
@@ -13,14 +13,14 @@ use delivery::ports::{Attribute, Record};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
 
-/// Detail of a dead letter that arrived by native redrive. Constant, because a dead letter is a
-/// function of its message.
+/// Detail of a dead letter that arrived by native redrive. The text is constant, because a
+/// redelivered message must produce the same dead letter.
 const REDRIVEN: &str = "its queue gave it up: it was received again and again without an end";
 
-/// Reads the dead letter of a record.
+/// Returns the dead letter in a record.
 ///
 /// # Errors
-/// [`WireError`] if newer code may be able to read the attribute. The record has to wait.
+/// [`WireError`] if only newer code may be able to read the attribute. The record then has to wait.
 pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireError> {
     let topic = || record.topic.as_deref().map_or_else(TopicName::nameless, TopicName::published);
     let read = match record.trusted_attribute() {

@@ -1,9 +1,9 @@
 //! deadletter: stores the dead letters of the dead-letter queue in object storage.
 //!
-//! This file is the flow of a batch, top to bottom: **decode → due? → store → record ends → done,
-//! retry later, or last resort**. The message contains the whole dead letter, so the function reads
-//! no subscriptions. A record is acknowledged only after its dead letter is in storage or in
-//! another message, so no dead letter is lost. The [ends of replayed deliveries](replay_end) are
+//! This file is the flow of a batch, top to bottom: **decode → due? → store → record results →
+//! done, retry later, or last resort**. The message contains the whole dead letter, so the function
+//! reads no subscriptions. A record is acknowledged only after its dead letter is in storage or in
+//! another message, so no dead letter is lost. The [results of replayed deliveries](replay_end) are
 //! recorded last, together for each job.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
@@ -32,20 +32,20 @@ use crate::replay_end::{ReceivedEnd, ReplayEndRecord};
 pub use crate::decode::dead_letter_of;
 
 /// Visibility timeout of a dead letter that storage refuses and that is too large to be sent again.
-/// After 1,000 receives its queue would move it to the last-resort queue, where the publisher's
-/// attributes would be trusted. With 30 minutes each, 1,000 receives outlast the 14 days of a
+/// After 1,000 receives, SQS moves a message to the last-resort queue, where the publisher's
+/// attributes would be trusted. At 30 minutes each, 1,000 receives outlast the 14 days of a
 /// message.
 const TOO_LARGE_MS: u64 = 30 * MINUTE_MS;
 /// Maximum number of blobs that are stored concurrently.
 const AT_ONCE: usize = 50;
 
-/// The deadletter function over its ports.
+/// The deadletter function, generic over its ports.
 #[derive(Debug)]
 pub struct DeadLetters<P> {
     ports: P,
     container: Container,
     telemetry: Telemetry,
-    /// True if dead letters are stored without their delay.
+    /// True if dead letters are stored at once, without their `delay`.
     ends_delays: bool,
 }
 
@@ -55,29 +55,30 @@ impl<P: StoragePorts> DeadLetters<P> {
         Self { ports, container, telemetry: Telemetry::default(), ends_delays: false }
     }
 
-    /// Stores each dead letter without its delay, for a queue that is about to be lost.
+    /// Stores each dead letter at once, without its `delay`. Used for a queue that is about to be
+    /// deleted.
     #[must_use]
     pub fn ending_delays(self) -> Self {
         Self { ends_delays: true, ..self }
     }
 
-    /// Replaces the default telemetry.
+    /// Sets the telemetry of this function.
     #[must_use]
     pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { telemetry, ..self }
     }
 
-    /// Returns the telemetry that logs and counts for this function.
+    /// Returns the telemetry of this function.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }
 
-    /// Returns the metric lines since the last call.
+    /// Returns the metrics recorded since the last call, as EMF lines.
     pub fn metrics(&self) -> Vec<String> {
         self.telemetry.metrics(self.ports.now_ms())
     }
 
-    /// Handles a batch. Returns the message ids of the records that SQS has to redeliver.
+    /// Handles a batch. Returns the message ids of the records that SQS must redeliver.
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
         let now_ms = self.ports.now_ms();
         let (mut received, mut waits, mut ends) = (Vec::new(), Vec::new(), Vec::new());
@@ -122,8 +123,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         redeliver
     }
 
-    /// Records ends, together for each job. Returns the message ids of the records that have to be
-    /// redelivered.
+    /// Records the results of replayed deliveries, together for each job. Returns the message ids
+    /// of the records that SQS must redeliver.
     async fn record_ends(&self, ends: Vec<ReceivedEnd<'_>>) -> Vec<String> {
         let ends = replay_end::by_job(ends);
         let recorded = ends
@@ -133,8 +134,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         stream::iter(recorded).buffer_unordered(AT_ONCE).concat().await
     }
 
-    /// Re-enqueues an unreadable record and contains a panic. Returns its message id if it has to
-    /// be redelivered.
+    /// Re-enqueues an unreadable record and contains a panic. Returns its message id if SQS must
+    /// redeliver the record.
     async fn contained_wait(&self, record: &Record, why: Unread) -> Vec<String> {
         let waits = match why {
             Unread::Unreadable(why) => {
@@ -145,8 +146,9 @@ impl<P: StoragePorts> DeadLetters<P> {
         if waits.unwrap_or(false) { Vec::new() } else { vec![record.message.clone()] }
     }
 
-    /// Re-enqueues a record unchanged, so that newer code may read it. A record stays in its queue,
-    /// hidden, if it is too large for the counter of its waits or the queue refuses the message.
+    /// Re-enqueues a record unchanged, so that newer code may read it. Returns true if the record
+    /// is done. Otherwise the record stays hidden in its queue: it is too large to carry a counter
+    /// of its waits, or the queue refused the message.
     async fn wait_unread(&self, record: &Record, why: &str) -> bool {
         if record.waits_long_unread(self.ports.now_ms()) {
             telemetry::unreadable_for_long(&record.message, why);
@@ -172,7 +174,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         stream::iter(stores).buffer_unordered(AT_ONCE).collect().await
     }
 
-    /// Stores a dead letter and contains a panic, after which its record is redelivered.
+    /// Stores a dead letter. Contains a panic, after which SQS redelivers the record.
     async fn contained_store<'a>(
         &self,
         one: &'a Received<'a>,
@@ -182,7 +184,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         (one, handled.unwrap_or(Handled::Redelivered))
     }
 
-    /// Stores a dead letter if it is due.
+    /// Stores a dead letter if it is due. Otherwise re-enqueues it until then.
     async fn store(&self, one: &Received<'_>, now_ms: u64) -> Handled {
         let Received { record, letter } = one;
         let is_sent = if now_ms < letter.not_before_ms {
@@ -196,7 +198,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         if is_sent { Handled::Sent } else { Handled::Redelivered }
     }
 
-    /// Handles a record whose dead letter storage refused. True if the record is done.
+    /// Handles a record whose dead letter could not be stored. Returns true if the record is done.
     async fn is_done_without_storage(
         &self,
         Received { record, letter }: &Received<'_>,
@@ -213,8 +215,9 @@ impl<P: StoragePorts> DeadLetters<P> {
         self.retry_later(record, letter, wait_ms).await
     }
 
-    /// Re-enqueues a dead letter, so that its waits use up no receives. It stays in its queue,
-    /// hidden, if it does not fit a message or the queue refuses the message.
+    /// Re-enqueues a dead letter, so that its waits use up no receives. Returns true if the record
+    /// is done. Otherwise the record stays hidden in its queue: the dead letter does not fit a
+    /// message, or the queue refused the message.
     async fn retry_later(&self, record: &Record, letter: &DeadLetter, wait_ms: u64) -> bool {
         let message = message(letter, wait_ms);
         if !message.fits() {
@@ -234,8 +237,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Moves a dead letter to the last-resort queue. If that queue refuses it, it stays in its own
-    /// queue, hidden.
+    /// Moves a dead letter to the last-resort queue. If that queue refuses the dead letter, the
+    /// record stays hidden in its own queue.
     async fn last_resort(
         &self,
         record: &Record,
@@ -270,15 +273,16 @@ impl<P: StoragePorts> DeadLetters<P> {
 }
 
 enum Handled {
-    /// The dead letter is stored, in a container or in a queue.
+    /// The dead letter is stored; `Some` with its location if it is in a container, `None` if it is
+    /// in a queue.
     Stored(Option<BlobLocation>),
     /// The dead letter is in one of the internal queues.
     Sent,
-    /// The record has to be redelivered.
+    /// SQS must redeliver the record.
     Redelivered,
 }
 
-/// Writes a dead letter as a message with this delay.
+/// Writes a dead letter as a queue message that is delayed by `wait_ms`.
 fn message(letter: &DeadLetter, wait_ms: u64) -> Message {
     let delivery = &letter.delivery;
     Message {
@@ -298,7 +302,7 @@ struct Received<'a> {
 }
 
 impl Received<'_> {
-    /// Ends the delay of the dead letter.
+    /// Makes the dead letter due at once, whatever its `delay`.
     fn due(mut self, now_ms: u64) -> Self {
         self.letter.not_before_ms = self.letter.not_before_ms.min(now_ms);
         self

@@ -1,4 +1,4 @@
-//! The deadletter function: wiring only. The library beside it has the behaviour.
+//! The deadletter function: only connects the ports. The library in this crate has the behaviour.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 

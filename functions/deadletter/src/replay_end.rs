@@ -1,13 +1,13 @@
-//! Records the ends of replayed deliveries, beside the ledgers of their jobs.
+//! Records the results of replayed deliveries, beside the ledgers of their jobs.
 //!
-//! A delivery that failed again ends with the dead letter that this function has just stored. For a
-//! delivery that was delivered or dropped, dispatch sends a small message. The ends of one job in
+//! If a replayed delivery fails again, the result is the dead letter that this function has just
+//! stored. If it is delivered or dropped, dispatch sends a small message. All results of one job in
 //! one invocation become one object in the deployment's container. A duplicated delivery may have
-//! two ends. It was delivered if either end is a success.
+//! two results. It counts as delivered if either result is a success.
 //!
-//! Separate because an end is a report and not a dead letter: it never goes to the last-resort
-//! queue, and never delays a dead letter. An end that cannot be written for a day is dropped with a
-//! log line. Its job then shows the end as unknown.
+//! Separate because a result is a report and not a dead letter: it never goes to the last-resort
+//! queue, and never delays a dead letter. A result that cannot be written for a day is dropped with
+//! a log line. Its job then shows an unknown result for the delivery.
 
 use std::collections::BTreeMap;
 
@@ -26,26 +26,26 @@ use delivery::wire::{WireError, is_replay_end, read_replay_end};
 use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
 
-/// Maximum number of ends that are re-enqueued concurrently.
+/// Maximum number of results that are re-enqueued concurrently.
 const AT_ONCE: usize = 50;
 
-/// Time after which an end that storage refuses is dropped.
+/// Time after which a result that storage refuses is dropped.
 const KEEP_TRYING_FOR_MS: u64 = DAY_MS;
-/// Maximum number of receives of an end that neither storage nor the queue accepts. Far below the
-/// limit of the queue, after which the end would become a dead letter.
+/// Maximum number of receives of a result that neither storage nor the queue accepts. Far below the
+/// limit of the queue, after which the message would become a dead letter.
 const RECEIVES_MAX: u32 = 10;
 
-/// A record that contains the end of a replayed delivery.
+/// A record that contains the result of a replayed delivery.
 pub(crate) enum ReplayEndRecord {
     Read(ReplayEnd),
-    /// Unreadable, but newer code may be able to read it.
+    /// The result is unreadable, but newer code may be able to read it.
     Waits(String),
-    /// Unreadable, and the wait for newer code is over.
+    /// The result is unreadable, and the wait for newer code is over.
     Lost(String),
 }
 
 impl ReplayEndRecord {
-    /// Reads the end in a record; `None` if the record contains something else.
+    /// Reads the replay result in a record; `None` if the record contains something else.
     pub(crate) fn of(record: &Record, now_ms: u64) -> Option<Self> {
         let Some(Attribute::DeadLetter(text)) = record.trusted_attribute() else { return None };
         if !is_replay_end(text) {
@@ -59,8 +59,8 @@ impl ReplayEndRecord {
     }
 }
 
-/// Returns the end that a stored dead letter means for its replay; `None` if its delivery was no
-/// replay.
+/// Returns the replay result of a delivery that ended with this dead letter; `None` if the delivery
+/// was not a replay.
 pub(crate) fn end_of(
     letter: &DeadLetter,
     location: Option<BlobLocation>,
@@ -70,10 +70,10 @@ pub(crate) fn end_of(
     ReplayEnd::of_dead_letter(letter, stored, now_ms)
 }
 
-/// An end, and the record that contained it.
+/// A replay result, and the record that contained it.
 pub(crate) type ReceivedEnd<'a> = (&'a Record, ReplayEnd);
 
-/// Groups ends by job, because the ends of a job share an object.
+/// Groups replay results by job, because the results of a job share an object.
 pub(crate) fn by_job(ends: Vec<ReceivedEnd<'_>>) -> Vec<Vec<ReceivedEnd<'_>>> {
     let mut jobs: BTreeMap<String, Vec<ReceivedEnd<'_>>> = BTreeMap::new();
     for (record, end) in ends {
@@ -82,8 +82,8 @@ pub(crate) fn by_job(ends: Vec<ReceivedEnd<'_>>) -> Vec<Vec<ReceivedEnd<'_>>> {
     jobs.into_values().collect()
 }
 
-/// Records ends of one job in this container and contains a panic. Returns the message ids of the
-/// records that have to be redelivered.
+/// Records replay results of one job in this container and contains a panic. Returns the message
+/// ids of the records that SQS must redeliver.
 pub(crate) async fn contained_record(
     ports: &impl StoragePorts,
     container: &Container,
@@ -93,8 +93,8 @@ pub(crate) async fn contained_record(
     done.unwrap_or_else(|| ends.iter().map(|(record, _)| record.message.clone()).collect())
 }
 
-/// Records ends of one job in this container, or re-enqueues them. Returns the message ids of the
-/// records that are not done.
+/// Records replay results of one job in this container, or re-enqueues them. Returns the message
+/// ids of the records that are not done.
 async fn record_ends(
     ports: &impl StoragePorts,
     container: &Container,
@@ -116,7 +116,8 @@ async fn record_ends(
     stream::iter(unrecorded).buffer_unordered(AT_ONCE).filter_map(ready).collect().await
 }
 
-/// Re-enqueues or drops an end that storage refused. True if its record is done.
+/// Re-enqueues or drops a replay result that could not be stored. Returns true if its record is
+/// done.
 async fn is_done_without_storage(
     ports: &impl StoragePorts,
     record: &Record,

@@ -1,8 +1,8 @@
 //! Acknowledges records: the last step, decided from the progress alone.
 //!
-//! It first re-enqueues each unfinished delivery. An interrupted attempt counts (`Aborted`), so an
-//! event that crashes the function ends as a dead letter after its maximum number of attempts. A
-//! record returns to its queue in two cases:
+//! This step first re-enqueues each unfinished delivery. An interrupted attempt counts (`Aborted`),
+//! so an event that crashes the function becomes a dead letter after its maximum number of
+//! attempts. A record returns to its queue in two cases:
 //! - A message of the record could not be sent.
 //! - No attempt was begun, and the record is too large to be re-enqueued.
 
@@ -29,7 +29,7 @@ use crate::progress::{Entry, InFlightDelivery, Stage};
 const AT_ONCE: usize = 100;
 
 impl<P: DispatchPorts> Records<P> {
-    /// Returns the message ids of the records that SQS has to redeliver.
+    /// Acknowledges a batch. Returns the message ids of the records that SQS must redeliver.
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
@@ -37,13 +37,13 @@ impl<P: DispatchPorts> Records<P> {
         redeliver.filter_map(std::future::ready).collect().await
     }
 
-    /// Hides a record that returns to its queue, for this many seconds.
+    /// Hides a record that returns to its queue, for `seconds`.
     pub(crate) async fn return_to_queue(&self, record: &Record, why: &str, seconds: u32) {
         telemetry::returned_to_queue(&record.message, why);
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Closes one record and contains a panic. Returns the message id if SQS has to redeliver the
+    /// Closes one record and contains a panic. Returns the message id if SQS must redeliver the
     /// record.
     async fn contained_close(
         &self,
@@ -141,7 +141,7 @@ impl<P: DispatchPorts> Records<P> {
     }
 }
 
-/// True if an item does not fit a message that waits.
+/// True if the item does not fit a delayed message.
 fn is_too_large_to_wait(entry: &Entry) -> bool {
     match &entry.item {
         WorkItem::Deliver(_, delivery) => !fits_a_message(delivery),

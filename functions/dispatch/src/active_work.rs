@@ -1,14 +1,14 @@
 //! Counts the active work of an invocation.
 //!
 //! Two kinds of waiting depend on the count. A late response is awaited for ten more seconds after
-//! the last work has ended. An attempt at a slow destination is abandoned when the last work has
+//! all other work has ended. An attempt at a slow destination is abandoned when all other work has
 //! ended.
 //!
-//! Reading a part and running a group count as work, even while a group waits for a retry in place.
-//! Three kinds of waiting do not count (`pause`):
+//! Reading a part and processing a group count as work, even while a group waits for a retry in
+//! place. Three kinds of waiting do not count (`pause`):
 //! - an attempt that may be abandoned
 //! - an exchange that stays open for a late response
-//! - a request that waits for room
+//! - a request that waits for a free slot
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,7 +22,7 @@ const OPEN_MAX: usize = 100;
 pub(crate) struct ActiveWork {
     count: AtomicUsize,
     none_left: Notify,
-    /// Number of times that a waiter found the count at zero.
+    /// Number of times that `none_left` found a count of zero.
     ends: AtomicUsize,
     open: Semaphore,
 }

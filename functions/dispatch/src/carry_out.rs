@@ -1,4 +1,5 @@
-//! Carries out the answers of the gates. No other module does.
+//! Executes the answers of the gates. No other module re-enqueues or ends a delivery because of a
+//! gate.
 
 use delivery::delivery::WaitReason;
 use delivery::machine::step::{self, End};
@@ -12,7 +13,7 @@ use crate::invocation::Invocation;
 use crate::progress::{InFlightDelivery, Unfinished};
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// Re-enqueues or ends deliveries with a closed gate. Returns the deliveries that wait in
+    /// Re-enqueues or ends the deliveries that a gate refused. Returns the deliveries that wait in
     /// place, each for less than `in_place_ms`.
     pub(crate) async fn carry_out(
         &self,
@@ -78,7 +79,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 }
 
-/// True if a delivery waits in place, which costs less than a message.
+/// True if the delivery waits in place. A short wait in place costs less than a message.
 fn waits_in_place(why: WaitReason, wait_ms: u64, in_place_ms: u64) -> bool {
     match why {
         WaitReason::Scheduled

@@ -17,7 +17,7 @@ use delivery::subscription::{Destination, Subscription};
 
 use crate::deadline::Deadline;
 
-/// Credentials of requests, with cached tokens.
+/// Fetches the credentials of requests, and caches tokens.
 #[derive(Debug)]
 pub(crate) struct Credentials<P> {
     ports: Arc<P>,
@@ -33,7 +33,7 @@ impl<P: DispatchPorts> Credentials<P> {
     /// Fetches secrets, token and signing credentials for the destination of a subscription.
     ///
     /// # Errors
-    /// - [`Unsendable::Unready`] if the policy forbids one of them, or one is unavailable
+    /// - [`Unsendable::Unready`] if the policy forbids a secret, or a credential is unavailable
     /// - [`Unsendable::Blocked`] if the deployment does not allow the AWS target
     pub(crate) async fn keyring(
         &self,

@@ -10,16 +10,16 @@ use delivery::ports::Clock;
 
 /// The maximum response timeout is the function's timeout minus this margin.
 pub const RESPONSE_MARGIN_MS: u64 = 15_000;
-/// Time that an attempt leaves before the deadline, even if it times out. [`ANSWER_MARGIN_MS`] is
-/// one second of it. Of the other eight seconds, the first queue gets four, its substitute two, and
-/// acknowledging gets the rest.
+/// Time that an attempt leaves before the deadline, even if the attempt times out.
+/// [`ANSWER_MARGIN_MS`] is one of these nine seconds. Of the other eight, the first queue gets
+/// four, the substitute queue two, and acknowledging the rest.
 const FINISH_MARGIN_MS: u64 = 9_000;
-/// Nothing is sent in the last second before the deadline, which is for the response to Lambda.
+/// Time before the deadline that is kept for the response to Lambda. Nothing is sent within it.
 const ANSWER_MARGIN_MS: u64 = 1_000;
-/// Minimum response timeout, however short the function's timeout.
+/// Minimum response timeout of an attempt, even if the function has a shorter timeout.
 const RESPONSE_MIN_MS: u64 = 1_000;
 
-/// The start of an invocation, and its end by Lambda.
+/// The start of an invocation, and the time at which Lambda ends it.
 #[derive(Debug)]
 pub struct Deadline {
     started_ms: u64,
@@ -28,7 +28,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Creates a deadline. A deadline in the past means that there is none: `cargo lambda watch`
+    /// Creates a deadline. A `deadline_ms` before the start means no deadline: `cargo lambda watch`
     /// sends such values.
     #[must_use]
     pub fn new(started_ms: u64, deadline_ms: u64) -> Self {
@@ -36,24 +36,25 @@ impl Deadline {
         Self { started_ms, ends_ms, begun: AtomicBool::new(false) }
     }
 
-    /// Time at which Lambda ends the invocation, if there is a deadline.
+    /// Returns the time at which Lambda ends the invocation; `None` without a deadline.
     pub(crate) fn ends_ms(&self) -> Option<u64> {
         self.ends_ms
     }
 
-    /// Time at which all waiting stops, so that the remaining messages can be sent.
+    /// Returns the time at which all waiting stops, so that the remaining messages can be sent
+    /// before the deadline.
     pub(crate) fn stops_ms(&self) -> u64 {
         self.ends_ms.map_or(u64::MAX, |ends_ms| ends_ms.saturating_sub(FINISH_MARGIN_MS))
     }
 
-    /// Time limit for one try to send: half of the time until the response to Lambda. `None`
-    /// without a deadline.
+    /// Returns the time limit for one try to send a message: half of the time until the response to
+    /// Lambda. Returns `None` without a deadline.
     pub(crate) fn share_ms(&self, now_ms: u64) -> Option<u64> {
         let answered_ms = self.ends_ms?.saturating_sub(ANSWER_MARGIN_MS);
         Some(answered_ms.saturating_sub(now_ms) / 2)
     }
 
-    /// Runs `work` for at most half of the remaining time; `None` if it did not finish.
+    /// Runs `work` for at most half of the remaining time; returns `None` if `work` did not finish.
     pub(crate) async fn in_time<T>(
         &self,
         clock: &impl Clock,
@@ -68,8 +69,8 @@ impl Deadline {
         }
     }
 
-    /// Returns the response timeout of an attempt that begins now; `None` if there is no time for
-    /// it. The first attempt of an invocation always gets a timeout.
+    /// Returns the response timeout of an attempt that begins now; `None` if no time is left. The
+    /// first attempt of an invocation always gets a timeout.
     pub(crate) fn begin(&self, now_ms: u64, wanted_ms: u64) -> Option<u64> {
         let Some(ends_ms) = self.ends_ms else { return Some(wanted_ms) };
         let whole_ms = ends_ms - self.started_ms;

@@ -23,7 +23,7 @@ use crate::sending::Sending;
 use crate::slow_lane::SlowLane;
 use crate::table::SharedTable;
 
-/// The dispatch function. All of its parts share one set of ports.
+/// The dispatch function. All of its components share one set of ports.
 #[derive(Debug)]
 pub struct Dispatch<P> {
     pub(crate) ports: Arc<P>,
@@ -36,7 +36,7 @@ pub struct Dispatch<P> {
     settings: Settings,
 }
 
-/// Kept so that each `with_…` method can assemble the parts again.
+/// The settings, kept so that each `with_…` method can assemble the components again.
 #[derive(Debug, Clone)]
 struct Settings {
     container: Container,
@@ -54,20 +54,20 @@ impl<P: DispatchPorts> Dispatch<P> {
         Self::of_parts(Arc::new(ports), settings, Arc::default())
     }
 
-    /// Sets the maximum number of concurrent functions, which share the rates that destinations
+    /// Sets the maximum number of concurrent functions. They share the rates that destinations
     /// allow.
     #[must_use]
     pub fn with_max_concurrency(self, functions: u32) -> Self {
         Self::of_parts(self.ports, Settings { functions, ..self.settings }, self.telemetry)
     }
 
-    /// Sets the AWS targets that subscriptions may use. The default allows none.
+    /// Sets the AWS targets that subscriptions may use. Without this call, none is allowed.
     #[must_use]
     pub fn with_targets(self, targets: AwsPolicy) -> Self {
         Self::of_parts(self.ports, Settings { targets, ..self.settings }, self.telemetry)
     }
 
-    /// Replaces the default telemetry.
+    /// Sets the telemetry of this function.
     #[must_use]
     pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self::of_parts(self.ports, self.settings, Arc::new(telemetry))
@@ -119,18 +119,18 @@ impl<P: DispatchPorts> Dispatch<P> {
         Self { ports, records, destinations, attempts, endings, news, telemetry, settings }
     }
 
-    /// Returns the telemetry that logs and counts for this function.
+    /// Returns the telemetry of this function.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }
 
-    /// Returns the metric lines since the last call.
+    /// Returns the metrics recorded since the last call, as EMF lines.
     pub fn metrics(&self) -> Vec<String> {
         self.telemetry.metrics(self.ports.now_ms())
     }
 
-    /// Runs one piece of work and contains a panic. Unfinished items stay in the progress, and
-    /// acknowledging re-enqueues them.
+    /// Runs one piece of work and contains a panic. Unfinished items stay in the progress, and the
+    /// acknowledging step re-enqueues them.
     pub(crate) async fn run(&self, work: Work, of: &Invocation<'_>) {
         let running = async {
             match work {

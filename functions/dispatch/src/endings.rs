@@ -1,7 +1,7 @@
-//! Carries out the end of a delivery: done, re-enqueued, dead-lettered or dropped.
+//! Executes the decision on a delivery: done, re-enqueue, dead-letter or drop.
 //!
-//! Separate from [`crate::settlement`], which decides the end. After a failed send, the record is
-//! redelivered.
+//! Separate from [`crate::settlement`], which makes the decision. If a message cannot be sent, SQS
+//! redelivers the record.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ pub(crate) struct Endings<P> {
 }
 
 impl<P: DispatchPorts> Endings<P> {
-    /// Carries out an end. Futures that send are boxed: the futures of the clients are large, and
-    /// most events need none of them.
+    /// Executes the decision `end`. Futures that send are boxed: the futures of the clients are
+    /// large, and most events need none of them.
     pub(crate) async fn finish(&self, of: &Invocation<'_>, in_flight: &InFlightDelivery, end: End) {
         let delivery = &in_flight.delivery;
         let carried = match &end {
@@ -54,7 +54,8 @@ impl<P: DispatchPorts> Endings<P> {
         self.note_end(of, in_flight.id, carried, replay_end).await;
     }
 
-    /// Records that an end was carried out, or failed. The end of a replay is sent before that.
+    /// Records whether a decision was executed or failed. Before that, sends the result of a
+    /// replayed delivery.
     async fn note_end(
         &self,
         of: &Invocation<'_>,
@@ -71,7 +72,7 @@ impl<P: DispatchPorts> Endings<P> {
         of.progress.set_sent(id, !is_failed);
     }
 
-    /// Carries out several ends. Contains a panic in one; its delivery stays unfinished in the
+    /// Executes several decisions. Contains a panic in one; its delivery stays unfinished in the
     /// progress.
     pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
         // Most groups leave nothing unfinished, and then no future is made.
@@ -105,7 +106,7 @@ impl<P: DispatchPorts> Endings<P> {
         }
     }
 
-    /// Ends a delivery after sending everything that follows from its response.
+    /// Ends a successful delivery, after sending all messages that follow from its response.
     async fn finish_one_delivered(
         &self,
         of: &Invocation<'_>,
@@ -140,7 +141,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.finish(of, in_flight, end).await;
     }
 
-    /// Sends a dead letter to its queue, or stores it, and records the result.
+    /// Sends a dead letter to its queue, or stores it. Records the result.
     pub(crate) async fn finish_dead_letter(
         &self,
         of: &Invocation<'_>,
@@ -152,7 +153,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.note_end(of, id, carried, end).await;
     }
 
-    /// Re-enqueues a delivery as a message of its own with this delay.
+    /// Re-enqueues a delivery as a message of its own, delayed by `wait_ms`.
     pub(crate) async fn requeue(
         &self,
         of: &Invocation<'_>,
@@ -207,7 +208,7 @@ impl<P: DispatchPorts> Endings<P> {
         }
     }
 
-    /// Sends everything that follows from an end, and stops at the first failure.
+    /// Sends all messages that follow from the end of a delivery, and stops at the first failure.
     async fn send_all(&self, follow_ups: Vec<FollowUp>, of: &Invocation<'_>) -> Carried {
         let mut last = Carried::Sent;
         // After a failure the record is redelivered, so further messages would only be duplicates.

@@ -1,4 +1,4 @@
-//! Remembers the finished deliveries of redelivered records. Pure.
+//! Remembers finished deliveries of records that SQS redelivers. Pure.
 //!
 //! A record is redelivered because some of its messages could not be sent. If the same process
 //! receives the record again, also from isolation, it does not repeat the finished deliveries. This
@@ -8,23 +8,24 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use uuid::Uuid;
 
-/// Maximum number of remembered records; the ones with the oldest notes are dropped first.
+/// Maximum number of remembered records. The record that was updated least recently is dropped
+/// first.
 const RECORDS_MAX: usize = 1_000;
-/// Maximum number of remembered deliveries of all records: one record may have thousands. They use
-/// about 4 MB.
+/// Maximum number of remembered deliveries of all records together; one record may have thousands.
+/// They use about 4 MB.
 const DELIVERIES_MAX: usize = 100_000;
 
 /// Ids of finished deliveries, by the id of the published message.
 #[derive(Debug, Default)]
 pub(crate) struct FinishedDeliveries {
     by_message: HashMap<String, HashSet<Uuid>>,
-    /// Message ids, oldest note first.
+    /// Message ids, least recently updated first.
     order: VecDeque<String>,
     count: usize,
 }
 
 impl FinishedDeliveries {
-    /// Adds finished deliveries of a published message.
+    /// Adds finished deliveries of the published message `message`.
     pub(crate) fn note(&mut self, message: &str, deliveries: impl IntoIterator<Item = Uuid>) {
         let mut finished = self.forget(message);
         finished.extend(deliveries);

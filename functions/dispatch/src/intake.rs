@@ -1,4 +1,4 @@
-//! Reads records: turns each one into work items, with the subscriptions that it needs.
+//! Reads records: turns each record into work items, with the subscriptions that it needs.
 //!
 //! Separate from [`crate::decode`], which is pure and does no I/O. A name counts as missing only
 //! after the newest subscriptions were read. A record that cannot be decided now waits as a
@@ -23,12 +23,12 @@ use crate::finished::FinishedDeliveries;
 use crate::message::{deliverable_since_ms, is_published};
 use crate::waiting::{RecordWait, Wait};
 
-/// Delay between the end of the invocation and the next receive of an isolated record, if the
-/// record crashes this process.
+/// Delay between the end of the invocation and the next receive of an isolated record that crashes
+/// this process.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
 
-/// Maximum time that an invocation waits for the topics of a part. After it, the records that still
-/// need topics wait as messages.
+/// Maximum time that an invocation waits for the topics of a part. Records that still need topics
+/// are then re-enqueued.
 const READS_MAX_MS: u64 = 20 * SECOND_MS;
 
 /// Records of a batch that share a topic, and the topics read so far.
@@ -69,8 +69,8 @@ impl<P: DispatchPorts> Records<P> {
     }
 
     /// Shortens the visibility timeout of an isolated record to just after the end of this
-    /// invocation. The record then returns soon if it crashes this process. The queue's own timeout
-    /// is long, because a throttled invocation must not use up receives.
+    /// invocation. If the record crashes this process, it is then received again soon. The queue's
+    /// own timeout is long, because a throttled invocation must not use up receives.
     async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
         let Some(ends_ms) = deadline.ends_ms().filter(|_| record.queue == QueueName::Isolation)
         else {
@@ -90,8 +90,8 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// Returns the items of a record; `None` if the record returns to its queue. While the newest
-    /// subscriptions cannot be read, a record with a missing name waits.
+    /// Returns the items of a record; `None` if the record waits or returns to its queue. While the
+    /// newest subscriptions cannot be read, a record with a missing name waits.
     pub(crate) async fn read_record(
         &self,
         record: &Record,
@@ -131,8 +131,8 @@ impl<P: DispatchPorts> Records<P> {
         self.wait(record, wait, &why).await
     }
 
-    /// Re-enqueues a record that cannot be handled now, or hides it if it is too large for a
-    /// message.
+    /// Re-enqueues a record that cannot be handled now. Hides the record instead if it is too large
+    /// for a message.
     async fn wait(&self, record: &Record, wait: RecordWait, why: &str) -> Option<Vec<WorkItem>> {
         let now_ms = self.ports.now_ms();
         match wait.of(record, now_ms)? {
@@ -148,7 +148,7 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// Time at which the records of a part stop waiting for topics.
+    /// Returns the time at which the records of a part stop waiting for topics.
     pub(crate) fn reads_until_ms(&self, deadline: &Deadline) -> u64 {
         let now_ms = self.ports.now_ms();
         let share_ms = deadline.share_ms(now_ms).unwrap_or(READS_MAX_MS);
@@ -205,7 +205,7 @@ impl<P: DispatchPorts> Records<P> {
 
     /// Decodes a record after reading every topic that it needs: its own topic, and the topics of
     /// possible replies and dead letters. Their subscriptions are therefore known before the first
-    /// attempt. A missing name causes one read of the newest subscriptions.
+    /// attempt. If a name is missing, reads the newest subscriptions once.
     async fn decode_newest(
         &self,
         record: &Record,

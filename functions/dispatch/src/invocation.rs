@@ -1,4 +1,4 @@
-//! The state of one invocation, shared by all of its parts, and the state of one part.
+//! The state of one invocation, which all of its parts share, and the state of one part.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -10,20 +10,20 @@ use crate::active_work::ActiveWork;
 use crate::deadline::Deadline;
 use crate::progress::BatchProgress;
 
-/// A wait below this limit is made in place instead of as a delayed message.
+/// A wait shorter than this is made in place; a longer one becomes a delayed message.
 pub const IN_PLACE_BELOW_MS: u64 = 1_000;
 /// Maximum number of waits in place of a delivery per invocation.
 pub const IN_PLACE_WAITS: u32 = 5;
 
 pub(crate) struct Shared<'a> {
     pub(crate) deadline: &'a Deadline,
-    /// Number of deliveries in all parts.
+    /// Number of deliveries in all parts of the invocation.
     pub(crate) deliveries: AtomicUsize,
     active_work: ActiveWork,
 }
 
 impl<'a> Shared<'a> {
-    /// Creates the state for this many parts.
+    /// Creates the state of an invocation with this many parts.
     pub(crate) fn of(parts: usize, deadline: &'a Deadline) -> Self {
         // Reading a part is work too.
         let active_work = ActiveWork::of(parts);
@@ -31,21 +31,21 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// State that all work of a part of an invocation shares.
+/// The state of one part of an invocation, which all work of the part shares.
 pub(crate) struct Invocation<'a> {
-    /// Queue of all records of the part.
+    /// The queue from which all records of the part came.
     pub(crate) queue: QueueName,
     pub(crate) progress: BatchProgress,
     pub(crate) active_work: &'a ActiveWork,
     pub(crate) deadline: &'a Deadline,
-    /// Newest subscriptions that this part has used.
+    /// The newest subscriptions that this part has used.
     pub(crate) catalogue: Arc<Catalogue>,
-    /// False if no subscriptions could be read.
+    /// True if subscriptions could be read.
     pub(crate) knows_subscriptions: bool,
 }
 
 impl<'a> Invocation<'a> {
-    /// Creates the state of a part with this many pieces of work.
+    /// Creates the state of a part with `work_count` units of work.
     pub(crate) fn new(
         records: &[Record],
         progress: BatchProgress,

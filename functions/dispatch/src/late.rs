@@ -1,12 +1,12 @@
-//! Waits for late responses: a request without a response in time stays open for a while, if its
-//! subscription has a `lateResponseWindow`.
+//! Waits for late responses. If the subscription has a `lateResponseWindow`, a request that has
+//! timed out stays open for a while.
 //!
-//! Separate because a late response does not change the settled attempt, which has failed. Carrying
-//! out the end of the delivery is deferred until the first of:
+//! Separate because a late response does not change the settled attempt, which has failed. The
+//! decision on the delivery is executed only after the first of:
 //! - a response
 //! - the time at which the retry is due
 //! - the end of the window
-//! - ten seconds after all other work of the invocation
+//! - ten seconds after all other work of the invocation has ended
 //! - the deadline of the invocation
 //!
 //! A late success ends the delivery, and no retry is sent. This is best effort (Event Grid,
@@ -27,8 +27,8 @@ use crate::progress::{Stage, Unfinished};
 const AFTER_OTHER_WORK_MS: u64 = 10_000;
 
 impl<P: DispatchPorts> Endings<P> {
-    /// Waits for a late response to these deliveries. Without a late success, carries out their
-    /// ends.
+    /// Waits for a late response to these deliveries. Without a late success, executes the
+    /// decisions on them.
     pub(crate) async fn finish_late(
         &self,
         unfinished: Vec<Unfinished>,

@@ -53,7 +53,7 @@ use crate::progress::InFlightDelivery;
 use crate::settlement::Settlement;
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// Handles a batch. Returns the message ids of the records that SQS has to redeliver.
+    /// Handles a batch. Returns the message ids of the records that SQS must redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
         let (known, ()) =
             join(self.ports.subscriptions().current(), self.news.learn(deadline)).await;

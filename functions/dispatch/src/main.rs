@@ -1,4 +1,4 @@
-//! The dispatch function: wiring only. The library beside it has the behaviour.
+//! The dispatch function: only connects the ports. The library in this crate has the behaviour.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply

@@ -10,21 +10,21 @@ use delivery::wire::{
     write_publication,
 };
 
-/// Maximum number of events of a request whose deliveries move to another queue. Each delivery
-/// becomes a message of its own, so a batch of more events would become many requests.
+/// Maximum number of deliveries of one request that may move to another queue. Each delivery
+/// becomes a message of its own, so a larger batch would become many requests.
 pub(crate) const APART_MAX: usize = 10;
 
-/// True if a delivery and its state fit one message.
+/// True if the delivery, with its state, fits one message.
 pub(crate) fn fits_a_message(delivery: &Delivery) -> bool {
     delivery_message(delivery, 0).fits()
 }
 
-/// Writes a delivery as a message with this delay.
+/// Writes a delivery as a queue message that is delayed by `wait_ms`.
 pub(crate) fn delivery_message(delivery: &Delivery, wait_ms: u64) -> Message {
     message(delivery, Attribute::Delivery(write_delivery(delivery)), wait_ms)
 }
 
-/// Writes a dead letter as a message. Its delay is the `delay` of the dead-letter policy.
+/// Writes a dead letter as a message, delayed by the `delay` of the dead-letter policy.
 pub(crate) fn dead_letter_message(letter: &DeadLetter) -> Message {
     // Measured from the decision instead of now, so the same dead letter always makes the same
     // message.
@@ -44,25 +44,26 @@ fn message(delivery: &Delivery, attribute: Attribute, wait_ms: u64) -> Message {
     }
 }
 
-/// Returns the trusted attribute of a record, or the `publication` attribute that a published
-/// record gets.
+/// Returns the trusted attribute of a record. For a published record, returns the `publication`
+/// attribute that the record gets in an internal queue.
 fn attribute_of(record: &Record) -> Attribute {
     let published = || Attribute::Publication(write_publication(&record.as_publication()));
     record.trusted_attribute().cloned().unwrap_or_else(published)
 }
 
-/// True for a published record, moved or not. False for a record with one delivery or dead letter.
+/// True if the record was published, also if it has moved to an internal queue. False for a record
+/// with one delivery or dead letter.
 pub(crate) fn is_published(record: &Record) -> bool {
     matches!(record.trusted_attribute(), None | Some(Attribute::Publication(_)))
 }
 
-/// Returns the hold that a record carries.
+/// Returns the hold in a record: its wait, and how often it has waited.
 pub(crate) fn hold_of(record: &Record) -> Hold {
     record.trusted_attribute().map_or_else(Hold::default, |ours| read_hold(ours.value()))
 }
 
-/// Earliest time at which the event could have been delivered: its publication, or the start of its
-/// delivery.
+/// Returns the earliest time at which the event could have been delivered: its publication, or the
+/// start of its delivery.
 pub(crate) fn deliverable_since_ms(record: &Record) -> u64 {
     let known = match record.trusted_attribute() {
         Some(Attribute::Publication(text)) => read_publication(text).map(|it| it.published_ms).ok(),
@@ -75,7 +76,7 @@ pub(crate) fn deliverable_since_ms(record: &Record) -> u64 {
     known.unwrap_or(record.sent_ms)
 }
 
-/// Copies a record into a message with this delay.
+/// Copies a record into a message that is delayed by `wait_ms`.
 pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
     Message {
         body: Arc::clone(&record.body),
@@ -91,7 +92,7 @@ pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
     }
 }
 
-/// Copies a record into a message with this hold. An unreadable attribute stays as it is. A
+/// Copies a record into a message with `hold`. An unreadable attribute is copied unchanged. A
 /// delivery waits until its due time if that is later than the end of the hold.
 pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message {
     let message = same_message(record, hold.left_ms(now_ms));

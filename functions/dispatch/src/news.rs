@@ -1,11 +1,11 @@
-//! Exchanges the health of destinations with other processes. One process probes a failing
-//! destination, and all others wait.
+//! Exchanges the health of destinations with other processes, as "news". One process probes a
+//! failing destination, and all others wait.
 //!
 //! A process writes its findings at the end of an invocation, and writes nothing while all
 //! destinations are healthy. It writes the slowness of a destination at once. A process reads the
-//! news when it starts, and then at most every 30 seconds. After a timeout the table is not asked
-//! for a while, and each process decides by itself. Findings that are lost with a process are found
-//! again.
+//! news when it starts, and then at most every 30 seconds. After a timeout no requests are made to
+//! the table for a while, and each process decides by itself. If findings are lost with a process,
+//! other processes make them again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,7 +27,7 @@ use crate::invocation::Invocation;
 use crate::notices::{self, Notices};
 use crate::table::{SharedTable, Unreachable};
 
-/// Interval between reads of the news.
+/// Minimum interval between two reads of the news.
 pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
 const WRITES_AT_ONCE: usize = 8;
 
@@ -48,8 +48,8 @@ impl<P: DispatchPorts> Exchange<P> {
         }
     }
 
-    /// True if a read of the news is due. The next one is due after [`READ_EVERY_MS`], even if the
-    /// table refuses this one.
+    /// Returns true if a read of the news is due, and then schedules the next read after
+    /// [`READ_EVERY_MS`], even if the table refuses this one.
     fn begin_reading(&self) -> bool {
         let mut read_ms = self.read_ms.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = self.ports.now_ms();
@@ -74,7 +74,7 @@ impl<P: DispatchPorts> Exchange<P> {
     }
 
     /// Adopts the health of destinations from the news. Skips destinations with unwritten findings,
-    /// which are newer.
+    /// because those are newer.
     fn adopt(&self, news: &AllNews) {
         let now_ms = self.ports.now_ms();
         for (namespace, health) in news.health() {
@@ -111,7 +111,7 @@ impl<P: DispatchPorts> Exchange<P> {
         }
     }
 
-    /// Writes the findings of this process about destinations. A failed write is repeated later.
+    /// Writes the findings of this process about destinations. Retries a failed write later.
     pub(crate) async fn share_health(&self, of: &Invocation<'_>) {
         // The topic of notices is unknown without subscriptions.
         if !of.knows_subscriptions || self.table.is_unreachable() {
@@ -134,7 +134,7 @@ impl<P: DispatchPorts> Exchange<P> {
         stream::iter(unshared).for_each_concurrent(WRITES_AT_ONCE, share).await;
     }
 
-    /// Writes the findings of this process about a destination, and publishes changes.
+    /// Writes the findings of this process about one destination, and publishes changes.
     async fn share_findings(
         &self,
         destination: &Arc<Destination>,
@@ -180,7 +180,7 @@ impl<P: DispatchPorts> Exchange<P> {
     }
 }
 
-/// Keeps findings after a failed write, together with newer ones.
+/// Puts back findings whose write failed, merged with newer ones.
 fn keep(destination: &Arc<Destination>, findings: Findings) {
     let mut state = destination.state();
     match &mut state.findings {

@@ -1,4 +1,4 @@
-//! Turns the items of all records into pieces of work. Pure.
+//! Turns the items of all records into units of work. Pure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,24 +12,24 @@ use crate::decode::WorkItem;
 use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
 use crate::waiting::{RecordWait, Wait};
 
-/// Maximum number of deliveries of an invocation before large records have to wait.
+/// Number of deliveries of an invocation above which further large records have to wait.
 const DELIVERIES_AT_ONCE: usize = 6_000;
-/// A record with more items than this is large.
+/// A record with more items than this counts as large.
 const ITEMS_OF_A_LARGE_RECORD: usize = 100;
 
-/// One piece of work, independent of all others.
+/// One unit of work, independent of all others.
 pub(crate) enum Work {
     /// Sends a dead letter to its queue.
     DeadLetter(ItemId, Box<DeadLetter>),
-    /// Sends a record, or a part of it, to another queue.
+    /// Sends a record, or a part of one, to another queue.
     Forward(ItemId, QueueName, Box<Message>),
     /// Attempts a group of deliveries.
     Deliver(Group<InFlightDelivery>),
 }
 
-/// Collects the work of a part of a batch while its records are read in turn.
+/// Collects the units of work of a part, while its records are read one after another.
 pub(crate) struct BatchPlan<'a> {
-    /// Number of deliveries that all parts have accepted.
+    /// Number of deliveries that the plans of all parts have accepted.
     taken_on: &'a AtomicUsize,
     progress: BatchProgress,
     work: Vec<Work>,
@@ -45,8 +45,8 @@ impl<'a> BatchPlan<'a> {
         Self { taken_on, progress, work, deliveries, returned, records }
     }
 
-    /// Adds the items of a record. Items that an earlier receive finished are done already. A large
-    /// record that exceeds the limit is re-enqueued unchanged.
+    /// Adds the items of a record. Items that were finished after an earlier receive are marked as
+    /// done. A large record that exceeds the limit is re-enqueued unchanged.
     pub(crate) fn add(
         &mut self,
         record: &Record,
@@ -80,8 +80,8 @@ impl<'a> BatchPlan<'a> {
         self.records += 1;
     }
 
-    /// Returns the message in which a large record waits, if the invocation has no room for its
-    /// items.
+    /// Returns the message in which a large record waits; `None` if the record is within the limit
+    /// of deliveries.
     fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<(QueueName, Box<Message>)> {
         let taken_on = self.taken_on.load(Ordering::Relaxed);
         let has_room = items.len() <= ITEMS_OF_A_LARGE_RECORD
@@ -96,14 +96,14 @@ impl<'a> BatchPlan<'a> {
         }
     }
 
-    /// Adds a record that could not be read, and returns to its queue unchanged.
+    /// Adds a record that could not be read and returns to its queue unchanged.
     pub(crate) fn add_returned(&mut self, record: &Record) {
         self.returned.push(record.message.clone());
         self.records += 1;
     }
 
-    /// Returns the work with deliveries grouped by request, the progress, and the message ids of
-    /// the records that return to their queue.
+    /// Returns three things: the work, with deliveries grouped by request; the progress; and the
+    /// message ids of the records that return to their queue.
     pub(crate) fn into_work(self, now_ms: u64) -> (Vec<Work>, BatchProgress, Vec<String>) {
         let Self { progress, mut work, deliveries, returned, .. } = self;
         work.extend(group(deliveries, now_ms).into_iter().map(Work::Deliver));

@@ -1,6 +1,6 @@
 //! Records the stage of each item of an invocation.
 //!
-//! Acknowledgement depends on this progress and on nothing else, after all work is done. An item
+//! After all work is done, acknowledgement depends on this progress and on nothing else. An item
 //! whose work panicked or ran out of time still has an entry, so it can be re-enqueued.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +12,18 @@ use uuid::Uuid;
 
 use crate::decode::WorkItem;
 
-/// The stage of an item in this invocation.
+/// The stage that an item has reached in this invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// No attempt was begun; the record may return to its queue.
     NotStarted,
-    /// A request is under way. After all work is done, this stage means that the work was
-    /// interrupted.
+    /// A request was begun. After all work is done, this stage means that the work was interrupted.
     Attempting,
     /// The delivery was attempted, and waits in place for its next attempt.
     Waiting,
     /// The item has ended, or was re-enqueued.
     Done,
-    /// The message of the item could not be sent; its record has to be redelivered.
+    /// The message of the item could not be sent; SQS must redeliver its record.
     SendFailed,
 }
 
@@ -46,14 +45,14 @@ impl AsRef<Delivery> for InFlightDelivery {
     }
 }
 
-/// A delivery whose attempt is settled and whose end is not carried out yet.
+/// A delivery whose attempt is settled, with the decision that is not executed yet.
 pub(crate) struct Unfinished {
     pub(crate) in_flight: InFlightDelivery,
     pub(crate) end: End,
 }
 
 impl Unfinished {
-    /// Replaces the wait of a retry with the time left until the delivery is due.
+    /// Replaces the wait of a retry with the time that remains until the delivery is due.
     pub(crate) fn with_rest_of_wait(mut self, now_ms: u64) -> Self {
         if let End::Retry { wait_ms } = &mut self.end {
             *wait_ms = self.in_flight.delivery.due_ms.saturating_sub(now_ms);
@@ -67,7 +66,7 @@ pub(crate) struct Entry {
     pub(crate) id: ItemId,
     /// Index of the record in the batch.
     pub(crate) record: usize,
-    /// The item, in its newest recorded state.
+    /// The item, in its most recently stored state.
     pub(crate) item: WorkItem,
     pub(crate) stage: Stage,
 }
@@ -77,7 +76,7 @@ pub(crate) struct Entry {
 pub(crate) struct BatchProgress(Mutex<Vec<Entry>>);
 
 impl BatchProgress {
-    /// Adds an item of a record. Callers add records in order.
+    /// Adds an item of a record. Items must be added in the order of their records.
     pub(crate) fn add(&self, record: usize, item: &WorkItem) -> ItemId {
         self.with(|entries| {
             let id = ItemId(entries.len());
@@ -90,7 +89,8 @@ impl BatchProgress {
         self.with(|entries| entries[id.0].stage = stage);
     }
 
-    /// Sets the stage of an item whose message was sent, or failed to be sent.
+    /// Sets the stage of an item: done if `sent` is true, otherwise the message of the item could
+    /// not be sent.
     pub(crate) fn set_sent(&self, id: ItemId, sent: bool) {
         self.set(id, if sent { Stage::Done } else { Stage::SendFailed });
     }
@@ -109,8 +109,8 @@ impl BatchProgress {
         self.with(|entries| of_record(entries, record).iter().map(|entry| entry.stage).collect())
     }
 
-    /// True if no delivery of a record was attempted. Parts and dead letters do not count, because
-    /// sending them again is harmless.
+    /// True if no delivery of the record was attempted. Parts and dead letters do not count,
+    /// because sending them again is harmless.
     pub(crate) fn is_unattempted(&self, record: usize) -> bool {
         let unattempted = |entry: &Entry| match entry.item {
             WorkItem::Deliver(..) => entry.stage == Stage::NotStarted,
@@ -128,7 +128,7 @@ impl BatchProgress {
         })
     }
 
-    /// Calls `look` with every item of a record, without a copy.
+    /// Calls `look` with every item of a record, without copying the items.
     pub(crate) fn read(&self, record: usize, mut look: impl FnMut(&WorkItem)) {
         self.with(|entries| of_record(entries, record).iter().for_each(|entry| look(&entry.item)));
     }

@@ -1,11 +1,11 @@
-//! Sends everything that follows from an attempt.
+//! Sends all messages that follow from an attempt.
 //!
-//! If a queue refuses a message or does not respond in time, the message goes another way to the
-//! same end. A record is redelivered only if that fails too.
+//! If a queue refuses a message or does not respond in time, the message is sent over a substitute
+//! queue or stored directly. SQS redelivers the record only if that fails too.
 //!
 //! Each try gets half of the time that is left, so that later sends have time too. A stuck queue
 //! must not make Lambda kill the invocation, which would repeat every attempt of the batch. A
-//! message may still arrive after a timeout, and then it is duplicated.
+//! message may still arrive after a timeout, and is then duplicated.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::invocation::Invocation;
 use crate::message::dead_letter_message;
 use crate::slow_lane::SlowLane;
 
-/// The result of carrying out an end.
+/// The result of executing the decision on a delivery.
 pub(crate) enum Carried {
-    /// A send failed, so the record is redelivered.
+    /// A message could not be sent, so SQS must redeliver the record.
     Failed,
-    /// The delivery continues as a message, or at its sink.
+    /// The delivery continues as a message in a queue.
     Sent,
-    /// The delivery has ended. A stored dead letter has this container and key.
+    /// The delivery has ended. For a stored dead letter, `Some` with its container and key.
     Ended(Option<(String, String)>),
 }
 
@@ -49,7 +49,7 @@ impl Carried {
 #[derive(Debug)]
 pub(crate) struct Sending<P> {
     pub(crate) ports: Arc<P>,
-    /// Dead-letter container of the deployment.
+    /// Container of the deployment for dead letters.
     pub(crate) container: Container,
     pub(crate) slow_lane: Arc<SlowLane>,
     pub(crate) telemetry: Arc<Telemetry>,
@@ -78,8 +78,8 @@ impl<P: StoragePorts> Sending<P> {
         sent.inspect_err(|error| telemetry::unsent(&group, &error.to_string())).is_ok()
     }
 
-    /// Sends a dead letter to its queue. Stores it directly if it does not fit a message, or if the
-    /// queue refuses it.
+    /// Sends a dead letter to its queue. Stores the dead letter directly if it does not fit a
+    /// message, or if the queue refuses it.
     pub(crate) async fn send_dead_letter(
         &self,
         letter: &DeadLetter,
@@ -100,7 +100,7 @@ impl<P: StoragePorts> Sending<P> {
         carried
     }
 
-    /// Sends a dead letter to the dead-letter queue; true if the queue accepted it.
+    /// Sends a dead letter to the dead-letter queue. Returns true if the queue accepted it.
     async fn send_to_storage(&self, message: Message, deadline: &Deadline) -> bool {
         let (group, queue) = (message.group.to_string(), QueueName::DeadLetter);
         let sent = self.try_send(queue, message, deadline).await;
@@ -117,8 +117,8 @@ impl<P: StoragePorts> Sending<P> {
         sent.unwrap_or_else(|| Err(QueueError(NO_ANSWER.to_owned())))
     }
 
-    /// Sends the end of a replayed delivery to the dead-letter queue. A refusal is only logged: a
-    /// lost report must not repeat a delivery.
+    /// Sends the result of a replayed delivery to the dead-letter queue. A refusal is only logged:
+    /// a lost report must not repeat a delivery.
     pub(crate) async fn send_replay_end(&self, end: ReplayEnd, of: &Invocation<'_>) {
         let message = Message::of_replay_end(&end, 0);
         if let Err(problem) = self.try_send(QueueName::DeadLetter, message, of.deadline).await {
@@ -141,11 +141,11 @@ impl<P: StoragePorts> Sending<P> {
     }
 }
 
-/// Logged as the problem of a queue or storage that does not respond in time.
+/// Log text for a queue or storage that does not respond in time.
 pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 
 /// Returns the substitute of a queue. Only the slow queue has one: the retry queue. [`SlowLane`]
-/// then pauses, so that these deliveries are attempted there.
+/// then pauses, so that these deliveries are attempted from the retry queue.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Slow => Some(QueueName::Retry),

@@ -1,4 +1,4 @@
-//! Decides the next step of each delivery of a group from their exchange.
+//! Decides the next step of each delivery in a group, from the exchange of the group.
 
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::Exchange;
@@ -15,17 +15,18 @@ use crate::progress::{InFlightDelivery, Stage, Unfinished};
 /// The deliveries of a group, by their next step.
 #[derive(Default)]
 pub(crate) struct Settlement {
-    /// Delivered, with the messages that follow from the response.
+    /// Delivered, each with the messages that follow from the response.
     pub(crate) delivered: Vec<(InFlightDelivery, Vec<FollowUp>)>,
-    /// Waits in place for the next attempt.
+    /// Deliveries that wait in place for their next attempt.
     pub(crate) retry_in_place: Vec<InFlightDelivery>,
-    /// Ended without success, or to be re-enqueued. A late response may still replace these ends.
+    /// Deliveries that failed for good or are to be re-enqueued. A late response may still change
+    /// this.
     pub(crate) ended: Vec<Unfinished>,
 }
 
 impl<P: DispatchPorts> Endings<P> {
-    /// Records the exchange in each delivery and decides its next step. A retry within
-    /// `in_place_ms` waits in place.
+    /// Records the exchange in each delivery and decides its next step. A delivery waits in place
+    /// if its retry is due within `in_place_ms`.
     pub(crate) fn settle_group(
         &self,
         due: Vec<InFlightDelivery>,

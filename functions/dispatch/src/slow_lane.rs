@@ -1,4 +1,5 @@
-//! The slow lane: the queue of deliveries to slow destinations, and its pauses.
+//! The slow lane: the queue of deliveries to slow destinations, and the pauses after it refused a
+//! message.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,12 +12,12 @@ use crate::message::APART_MAX;
 /// and never be attempted.
 const REFUSED_MS: u64 = MINUTE_MS;
 
-/// End of the current pause, in milliseconds since 1970; zero at first.
+/// End of the current pause, in milliseconds since 1970; zero before the first pause.
 #[derive(Debug, Default)]
 pub(crate) struct SlowLane(AtomicU64);
 
 impl SlowLane {
-    /// True if an attempt with this many events from this queue may be moved to the slow lane.
+    /// True if an attempt of this many events from this queue may be moved to the slow lane.
     /// Deliveries in the lane are attempted there. An isolated record is attempted in isolation: if
     /// it moved on before it crashes the function again, it would never use up its receives.
     pub(crate) fn may_move(&self, queue: QueueName, events: usize, now_ms: u64) -> bool {
@@ -30,7 +31,7 @@ impl SlowLane {
         leads_there && events <= APART_MAX && now_ms >= self.0.load(Ordering::Relaxed)
     }
 
-    /// Starts a pause if the queue is the slow queue.
+    /// Starts a pause if `queue` is the slow queue.
     pub(crate) fn note_refusal(&self, queue: QueueName, now_ms: u64) {
         if queue == QueueName::Slow {
             self.0.store(now_ms.saturating_add(REFUSED_MS), Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Makes requests to the table with a time limit, so that a slow or unreachable table does not
 //! delay deliveries.
 //!
-//! After a timeout, requests pause for 30 seconds. Meanwhile each process decides by itself.
+//! After a timeout, requests pause for 30 seconds. During the pause each process decides by itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,19 +13,19 @@ use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
 use crate::deadline::Deadline;
 
-/// Timeout of one request.
+/// Timeout of one request to the table.
 const REQUEST_MS: u64 = SECOND_MS;
 /// Pause of requests after a timeout.
 pub(crate) const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
 /// Minimum interval between log lines about an unreachable table.
 const LOG_EVERY_MS: u64 = MINUTE_MS;
-/// Maximum number of tries to write an entry that other processes write at the same time. Between
-/// tries there is a random pause, of at most [`FIRST_PAUSE_MS`] after the first try. The maximum
+/// Maximum number of tries to write an entry that other processes write at the same time. A random
+/// pause separates the tries. It is at most [`FIRST_PAUSE_MS`] after the first try, and the maximum
 /// doubles each time.
 const TRIES: u32 = 7;
 const FIRST_PAUSE_MS: u64 = 20;
 
-/// Logged as the problem of a slow table.
+/// Log text for a table that does not respond in time.
 const LATE: &str = "it did not answer in time";
 
 /// The table returned no usable response in time.
@@ -34,7 +34,7 @@ pub(crate) struct Unreachable;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotUpdated {
-    /// Other processes changed it during each try. A later update may succeed.
+    /// Other processes changed the item during each try. A later update may succeed.
     Contended,
     Unreachable,
 }
@@ -45,7 +45,7 @@ impl From<Unreachable> for NotUpdated {
     }
 }
 
-/// A document and its version, as read. The document may be missing.
+/// A document and its version, as read from the table.
 pub(crate) struct Read<D> {
     pub(crate) document: Option<D>,
     version: Option<u64>,
@@ -60,7 +60,7 @@ pub(crate) struct SharedTable<P> {
 
 #[derive(Debug, Default)]
 struct Reached {
-    /// End of the pause after a timeout.
+    /// End of the pause of requests after a timeout.
     unreachable_until_ms: u64,
     /// Earliest time of the next log line.
     log_next_ms: u64,
@@ -71,17 +71,18 @@ impl<P: DispatchPorts> SharedTable<P> {
         Self { ports, reached: Mutex::default() }
     }
 
-    /// Returns the table, for a request whose result goes through [`Self::answer`].
+    /// Returns the table. The caller passes the result of its request to [`Self::answer`].
     pub(crate) fn port(&self) -> &P::Table {
         self.ports.table()
     }
 
-    /// True during the pause after a timeout.
+    /// True while requests to the table pause after a timeout.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.ports.now_ms() < self.reached().unreachable_until_ms
     }
 
-    /// Reads the current document of an item. An unusable document counts as no response.
+    /// Reads the current document of an item. An unusable document is treated like a missing
+    /// response.
     pub(crate) async fn read<D: Document>(
         &self,
         key: &ItemKey,
@@ -101,8 +102,8 @@ impl<P: DispatchPorts> SharedTable<P> {
         }
     }
 
-    /// Replaces a document that was read before. Returns false if another process replaced it
-    /// first.
+    /// Replaces a document that was read before. Returns false if another process has replaced it
+    /// in the meantime.
     pub(crate) async fn replace<D: Document>(
         &self,
         key: &ItemKey,
@@ -115,8 +116,8 @@ impl<P: DispatchPorts> SharedTable<P> {
         self.answer(self.port().replace(key, &entry, expected, now_ms), deadline).await
     }
 
-    /// Changes an entry, based on its newest version. Returns the new document and the result of
-    /// the change.
+    /// Changes the newest version of a document. Returns the new document and the result of the
+    /// change.
     pub(crate) async fn update<D: Document, T>(
         &self,
         key: &ItemKey,
@@ -139,8 +140,8 @@ impl<P: DispatchPorts> SharedTable<P> {
         Err(NotUpdated::Contended)
     }
 
-    /// Waits briefly for a response of the table. Requests pause after a timeout. They do not pause
-    /// after a refusal, because requests for other items and other namespaces may succeed.
+    /// Waits for the response of the table, at most [`REQUEST_MS`]. A timeout starts a pause. A
+    /// refusal does not, because requests for other items and other namespaces may succeed.
     pub(crate) async fn answer<T>(
         &self,
         request: impl Future<Output = Result<T, TableError>>,

@@ -1,10 +1,10 @@
-//! Decides how a record waits that cannot be handled now. Pure.
+//! Decides how a record waits if it cannot be handled now. Pure.
 //!
 //! ```text
 //! received ─┬─ again: it may have crashed us ───► Isolated    isolation queue, at once     counted by `receives`
 //!           ├─ its attribute cannot be read ────► Unreadable  its queue, 1 to 15 min       counted by `unread`
 //!           ├─ subscriptions cannot be read ────► Unknown     its queue, 5 min to 1 h      counted by `hold.count`
-//!           ├─ no room beside other records ────► NoRoom      its queue, at once           not counted
+//!           ├─ too many deliveries already ─────► NoRoom      its queue, at once           not counted
 //!           └─ none of these ───────────────────► handled
 //! ```
 //!
@@ -20,7 +20,7 @@ use delivery::waits::{DELAY_MAX_MS, TOO_LARGE_SECONDS, hidden_seconds};
 
 use crate::message::{held_message, hold_of, same_message};
 
-/// More than the clocks of SQS and of a function can differ.
+/// Upper bound of the clock skew between SQS and a function.
 const CLOCK_SKEW_MS: u64 = 60 * SECOND_MS;
 
 /// Maximum number of bytes that a hold adds to an attribute.
@@ -28,32 +28,32 @@ const HOLD_BYTES: usize = 80;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordWait {
-    /// The record was received before: it, or another record of its batch, may have crashed a
+    /// The record was received before, so the record or another one of its batch may have crashed a
     /// function.
     Isolated,
     /// The attribute cannot be read; newer code may be able to.
     Unreadable,
     /// A subscription that the record needs cannot be read.
     Unknown,
-    /// The record has many deliveries, and other records of the invocation have many too.
+    /// The record has many deliveries, and the invocation already has many from other records.
     NoRoom,
 }
 
-/// The place in which a record waits.
+/// The wait of a record that cannot be handled now.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// In a message on this queue; the record itself is done.
+    /// In a message on this queue. The received record itself is done.
     Requeued(QueueName, Box<Message>),
-    /// In its own queue, hidden.
+    /// Hidden in its own queue, by a visibility timeout.
     Hidden {
-        /// Seconds from now.
+        /// The visibility timeout in seconds.
         seconds: u32,
     },
 }
 
 impl RecordWait {
     /// Returns the wait of the record; `None` if it is handled now. A record that is too large for
-    /// a message is handled at once if it would be isolated or has no room.
+    /// a message is handled at once if the reason is `Isolated` or `NoRoom`.
     pub(crate) fn of(self, record: &Record, now_ms: u64) -> Option<Wait> {
         match self {
             Self::Isolated => isolated(record),
@@ -82,14 +82,14 @@ fn isolated(record: &Record) -> Option<Wait> {
     }
     let receives = record.earlier_receives.saturating_add(record.receives);
     let message = Message { receives, ..same_message(record, 0) };
-    // Leaves room for a hold: a record without room would be hidden, and its extra receive would
-    // look like a crash.
+    // Leaves space for a hold. Without this space, the record would have to be hidden, and its
+    // extra receive would look like a crash.
     let has_room = message.size_bytes() + HOLD_BYTES <= MESSAGE_MAX_BYTES;
     requeued(QueueName::Isolation, message).filter(|_| has_room)
 }
 
-/// True if the hold is longer than one SQS delay. The record was then hidden, which cost one
-/// receive.
+/// True if the hold is longer than one SQS delay. The record was then hidden for the rest, which
+/// cost one receive.
 fn exceeds_a_delay(record: &Record) -> bool {
     let delayed_until_ms = record.sent_ms.saturating_add(DELAY_MAX_MS + CLOCK_SKEW_MS);
     let may_be_hidden = record.queue.is_internal() && record.queue != QueueName::Isolation;

@@ -1,5 +1,5 @@
-//! The request and the response of an invocation: payload version 2.0, which function URLs and HTTP
-//! APIs use. <https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads>
+//! The request and the response of an invocation in payload version 2.0, which function URLs and
+//! HTTP APIs use. <https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads>
 //!
 //! Only the needed members are read, so a member that AWS adds changes nothing.
 
@@ -11,17 +11,17 @@ use base64::engine::general_purpose::STANDARD;
 use delivery::publish::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// Name of the stage that is not part of the path.
+/// Name of the API stage that is not part of the path.
 const DEFAULT_STAGE: &str = "$default";
 
-/// A request, as Lambda passes it.
+/// An HTTP request, as Lambda passes it to the function.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Invocation {
     raw_path: String,
     #[serde(default)]
     raw_query_string: String,
-    /// Names in lower case. Several headers with one name are joined with commas.
+    /// Headers, with names in lower case. Several headers with one name are joined with commas.
     #[serde(default)]
     headers: BTreeMap<String, String>,
     request_context: RequestContext,
@@ -48,7 +48,7 @@ impl Invocation {
         &self.request_context.http.method
     }
 
-    /// Returns the path without the stage of an HTTP API.
+    /// Returns the path of the request, without the stage of an HTTP API.
     pub(crate) fn path(&self) -> &str {
         let stage = self.request_context.stage.as_deref().filter(|stage| *stage != DEFAULT_STAGE);
         let rest = stage.and_then(|stage| self.raw_path.strip_prefix('/')?.strip_prefix(stage));
@@ -77,17 +77,17 @@ impl Invocation {
     }
 }
 
-/// The response to a request, as Lambda expects it.
+/// The response to a request, in the form that Lambda expects.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Response {
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status_code: u16,
     /// Headers, with names in lower case.
     pub headers: BTreeMap<&'static str, String>,
-    /// JSON, or empty.
+    /// The body: JSON, or empty.
     pub body: String,
-    /// True for a base64 body; always false here.
+    /// True if the body is base64; always false for this function.
     pub is_base64_encoded: bool,
 }
 
@@ -97,7 +97,7 @@ impl Response {
         Self { status_code: status, headers, body, is_base64_encoded: false }
     }
 
-    /// Creates the response to a granted handshake.
+    /// Creates the response to a webhook handshake that was granted.
     pub(crate) fn granted(headers: Vec<(&'static str, String)>) -> Self {
         let headers = headers.into_iter().collect();
         Self { status_code: 200, headers, body: String::new(), is_base64_encoded: false }

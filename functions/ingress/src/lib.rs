@@ -31,7 +31,7 @@ use crate::invocation::{Invocation, Response};
 /// Minimum interval between log lines about unreadable keys.
 const REPORTED_EVERY_MS: u64 = 60_000;
 
-/// The ingress function over its ports.
+/// The ingress function, generic over its ports.
 #[derive(Debug)]
 pub struct Ingress<P> {
     ports: P,
@@ -43,21 +43,22 @@ pub struct Ingress<P> {
 }
 
 impl<P: IngressPorts> Ingress<P> {
-    /// Creates the function with the topic of requests that name no topic, and the names of the
-    /// accepted keys. Without keys, it assumes that IAM has checked the caller.
+    /// Creates the function. `default_topic` is for requests that name no topic; `keys` are the
+    /// names of the accepted keys. Without keys, the function assumes that IAM has checked the
+    /// caller.
     pub fn new(ports: P, default_topic: Option<TopicName>, keys: Vec<SecretName>) -> Self {
         let default_topic = default_topic.map(Into::into).unwrap_or_default();
         let (origins, reported_ms) = (AllowedOrigins::default(), AtomicU64::new(0));
         Self { ports, default_topic, keys, origins, reported_ms }
     }
 
-    /// Sets the senders whose handshakes are granted.
+    /// Sets the senders whose webhook handshakes are granted.
     #[must_use]
     pub fn allowing(self, origins: AllowedOrigins) -> Self {
         Self { origins, ..self }
     }
 
-    /// Handles a request.
+    /// Handles one HTTP request.
     pub async fn handle(&self, invocation: &Invocation) -> Response {
         match self.publish(invocation).await {
             Ok(response) => response,
@@ -120,8 +121,8 @@ impl<P: IngressPorts> Ingress<P> {
         publish::check_key(&shown, keys, now_ms)
     }
 
-    /// True if unreadable keys have to be logged. A busy address would otherwise log them with
-    /// every request.
+    /// True if unreadable keys should be logged now. The interval prevents a log line for every
+    /// request.
     fn is_report_due(&self, now_ms: u64) -> bool {
         let before_ms = self.reported_ms.load(Ordering::Relaxed);
         let is_due = now_ms.abs_diff(before_ms) >= REPORTED_EVERY_MS;

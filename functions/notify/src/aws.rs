@@ -12,10 +12,11 @@ use crate::settings::NotifySettings;
 
 /// Maximum number of messages per receive.
 const RECEIVED_MAX: i32 = 10;
-/// With long polling SQS asks all its servers, so an empty response means that no report is left.
+/// Wait of each receive. With long polling SQS queries all its servers, so an empty response means
+/// that no report is left.
 const WAIT_SECONDS: i32 = 1;
 
-/// The AWS clients of a deployment.
+/// The AWS clients for the queue of reports and the topic of messages.
 #[derive(Debug)]
 pub struct AwsPorts {
     queue: aws_sdk_sqs::Client,

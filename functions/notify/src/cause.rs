@@ -15,11 +15,11 @@ use delivery::time::moment::rfc3339;
 pub(crate) struct Letter {
     /// The stable id of the cause.
     pub(crate) cause: String,
-    /// The cause as `why` prints it.
+    /// The title of the cause, as `lastmile deadletters why` prints it.
     pub(crate) title: String,
-    /// `namespace/topic/name`.
+    /// The full name of the subscription, `namespace/topic/name`.
     pub(crate) subscription: String,
-    /// Time of the end of the delivery.
+    /// Time at which the delivery ended, in milliseconds since 1970.
     pub(crate) at_ms: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Letter {
     }
 }
 
-/// Returns the command that shows the dead letters of a cause since this time. An unread dead
+/// Returns the command that shows the dead letters of a cause since `first_ms`. An unread dead
 /// letter has no cause to select, so its command shows all causes.
 pub(crate) fn command(container: &Container, cause: &str, first_ms: Option<u64>) -> String {
     let verb = match cause.parse::<CausePrefix>() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::cause::Letter;
 
-/// Maximum number of causes with a message of their own.
+/// Maximum number of causes that get a message of their own.
 const GROUPS_MAX: usize = 100;
 /// The id of the group of all other causes.
 const OTHERS: &str = "others";
@@ -16,9 +16,9 @@ const OTHERS: &str = "others";
 pub(crate) struct Group {
     pub(crate) cause: String,
     pub(crate) title: String,
-    /// Number of dead letters by subscription.
+    /// Number of dead letters for each subscription.
     pub(crate) subscriptions: BTreeMap<String, u64>,
-    /// Time of the first dead letter.
+    /// Time of the first dead letter, in milliseconds since 1970.
     pub(crate) first_ms: Option<u64>,
     /// Indexes of the blobs of these dead letters.
     pub(crate) blobs: Vec<usize>,

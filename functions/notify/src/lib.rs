@@ -2,11 +2,13 @@
 //!
 //! This file is the flow of an invocation, top to bottom: **receive → read → group → publish →
 //! delete**. EventBridge sends S3's report of each new blob to a queue. Once a minute, this
-//! function empties the queue, reads the blobs and publishes a message for each cause. It receives
-//! reports itself, because an event source mapping would divide a busy minute among invocations.
+//! function empties the queue, reads the blobs and publishes a message for each cause. The function
+//! receives the reports itself, because an event source mapping would divide a busy minute among
+//! invocations.
 //!
-//! A report is deleted last, after the messages about its dead letters were published. So a failure
-//! repeats messages and loses none. Every report is counted, even if its blob cannot be read.
+//! A report is deleted last, after the messages about its dead letters were published. A failure
+//! therefore repeats messages and loses none. Every report is counted, even if its blob cannot be
+//! read.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
@@ -38,21 +40,22 @@ use crate::report::{Blob, blobs_of};
 
 /// Maximum number of reports per invocation. Further reports wait for the next minute.
 const REPORTS_MAX: usize = 20_000;
-/// Number of concurrent receives. Each returns at most ten reports.
+/// Number of concurrent receives. Each receive returns at most ten reports.
 const RECEIVES_AT_ONCE: usize = 16;
-/// Maximum time for receiving.
+/// Maximum time for receiving reports.
 const RECEIVES_MS: u64 = 10 * SECOND_MS;
-/// Maximum time for receiving and reading. After it, the remaining blobs are counted unread.
+/// Maximum time for receiving reports and reading blobs. The remaining blobs are then counted
+/// without being read.
 const READS_MS: u64 = 25 * SECOND_MS;
-/// Maximum number of concurrent messages to the topic.
+/// Maximum number of messages that are published concurrently.
 const MESSAGES_AT_ONCE: usize = 8;
-/// Maximum number of concurrent deletions of ten reports each.
+/// Maximum number of concurrent deletions, of ten reports each.
 const DELETES_AT_ONCE: usize = 16;
 /// Maximum number of reports that one request deletes.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html>
 const DELETED_MAX: usize = 10;
 
-/// An invocation that left some of its work. A later invocation does that work.
+/// The part of an invocation's work that failed. A later invocation repeats it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotifyError {
     /// No report could be received.
@@ -61,11 +64,11 @@ pub enum NotifyError {
     /// Some messages were not published. Their reports return to the queue.
     #[error("{failed} of {all} messages were not published; the next minutes try again: {why}")]
     Publish {
-        /// Number of messages that failed.
+        /// Number of messages that were not published.
         failed: usize,
-        /// Number of all messages.
+        /// Number of all messages of the invocation.
         all: usize,
-        /// The first problem.
+        /// The reason of the first failure.
         why: Refused,
     },
     /// Some reports were not deleted. Messages about them will repeat.
@@ -73,7 +76,7 @@ pub enum NotifyError {
     Delete(Refused),
 }
 
-/// The notify function over its ports.
+/// The notify function, generic over its ports.
 #[derive(Debug)]
 pub struct Notify<P> {
     ports: P,
@@ -90,7 +93,7 @@ impl<P: Ports> Notify<P> {
     /// Publishes a message for each cause of the dead letters since the last invocation.
     ///
     /// # Errors
-    /// [`NotifyError`] if some of the work is left for a later minute.
+    /// [`NotifyError`] if some of the work is left for a later invocation.
     pub async fn notify(&self) -> Result<(), NotifyError> {
         let began_ms = self.ports.now_ms();
         let reports = self.receive_all(began_ms + RECEIVES_MS).await?;
@@ -113,7 +116,8 @@ impl<P: Ports> Notify<P> {
         Ok(reports)
     }
 
-    /// Receives until the queue is empty or refuses, or until this receiver has used up its share.
+    /// Receives reports until the queue is empty or refuses, or this receiver has received its
+    /// share of [`REPORTS_MAX`].
     async fn receive_some(&self, until_ms: u64) -> Vec<Report> {
         let mut reports = Vec::new();
         while reports.len() < REPORTS_MAX / RECEIVES_AT_ONCE && self.ports.now_ms() < until_ms {
@@ -126,7 +130,7 @@ impl<P: Ports> Notify<P> {
     }
 
     /// Reads the blobs in their order. Blobs beyond the limits of number and time are counted
-    /// unread.
+    /// without being read.
     async fn read_all(&self, blobs: &[Blob], until_ms: u64) -> Vec<Option<Letter>> {
         let read = async |(place, blob): (usize, &Blob)| {
             let has_room = place < read::BLOBS_MAX && self.ports.now_ms() < until_ms;
@@ -142,7 +146,8 @@ impl<P: Ports> Notify<P> {
             .await
     }
 
-    /// Publishes a message for each group. Returns the indexes of the blobs whose messages failed.
+    /// Publishes a message for each group. Returns the indexes of the blobs whose messages were not
+    /// published.
     async fn publish_all(&self, groups: &[Group]) -> (BTreeSet<usize>, Result<(), NotifyError>) {
         let publish = async |group: &Group| {
             let Message { subject, text } = Message::of(group, &self.container);

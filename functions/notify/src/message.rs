@@ -42,7 +42,7 @@ struct Named<'a> {
 }
 
 impl Message {
-    /// Creates the message about this group of dead letters.
+    /// Creates the message about one group of dead letters.
     pub(crate) fn of(group: &Group, container: &Container) -> Self {
         let Group { cause, title, subscriptions, first_ms, blobs: _ } = group;
         let named = subscriptions.iter().map(|(name, count)| Named { name, count: *count });
@@ -64,7 +64,8 @@ impl Message {
     }
 }
 
-/// Replaces every character that is not printable ASCII, because SNS refuses it.
+/// Writes the subject, and replaces every character that is not printable ASCII, because SNS
+/// refuses it.
 fn subject(count: usize, title: &str) -> String {
     let noun = if count == 1 { "dead letter" } else { "dead letters" };
     let text = format!("{count} {noun}: {title}");

@@ -18,12 +18,12 @@ pub trait Ports {
     /// Returns the current time in milliseconds since 1970.
     fn now_ms(&self) -> u64;
 
-    /// Receives at most ten reports; an empty list means that none is left.
+    /// Receives at most ten reports; returns an empty list if none is left.
     fn receive(&self) -> impl Future<Output = Result<Vec<Report>, Refused>>;
 
     /// Publishes a message to all subscribers of the topic.
     fn publish(&self, subject: &str, text: &str) -> impl Future<Output = Result<(), Refused>>;
 
-    /// Deletes at most ten reports, by their receipts.
+    /// Deletes at most ten reports, identified by their receipt handles.
     fn delete(&self, receipts: &[String]) -> impl Future<Output = Result<(), Refused>>;
 }

@@ -6,12 +6,13 @@ use delivery::deadletter::stored;
 use crate::cause::Letter;
 use crate::report::Blob;
 
-/// Maximum number of blobs that are read per invocation. Further blobs are counted by their keys.
+/// Maximum number of blobs that are read per invocation. For further blobs, the subscription is
+/// taken from the key.
 pub(crate) const BLOBS_MAX: usize = 2_000;
-/// Maximum size of a blob that is read. An event has at most 1 MiB, and some formats contain it
-/// more than once.
+/// Maximum size of a blob that is read. An event has at most 1 MiB, and some dead-letter formats
+/// contain the event more than once.
 const BLOB_MAX_BYTES: u64 = 4 << 20;
-/// Maximum number of concurrent reads. With [`BLOB_MAX_BYTES`] each, they fit the memory of the
+/// Maximum number of concurrent reads. Blobs of [`BLOB_MAX_BYTES`] each then fit the memory of the
 /// function.
 pub(crate) const READS_AT_ONCE: usize = 16;
 /// Number of segments of a key after the subscription: year, month, day, hour, name.
@@ -30,7 +31,7 @@ enum Unread {
 }
 
 impl Unread {
-    /// Returns the id of the cause under which these dead letters are counted.
+    /// Returns the id of the cause under which unread dead letters are counted.
     fn id(self) -> &'static str {
         match self {
             Self::Gone => "unread-gone",
@@ -57,8 +58,8 @@ impl Unread {
     }
 }
 
-/// Reads the dead letter of a blob. An unreadable blob is counted too. Returns `None` for a paused
-/// or disabled delivery, which did not fail.
+/// Reads the dead letter in a blob. An unreadable blob is counted too. Returns `None` for a
+/// delivery that did not fail, because its subscription was paused or its destination disabled.
 pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Option<Letter> {
     let unread = |why| Some(unread(why, prefix, blob));
     let Some(key) = &blob.key else { return unread(Unread::Report) };
@@ -71,7 +72,7 @@ pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Option
     (!letter.is_set_aside()).then(|| Letter::of(&letter))
 }
 
-/// Counts a blob beyond the limits, which is not read.
+/// Returns the facts about a blob beyond the limits, which is counted but not read.
 pub(crate) fn uncounted(prefix: &str, blob: &Blob) -> Letter {
     unread(Unread::OverLimit, prefix, blob)
 }
@@ -95,7 +96,7 @@ fn unread(why: Unread, prefix: &str, blob: &Blob) -> Letter {
     }
 }
 
-/// Returns the subscription in a key. The key begins with the prefix of the container and
+/// Returns the subscription in a blob's key. The key begins with the prefix of the container and
 /// `namespace/topic/name`.
 fn subscription_of<'a>(key: &'a str, prefix: &str) -> &'a str {
     let name = key.rsplitn(SEGMENTS_AFTER_SUBSCRIPTION + 1, '/').nth(SEGMENTS_AFTER_SUBSCRIPTION);

@@ -5,19 +5,20 @@ use std::collections::HashMap;
 use delivery::time::moment;
 use serde::Deserialize;
 
-/// A report, as received from the queue.
+/// A report about one new blob, as received from the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Receipt handle, which deletes the report.
+    /// Receipt handle, which is needed to delete the report.
     pub receipt: String,
-    /// The event of EventBridge, as JSON.
+    /// The event of EventBridge, as JSON text.
     pub body: String,
 }
 
-/// A blob with all its reports, because S3 reports at least once.
+/// A blob with all reports about it, because S3 sends each report at least once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blob {
-    /// `None` if the report is unreadable. The rule of EventBridge sends no such report.
+    /// Key of the blob; `None` if the report is unreadable. The EventBridge rule sends no such
+    /// report.
     pub(crate) key: Option<String>,
     pub(crate) stored_ms: Option<u64>,
     pub(crate) receipts: Vec<String>,
@@ -41,7 +42,7 @@ struct Object {
     key: String,
 }
 
-/// Returns each blob in these reports once, in the order of first reports.
+/// Returns each blob in the reports once, in the order of first reports.
 pub(crate) fn blobs_of(reports: Vec<Report>) -> Vec<Blob> {
     let mut blobs: Vec<Blob> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

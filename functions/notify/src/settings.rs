@@ -5,9 +5,9 @@ use adapters::settings::DEAD_LETTER_CONTAINER;
 use delivery::subscription::sink::Container;
 use thiserror::Error;
 
-/// The queue of S3's reports of new dead letters.
+/// Name of the environment variable with the URL of the queue of S3's reports.
 pub const REPORTS_QUEUE_URL: &str = "REPORTS_QUEUE_URL";
-/// The SNS topic of messages about causes.
+/// Name of the environment variable with the ARN of the SNS topic for messages about causes.
 pub const MESSAGES_TOPIC_ARN: &str = "MESSAGES_TOPIC_ARN";
 
 /// The settings of the notify function.
@@ -15,7 +15,7 @@ pub const MESSAGES_TOPIC_ARN: &str = "MESSAGES_TOPIC_ARN";
 pub struct NotifySettings {
     pub(crate) queue_url: String,
     pub(crate) topic_arn: String,
-    /// Container of the dead letters.
+    /// Container in which the dead letters are stored.
     pub container: Container,
 }
 
@@ -25,7 +25,7 @@ pub struct NotifySettings {
 pub struct Missing(&'static str);
 
 impl NotifySettings {
-    /// Reads the settings through this look-up.
+    /// Reads the settings with `lookup`.
     ///
     /// # Errors
     /// [`Missing`] if a required setting is missing or empty.

@@ -1,6 +1,6 @@
-//! The HTTP clients of the sender. There is one for each kind (which decides the allowed addresses)
-//! and for each TLS identity or authorities of a subscription (`tls.rs`). Therefore requests with
-//! different identities never share a connection.
+//! The HTTP clients of the sender. There is one client for each [`ClientKind`], which decides the
+//! allowed addresses, and each TLS identity or bundle of authorities of a subscription (`tls.rs`).
+//! Therefore requests with different identities never share a connection.
 //!
 //! Separate from the sender, because this module sets the limits of a connection: connect timeout,
 //! idle time, size of a response head, flow-control windows. The total number of bytes is limited
@@ -35,56 +35,56 @@ use super::names::CheckingResolver;
 use super::recent::Recent;
 use super::tls::{TlsConfigs, TlsError};
 
-/// The most clients kept. Beyond this number the least recently used one is removed; it closes
-/// after its last exchange. Only identities and authorities of subscriptions can make them
-/// numerous.
+/// Maximum number of clients. Beyond this number the least recently used client is removed, and
+/// closes after its last exchange. Only TLS identities and authorities of subscriptions can lead to
+/// many clients.
 const CLIENTS_MAX: usize = 256;
-/// The connect timeout, including TLS. The deadline of the request may be earlier.
+/// Timeout of connecting, including TLS. The deadline of the request may be earlier.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// `TCP_USER_TIMEOUT`: closes a connection whose peer does not acknowledge data, even after it was
-/// dropped with unsent data. Only Linux has this option.
+/// `TCP_USER_TIMEOUT`: closes a connection whose peer does not acknowledge data, even if the
+/// connection was dropped with unsent data. Only Linux has this option.
 #[cfg(target_os = "linux")]
 const UNSENT_MAX: Duration = Duration::from_secs(30);
 /// TCP keep-alive: idle time before the first probe, and interval between probes.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
-/// TCP keep-alive: the number of unanswered probes after which the connection is closed.
+/// TCP keep-alive: number of unanswered probes after which the connection is closed.
 const TCP_KEEPALIVE_RETRIES: u32 = 3;
-/// The idle timeout of pooled connections. A longer one would keep connections that the peer closed
+/// Idle timeout of pooled connections. A longer timeout would keep connections that the peer closed
 /// while the function was frozen.
 const POOL_IDLE: Duration = Duration::from_secs(5);
-/// The most idle connections per host: the default concurrency of a subscription. With fewer, a
-/// subscription at that concurrency would constantly open new connections.
+/// Maximum number of idle connections per host: the default concurrency of a subscription. With
+/// fewer, a subscription at that concurrency would constantly open new connections.
 const POOL_PER_HOST_MAX: usize = Concurrency::DEFAULT.most as usize;
-/// The most header fields of a response; more are a failure.
+/// Maximum number of header fields of a response. A response with more is a failure.
 pub(super) const HEADERS_MAX: usize = 1_000;
-/// The largest head of a response; a longer one is a failure. The client stops reading shortly
-/// after this limit.
+/// Maximum size of the head of a response. A longer head is a failure. The client stops reading
+/// shortly after this limit.
 pub(super) const HEAD_MAX_BYTES: usize = 256 * 1_024;
-/// The HTTP/2 stream window: the unread bytes of one body that a peer may send. Equal to the most
-/// bytes that are read.
+/// HTTP/2 stream window: the unread bytes of one body that a peer may send. Equal to the maximum
+/// number of bytes that are read.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
-/// The HTTP/2 connection window: the largest that the protocol allows, because stream windows
-/// already limit each body. With a smaller one, exchanges that wait for their turn to read a long
-/// response could block those that read.
+/// HTTP/2 connection window: the maximum of the protocol, because stream windows already limit each
+/// body. With a smaller window, exchanges that wait for their turn to read a long response could
+/// block those that read.
 const HTTP2_CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
-/// The minimum of the protocol, which is also its default.
+/// HTTP/2 maximum frame size: the minimum of the protocol, which is also its default.
 const HTTP2_FRAME_MAX_BYTES: u32 = 16 * 1_024;
 
-/// No client can be built on this machine.
+/// The reason why no HTTP client can be built on this machine.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The TLS configuration failed.
+    /// The TLS configuration could not be built.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The HTTP client failed.
+    /// The HTTP client could not be built.
     #[error("no HTTP client can be built")]
     Http(#[from] reqwest::Error),
 }
 
-/// A client with its connection pool.
+/// An HTTP client with its connection pool.
 pub(super) type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
 
-/// Builds clients on first use.
+/// The HTTP clients of a sender, each built on first use.
 #[derive(Debug)]
 pub(super) struct Clients {
     network: Network,
@@ -97,13 +97,13 @@ pub(super) struct Clients {
 type Use = (ClientKind, Option<[u8; 32]>);
 
 impl Clients {
-    /// Reads everything needed from the machine, but builds no client.
+    /// Reads the TLS configuration of the machine, but builds no client.
     pub(super) fn new(network: &Network, policy: Arc<AddressPolicy>) -> Result<Self, TlsError> {
         let (network, tls) = (network.clone(), TlsConfigs::new(network)?);
         Ok(Self { network, policy, tls, recent: Mutex::new(Recent::new(CLIENTS_MAX)) })
     }
 
-    /// The client for requests of this kind with these TLS requirements.
+    /// Returns the client for requests of this kind with these TLS requirements.
     pub(super) fn of(&self, kind: ClientKind, tls: &RequestTls) -> Result<Client, TlsError> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.get_or_insert(&(kind, tls.fingerprint()), || {
@@ -153,7 +153,7 @@ fn client(resolver: CheckingResolver, tls: Arc<ClientConfig>) -> Client {
 type Connecting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Connects within [`CONNECT_TIMEOUT`], with TLS for `https` URLs.
+/// Opens connections within [`CONNECT_TIMEOUT`], with TLS for `https` URLs.
 #[derive(Clone)]
 pub(super) struct Connector(HttpsConnector<MeteredConnector>);
 
@@ -175,7 +175,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Connects without TLS, and counts the bytes read.
+/// Opens connections without TLS, whose bytes are counted.
 #[derive(Clone)]
 struct MeteredConnector(HttpConnector<CheckingResolver>);
 

@@ -1,8 +1,8 @@
 //! Decodes responses in gzip, deflate and br before their bodies are read. Requests do not accept
 //! these codings, but some servers ignore this.
 //!
-//! Promises: decodes at most as many bytes as are read of an unencoded response, for each of at
-//! most [`CODINGS_MAX`] codings.
+//! Promises: each coding, of at most [`CODINGS_MAX`], decodes at most as many bytes as are read of
+//! an unencoded response.
 
 use std::io::{self, Read};
 
@@ -12,13 +12,13 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use thiserror::Error;
 
-/// The most codings of a body; a body with more stays encoded. Each coding costs CPU time, and no
-/// server needs two.
+/// Maximum number of codings of a body. A body with more stays encoded. Each coding costs CPU time,
+/// and no server needs two.
 const CODINGS_MAX: usize = 2;
-/// The buffer size of the Brotli decoder.
+/// Buffer size of the Brotli decoder.
 const BROTLI_BUFFER_BYTES: usize = 4_096;
 
-/// A decoded body.
+/// A body after decoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) body: Vec<u8>,
@@ -26,18 +26,18 @@ pub(super) struct Decoded {
     pub(super) whole: bool,
 }
 
-/// A complete body that contradicts its `Content-Encoding`.
+/// The error for a complete body that contradicts its `Content-Encoding`.
 #[derive(Debug, Error)]
 #[error("the body of the answer is not {coding}: {why}")]
 pub(super) struct Undecodable {
     coding: &'static str,
     #[source]
     why: io::Error,
-    /// The decoded beginning of the body; the encoded body if no byte could be decoded.
+    /// The decoded beginning of the body, or the encoded body if no byte could be decoded.
     pub(super) body: Vec<u8>,
 }
 
-/// A supported content coding.
+/// A content coding that can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
     Gzip,
@@ -46,7 +46,7 @@ enum Coding {
 }
 
 impl Coding {
-    /// The coding with this name; `None` if it is not supported.
+    /// Returns the coding with this name; `None` if the coding is not supported.
     fn of(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "gzip" | "x-gzip" => Some(Self::Gzip),
@@ -64,7 +64,7 @@ impl Coding {
         }
     }
 
-    /// Decodes at most `max_bytes`; after an error, returns the bytes before it.
+    /// Decodes at most `max_bytes`. After an error, returns the bytes before the error.
     fn decode(self, body: &[u8], max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
         match self {
             Self::Gzip => read(MultiGzDecoder::new(body), max_bytes),
@@ -80,10 +80,10 @@ impl Coding {
     }
 }
 
-/// Decodes a body up to `max_bytes`. A body with an unsupported coding stays as it is.
+/// Decodes a body up to `max_bytes`. A body with an unsupported coding is returned unchanged.
 ///
 /// # Errors
-/// When the body is complete and contradicts its coding.
+/// Fails if the body is complete and contradicts its coding.
 pub(super) fn decode(
     headers: &HeaderMap,
     body: Vec<u8>,
@@ -116,8 +116,8 @@ pub(super) fn decode(
     Ok(decoded)
 }
 
-/// The codings in the order in which they were applied; `None` if one is unsupported, or there are
-/// too many.
+/// Returns the codings in the order in which they were applied; `None` if one is unsupported, or
+/// there are too many.
 fn codings(headers: &HeaderMap) -> Option<Vec<Coding>> {
     let values = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let names = values.flat_map(|value| value.split(',')).map(str::trim);
@@ -135,13 +135,13 @@ fn read(decoder: impl Read, max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
     (decoded, end)
 }
 
-/// Recognises a window above 16 MiB. The standard reserves it, but the decoder would allocate it
-/// (RFC 7932, 9.1).
+/// True if the body has a Brotli window above 16 MiB. The standard reserves such windows, but the
+/// decoder would allocate one (RFC 7932, 9.1).
 fn has_large_window(body: &[u8]) -> bool {
     body.first().is_some_and(|first| first & 0x7f == 0x11)
 }
 
-/// Recognises the header of zlib (RFC 1950, 2.2).
+/// True if the body begins with the header of zlib (RFC 1950, 2.2).
 fn is_zlib(body: &[u8]) -> bool {
     let [method, flags, ..] = body else { return false };
     method & 0x0f == 8 && (u16::from(*method) * 256 + u16::from(*flags)) % 31 == 0

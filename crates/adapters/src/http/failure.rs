@@ -19,7 +19,7 @@ use super::tls::TlsError;
 use crate::error_words::{cause_words, causes};
 use crate::tls_words::{alert_words, tls_words};
 
-/// The longest description of a failure.
+/// Maximum length of the description of a failure.
 const DETAIL_MAX_CHARS: usize = 300;
 
 /// The reason why there is no complete response. No variant contains the URL, because its query may
@@ -28,7 +28,7 @@ const DETAIL_MAX_CHARS: usize = 300;
 pub(super) enum Failure {
     #[error("no request can be sent to such a URL")]
     Url,
-    /// A fault of this machine, or of a secret that can be repaired. It is retried.
+    /// A fault of this machine, or of a secret that an operator can repair. The request is retried.
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the request cannot be sent")]
@@ -45,8 +45,7 @@ pub(super) enum Failure {
     Encoding(#[from] Undecodable),
 }
 
-/// TLS alerts by which an endpoint refuses the client certificate. The endpoint verifies no other
-/// certificate.
+/// TLS alerts with which an endpoint refuses the client certificate.
 const REFUSALS: [AlertDescription; 9] = [
     AlertDescription::CertificateRequired,
     AlertDescription::BadCertificate,
@@ -59,7 +58,7 @@ const REFUSALS: [AlertDescription; 9] = [
     AlertDescription::NoCertificate,
 ];
 
-/// Returns the result of the exchange.
+/// Returns the transport result for a failure.
 pub(super) fn result(failure: &Failure) -> TransportResult {
     // In this case nothing was sent, and a retry would build the same request.
     match failure {
@@ -91,9 +90,9 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
     }
 }
 
-/// Returns true if the endpoint states that it has not processed the request. Only HTTP/2 can state
-/// this (RFC 9113, 8.7). After GOAWAY, h2 returns this error for streams above the last one that
-/// the endpoint will process.
+/// True if the endpoint states that it has not processed the request. Only HTTP/2 can state this
+/// (RFC 9113, 8.7). After GOAWAY, h2 returns this error for streams above the last one that the
+/// endpoint will process.
 pub(super) fn is_unprocessed(failure: &Failure) -> bool {
     caused_by::<h2::Error>(failure).is_some_and(|error| {
         let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
@@ -101,7 +100,7 @@ pub(super) fn is_unprocessed(failure: &Failure) -> bool {
     })
 }
 
-/// Describes a failure for people.
+/// Describes a failure for people, without the URL.
 pub(super) fn detail(failure: &Failure) -> String {
     let text = match (caused_by::<NameFailure>(failure), refusal(failure)) {
         (Some(failure), _) => failure.to_string(),
@@ -119,7 +118,7 @@ pub(super) fn detail(failure: &Failure) -> String {
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
-/// The alert by which an endpoint refused the client certificate, or its absence.
+/// Returns the alert with which an endpoint refused the client certificate, or its absence.
 fn refusal(failure: &Failure) -> Option<AlertDescription> {
     // Compare texts, because the HTTP/2 client does not preserve the type of the error that ended
     // its connection.
@@ -131,7 +130,7 @@ fn refusal(failure: &Failure) -> Option<AlertDescription> {
     })
 }
 
-/// The first cause of an error with this type.
+/// Returns the first cause of an error that has the type `E`.
 fn caused_by<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     causes(error).find_map(|error| error.downcast_ref::<E>())
 }

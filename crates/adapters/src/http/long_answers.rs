@@ -21,15 +21,16 @@ use url::Url;
 use super::failure::Failure;
 use crate::machine::Machine;
 
-/// The most long responses read at once; others wait, within their deadlines. Each needs memory:
-/// the connection's buffer grows to 408 KiB, and the next buffer is allocated before it is freed.
+/// Maximum number of long responses that are read at once; others wait, within their deadlines.
+/// Each needs memory: the connection's buffer grows to 408 KiB, and the next buffer is allocated
+/// before the old one is freed.
 const AT_ONCE: usize = 4;
-/// The most of them from one address.
+/// Maximum number of long responses from one address that are read at once.
 const OF_AN_ADDRESS: usize = 2;
-/// The minimum duration of a turn.
+/// Minimum duration of a turn.
 const UNDISTURBED_MS: u64 = SECOND_MS;
-/// The minimum throughput while others wait, in bytes per millisecond. At this rate the longest
-/// response takes about seven seconds.
+/// Minimum throughput while other exchanges wait, in bytes per millisecond. At this rate the
+/// longest response takes about seven seconds.
 const FAST_ENOUGH: u64 = 64;
 
 /// Grants turns to read long responses.
@@ -57,8 +58,8 @@ impl Default for LongAnswers {
 }
 
 impl LongAnswers {
-    /// Waits for a turn to read a response from this address. Always `Some`, because the semaphores
-    /// are never closed.
+    /// Waits for a turn to read a response from `url`. Always returns `Some`, because the
+    /// semaphores are never closed.
     pub(super) async fn turn(&self, url: &Url) -> Option<Turn> {
         // This order matters: an exchange that waits for its own address holds no turn, and does not
         // shorten the turns of others.
@@ -76,7 +77,7 @@ impl LongAnswers {
 }
 
 impl Turn {
-    /// Adds bytes to the throughput of this turn.
+    /// Counts bytes that were received during this turn.
     pub(super) fn brought(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
@@ -84,7 +85,7 @@ impl Turn {
     /// Waits for the next part of the response.
     ///
     /// # Errors
-    /// When no data is available, the turn is too slow, and another exchange waits.
+    /// Fails if no data is available, the turn is too slow, and another exchange waits.
     pub(super) async fn next<T>(&self, coming: impl Future<Output = T>) -> Result<T, Failure> {
         let mut coming = pin!(coming);
         loop {
@@ -102,14 +103,14 @@ impl Turn {
         }
     }
 
-    /// Returns true if another exchange waits: the references are those of [`LongAnswers`], of the
-    /// turns, and of waiting exchanges.
+    /// True if another exchange waits. The references are those of [`LongAnswers`], of the turns,
+    /// and of waiting exchanges.
     fn is_wanted(&self) -> bool {
         Arc::strong_count(self.of_all.semaphore()) > 1 + AT_ONCE
     }
 }
 
-/// Returns true if a turn of this duration and size may be ended.
+/// True if a turn of this duration and size may be ended for another exchange.
 fn is_slow(lasted_ms: u64, bytes: u64) -> bool {
     lasted_ms >= UNDISTURBED_MS && bytes < lasted_ms.saturating_mul(FAST_ENOUGH)
 }

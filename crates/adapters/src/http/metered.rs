@@ -21,24 +21,25 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// The bytes that an exchange may read beside the body of its response. This is the longest head,
-/// plus 64 KiB of body that the HTTP/2 window permits before it is read, plus as much for frames
-/// and TLS. The TLS handshake may take the same amount.
+/// Bytes that one exchange may read besides the body of its response. This is the longest head, 64
+/// KiB of body that the HTTP/2 window permits in advance, and 64 KiB for frames and TLS. The TLS
+/// handshake may take the same amount.
 const EXCHANGE_BYTES: u64 = 384 * 1_024;
-/// The bytes read per byte of a body. An HTTP/1 chunk with one byte takes six bytes; a chunk with
-/// four bytes in a TLS record of its own takes 31.
+/// Bytes that may be read per byte of a body. An HTTP/1 chunk with one byte takes six bytes; a
+/// chunk with four bytes in a TLS record of its own takes 31.
 const BYTES_PER_BODY_BYTE: u64 = 8;
-/// The minimum cost of a read: a read costs as much as parsing some frames.
+/// Minimum number of bytes that one read counts for, because a read costs as much CPU time as
+/// parsing some frames.
 const READ_MIN_BYTES: u64 = 32;
 
 const FLOODED: &str = "the endpoint sent more than 384 KiB beside the body of its answer";
 const UNREAD: &str = "an answer on this connection was not read to its end";
 
-/// The bytes that may still be read from a connection.
+/// The number of bytes that may still be read from a connection.
 #[derive(Debug)]
 struct Budget {
     left_bytes: u64,
-    /// The number of exchanges under way.
+    /// Number of exchanges that use the connection now.
     exchanges: u64,
     /// True if no further exchange may use the connection.
     is_retired: bool,
@@ -46,7 +47,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// The budget of a new connection, which begins with a TLS handshake.
+    /// Creates the budget of a new connection, which begins with a TLS handshake.
     fn new() -> Self {
         Self { left_bytes: EXCHANGE_BYTES, exchanges: 0, is_retired: false, is_exceeded: false }
     }
@@ -56,19 +57,20 @@ impl Budget {
         self.left_bytes += EXCHANGE_BYTES;
     }
 
-    /// Adds the allowance for received body bytes.
+    /// Adds the allowance for `body_bytes` of a received body.
     fn extend(&mut self, body_bytes: usize) {
         self.left_bytes += BYTES_PER_BODY_BYTE * body_bytes as u64;
     }
 
-    /// Unused budget carries over for at most one exchange.
+    /// Ends an exchange. Unused budget carries over for at most one exchange. `is_read` is true if
+    /// the response was read to its end.
     fn end_exchange(&mut self, is_read: bool) {
         self.exchanges -= 1;
         self.is_retired |= !is_read;
         self.left_bytes = self.left_bytes.min((self.exchanges + 1) * EXCHANGE_BYTES);
     }
 
-    /// Subtracts the bytes of one read.
+    /// Subtracts the bytes of one read from the budget.
     fn spend(&mut self, bytes: usize) {
         match self.left_bytes.checked_sub(READ_MIN_BYTES.max(bytes as u64)) {
             Some(left_bytes) => self.left_bytes = left_bytes,
@@ -76,7 +78,7 @@ impl Budget {
         }
     }
 
-    /// The reason why the connection is closed, if it is.
+    /// Returns the reason why the connection is closed; `None` while it is open.
     fn closed_because(&self) -> Option<&'static str> {
         match self {
             Self { is_exceeded: true, .. } => Some(FLOODED),
@@ -86,11 +88,11 @@ impl Budget {
     }
 }
 
-/// The budget of a connection, shared by its stream and its exchanges.
+/// The budget of a connection, which its stream shares with its exchanges.
 #[derive(Debug)]
 struct Meter {
     budget: Mutex<Budget>,
-    /// The task that reads and writes the stream.
+    /// The task that reads and writes the stream of the connection.
     task: AtomicWaker,
 }
 
@@ -99,7 +101,8 @@ impl Meter {
         self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails once the connection is closed. While it is open, registers the task to be woken.
+    /// Fails if the connection is closed. Otherwise registers the task, to be woken when the
+    /// connection closes.
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
         // Register before reading the budget, or a wake-up is lost.
         self.task.register(context.waker());
@@ -110,7 +113,7 @@ impl Meter {
     }
 }
 
-/// A stream that enforces its budget.
+/// A TCP stream that closes when its budget is exceeded.
 pub(super) struct MeteredStream {
     stream: TcpStream,
     meter: Arc<Meter>,
@@ -175,8 +178,8 @@ impl AsyncWrite for MeteredStream {
     }
 }
 
-/// The use of a connection by one exchange. Dropping it retires the connection, unless the response
-/// was [read whole](Self::read_whole).
+/// The use of a connection by one exchange. If the value is dropped before the response was [read
+/// whole](Self::read_whole), no further exchange uses the connection.
 pub(super) struct Usage {
     captured: CaptureConnection,
     meter: Option<Arc<Meter>>,
@@ -184,7 +187,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Starts the use for an exchange that has no connection yet.
+    /// Creates the usage of an exchange that has no connection yet.
     pub(super) fn new(captured: CaptureConnection) -> Self {
         Self { captured, meter: None, is_read: false }
     }
@@ -207,14 +210,14 @@ impl Usage {
         }
     }
 
-    /// Adds the allowance for received body bytes.
+    /// Adds the allowance for `body_bytes` of a received body.
     pub(super) fn extend(&self, body_bytes: usize) {
         if let Some(meter) = &self.meter {
             meter.budget().extend(body_bytes);
         }
     }
 
-    /// Marks the response as read to its end, so that the connection may be reused.
+    /// Marks the response as read to its end, so that another exchange may use the connection.
     pub(super) fn read_whole(mut self) {
         self.is_read = true;
     }
@@ -234,7 +237,7 @@ impl Drop for Usage {
     }
 }
 
-/// The meter of the connection that the client has chosen.
+/// Returns the meter of the connection that the client has chosen.
 fn meter(captured: &CaptureConnection) -> Option<Arc<Meter>> {
     let mut extras = Extensions::new();
     captured.connection_metadata().as_ref()?.get_extras(&mut extras);

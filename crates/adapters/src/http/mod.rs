@@ -6,13 +6,13 @@
 //! packet is sent, and only checked addresses are connected to. The result is always an `Exchange`;
 //! nothing here returns an `Err`.
 //!
-//! The head of a response decides, unless the request needs the body: then a response with an
-//! unreadable body is a failure. If the endpoint states that it has not processed a request, the
-//! request is sent again at once on another connection.
+//! The head of a response determines the result, unless the request needs the body: then a response
+//! with an unreadable body is a failure. If the endpoint states that it has not processed a
+//! request, the request is sent again at once on another connection.
 //!
 //! A connection is reused only if the response was read to its end. After a timeout, a broken
-//! connection or a dropped exchange, it is closed as soon as no exchange uses it. It is closed at
-//! once if it exceeds its budget (`metered.rs`).
+//! connection or a dropped exchange, the connection is closed as soon as no exchange uses it. It is
+//! closed at once if it exceeds its budget (`metered.rs`).
 
 mod clients;
 mod encoding;
@@ -66,30 +66,30 @@ use crate::machine::Machine;
 
 /// The default `User-Agent` of requests.
 pub const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
-/// The most bytes of response headers that are kept, for a person who watches.
+/// Maximum number of bytes of response headers that are kept for display.
 const HEADERS_KEPT_MAX_BYTES: usize = 16 * 1_024;
-/// The time limit for a body that is only shown to people, because the status decides.
+/// Time limit for a body that is only shown to people. The status alone determines the result.
 const BODY_WAIT: Duration = Duration::from_secs(5);
 
 /// The network of a sender: name resolution, and trusted certificates.
 #[derive(Clone)]
 pub struct Network {
-    /// Resolves names.
+    /// The function that resolves names.
     pub lookup: Lookup,
-    /// Certificate authorities in addition to those of the machine.
+    /// Certificate authorities that are trusted in addition to those of the machine.
     pub authorities: Vec<Certificate<'static>>,
 }
 
-/// Sends each request with the client of its kind, which checks addresses by the rules of that
-/// kind.
+/// Sends HTTP requests. Each request uses a client that checks addresses by the rules of its
+/// [`ClientKind`].
 #[derive(Debug, Clone)]
 pub struct HttpSender {
     policy: Arc<AddressPolicy>,
     clients: Arc<Clients>,
-    /// Limits responses longer than [`ANSWER_MAX_BYTES`].
+    /// Limits concurrent reading of responses longer than [`ANSWER_MAX_BYTES`].
     long_answers: Arc<LongAnswers>,
     keeps_headers: bool,
-    /// A server that receives requests for AWS targets in place of AWS.
+    /// A server that receives requests for AWS targets in place of AWS, such as an emulator.
     aws_endpoint: Option<Url>,
 }
 
@@ -114,7 +114,7 @@ struct Admitted {
     signed: Option<Signed>,
 }
 
-/// A response whose body is not read yet.
+/// A response whose body has not been read yet.
 struct Answer {
     head: Parts,
     body: Incoming,
@@ -125,7 +125,7 @@ impl HttpSender {
     /// Creates a sender that connects only to addresses that the policy allows.
     ///
     /// # Errors
-    /// When the cryptography provider supports none of the required TLS versions.
+    /// Fails if the cryptography provider supports none of the required TLS versions.
     pub fn new(policy: AddressPolicy) -> Result<Self, TlsError> {
         Self::on(&Network::default(), policy)
     }
@@ -133,7 +133,7 @@ impl HttpSender {
     /// Creates a sender on another network than the machine's.
     ///
     /// # Errors
-    /// As [`HttpSender::new`]. Invalid authorities of the network are reported at the first
+    /// Those of [`HttpSender::new`]. Invalid authorities of the network are reported at the first
     /// request.
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);
@@ -147,19 +147,19 @@ impl HttpSender {
         })
     }
 
-    /// Keeps all headers of responses. This is for a person who watches, not for a deployment.
+    /// Keeps all headers of responses, for commands that show them. Deployments do not need this.
     #[must_use]
     pub fn keeping_headers(self) -> Self {
         Self { keeps_headers: true, ..self }
     }
 
-    /// Sends requests for AWS targets to this server in place of AWS, such as an emulator.
+    /// Sends requests for AWS targets to `aws_endpoint` in place of AWS.
     #[must_use]
     pub fn with_aws_endpoint(self, aws_endpoint: Option<Url>) -> Self {
         Self { aws_endpoint, ..self }
     }
 
-    /// Replaces the address of a request for AWS by the other server, if one is set.
+    /// Replaces the address of a request to AWS by `aws_endpoint`, if one is set.
     fn addressed<'r>(&self, request: &'r Request) -> Cow<'r, Request> {
         match (&self.aws_endpoint, request.needs) {
             (Some(server), Needs::Service(_)) => {
@@ -174,7 +174,8 @@ impl HttpSender {
         }
     }
 
-    /// Checks a request and prepares it; otherwise returns the exchange with the refusal.
+    /// Checks and prepares a request. If the request is refused, returns the exchange with the
+    /// reason.
     fn admit(&self, request: &Request) -> Result<Admitted, Box<Exchange>> {
         let blocked = |refusal| Exchange::new(TransportResult::Blocked, 0, 0).with_detail(refusal);
         // Check here as well as in the resolver, because the resolver never sees an IP address in a
@@ -206,8 +207,8 @@ impl HttpSender {
         Ok(Admitted { kind, headers, signed })
     }
 
-    /// Sends a request and returns the head of the response. A request that the endpoint has not
-    /// processed is sent once more; the retry is not reported (RFC 9113, 8.7).
+    /// Sends a request and returns the head of the response. If the endpoint has not processed the
+    /// request, sends it once more; the retry is not reported (RFC 9113, 8.7).
     async fn head(
         &self,
         request: &Request,
@@ -223,7 +224,7 @@ impl HttpSender {
         }
     }
 
-    /// Completes the exchange: reads the body within this time.
+    /// Completes the exchange by reading the body, within the remaining time.
     async fn rest(
         &self,
         answer: Result<Answer, Failure>,
@@ -272,7 +273,8 @@ impl HttpSender {
         Exchange { content, ..Exchange::new(result, 0, 0) }
     }
 
-    /// Extracts the headers that describe the body.
+    /// Extracts the headers that describe the body, and the headers that are kept. `whole` is true
+    /// if the whole body was read.
     fn content(&self, needs: Needs, head: &Parts, whole: bool) -> Content {
         let content_type = head.headers.get(CONTENT_TYPE);
         let needs_headers = matches!(needs, Needs::Service(_)) || !head.status.is_success();
@@ -288,8 +290,8 @@ impl HttpSender {
         }
     }
 
-    /// Reads the beginning of the body, and returns true if this is all of it; the rest is never
-    /// read. `body` contains the bytes read, even if the future fails or is dropped.
+    /// Reads the beginning of the body, up to a limit. Returns true if the whole body was read.
+    /// `body` contains the bytes read, even if the future fails or is dropped.
     async fn read_body(
         &self,
         body: &mut Vec<u8>,
@@ -323,7 +325,7 @@ impl HttpSender {
     }
 }
 
-/// Sends the request once, and waits for the head of the response.
+/// Sends a request once, and waits for the head of the response.
 async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<Answer, Failure> {
     let mut sent = http::Request::new(Full::new(request.body.clone()));
     *sent.method_mut() = match request.method {
@@ -351,7 +353,7 @@ async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<A
     Ok(Answer { head, body, usage })
 }
 
-/// Returns true if a response with this head fails without its body.
+/// True if a response with this head is a failure without its body.
 fn needs_body(needs: Needs, head: &Parts) -> bool {
     let header = |name: HeaderName| head.headers.get(name).and_then(text);
     match needs {
@@ -365,7 +367,7 @@ fn needs_body(needs: Needs, head: &Parts) -> bool {
     }
 }
 
-/// The exchange for this failure.
+/// Creates the exchange for a failure.
 fn failed(failure: &Failure) -> Exchange {
     Exchange::new(failure::result(failure), 0, 0).with_detail(failure::detail(failure))
 }
@@ -426,7 +428,7 @@ fn timed(exchange: Exchange, started_ms: u64) -> Exchange {
     Exchange { started_ms, duration_ms: Machine.now_ms().saturating_sub(started_ms), ..exchange }
 }
 
-/// The remaining time of an exchange that began at `started_ms`.
+/// Returns the remaining time of an exchange that began at `started_ms`.
 fn left(request: &Request, started_ms: u64) -> Duration {
     // Saturating, because the clock may be set back during the exchange.
     let spent_ms = Machine.now_ms().saturating_sub(started_ms);
@@ -438,7 +440,7 @@ fn timed_out(request: &Request) -> Exchange {
         .with_detail(format_args!("no whole answer within {} ms", request.timeout_ms))
 }
 
-/// Converts the URL for the client, without user and password: they become a header.
+/// Converts the URL for the client. Removes user and password, which become a header.
 fn uri(url: &Url) -> Option<Uri> {
     if !matches!(url.scheme(), "http" | "https") {
         return None;
@@ -452,7 +454,7 @@ fn uri(url: &Url) -> Option<Uri> {
     url.as_str().parse().ok()
 }
 
-/// The `Authorization` header for the user and password of a URL (RFC 7617).
+/// Returns the `Authorization` header for the user and password of a URL (RFC 7617).
 fn basic_authorization(url: &Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
@@ -465,8 +467,8 @@ fn basic_authorization(url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Converts headers for the client. Refuses an invalid one, which could split the request. The
-/// error only contains its name, because the value may be a secret.
+/// Converts headers for the client. Refuses an invalid header, which could split the request. The
+/// error contains only the name of the header, because its value may be a secret.
 fn header_map<'a>(
     headers: impl Iterator<Item = &'a (String, String)>,
 ) -> Result<HeaderMap, String> {
@@ -485,12 +487,12 @@ fn header_map<'a>(
     Ok(map)
 }
 
-/// The value of a header, if it is text.
+/// Returns the value of a header; `None` if it is not text.
 fn text(value: &HeaderValue) -> Option<String> {
     value.to_str().ok().map(ToOwned::to_owned)
 }
 
-/// The headers whose names have this prefix, keyed by the remainder of the name.
+/// Returns the headers whose names have this prefix, keyed by the rest of the name.
 fn headers_with_prefix(prefix: &str, headers: &HeaderMap) -> Vec<(String, String)> {
     let matching = headers
         .iter()
@@ -498,7 +500,7 @@ fn headers_with_prefix(prefix: &str, headers: &HeaderMap) -> Vec<(String, String
     matching.map(|(name, value)| (name.to_owned(), header_text(value.as_bytes()))).collect()
 }
 
-/// The headers, up to [`HEADERS_KEPT_MAX_BYTES`].
+/// Returns all headers, up to [`HEADERS_KEPT_MAX_BYTES`].
 fn all_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let mut bytes = 0;
     let texts = headers.iter().map(|(name, value)| {
@@ -511,8 +513,8 @@ fn all_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     kept.collect()
 }
 
-/// Grows a body in few steps. Each reallocation holds the old and the new buffer at once, so
-/// doubling repeatedly would need more memory.
+/// Grows the buffer of a body in few steps. Each reallocation holds the old and the new buffer at
+/// once, so doubling repeatedly would need more memory.
 fn make_room(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
     let needed = body.len() + bytes;
     if needed <= body.capacity() {

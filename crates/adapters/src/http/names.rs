@@ -16,7 +16,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use thiserror::Error;
 use tower_service::Service;
 
-/// The future addresses of a name.
+/// The future result of a lookup: the addresses of a name.
 pub type Resolved = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// A function that looks up the addresses of a name.
@@ -31,7 +31,7 @@ pub(super) enum NameFailure {
     Blocked(Refusal),
 }
 
-/// The lookup of the operating system.
+/// Returns the lookup of the operating system.
 pub(super) fn system_lookup() -> Lookup {
     Arc::new(|host| {
         Box::pin(async move {
@@ -42,7 +42,7 @@ pub(super) fn system_lookup() -> Lookup {
     })
 }
 
-/// A resolver that checks the addresses it finds.
+/// A resolver that checks all addresses of a name before it returns them.
 #[derive(Clone)]
 pub(super) struct CheckingResolver {
     pub(super) lookup: Lookup,

@@ -17,13 +17,13 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
-    /// Creates a map for at most `max` values, and at least one.
+    /// Creates a map for at most `max` values, and for at least one.
     pub(super) fn new(max: usize) -> Self {
         Self { max, uses: 0, entries: HashMap::new() }
     }
 
-    /// Returns the value of a key. Inserts a new one if it is missing, and removes the least
-    /// recently used one if the map is full.
+    /// Returns the value of a key. If the key is missing, inserts a new value, and removes the
+    /// least recently used one from a full map.
     pub(super) fn get_or_insert<E>(
         &mut self,
         key: &K,

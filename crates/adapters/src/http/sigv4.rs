@@ -20,9 +20,9 @@ use delivery::subscription::auth::sigv4::SIGNING_HEADERS;
 use delivery::subscription::credentials::Credentials;
 use tracing::subscriber::{NoSubscriber, with_default};
 
-/// The additions of a signature to a request.
+/// The changes to a request that sign it.
 pub struct Signed {
-    /// Headers, which replace existing ones of the same name.
+    /// Headers to set. They replace existing headers of the same name.
     pub headers: Vec<(String, String)>,
     credentials: Credentials,
 }
@@ -34,10 +34,10 @@ impl std::fmt::Debug for Signed {
 }
 
 impl Signed {
-    /// Signs a request that is sent now.
+    /// Signs a request that is sent at `now_ms`.
     ///
     /// # Errors
-    /// When the request cannot be signed; the error does not contain its values.
+    /// Fails if the request cannot be signed; the error does not contain values of the request.
     pub fn of(request: &Request, signer: &Signer, now_ms: u64) -> Result<Self, String> {
         // Suppress the signer's own log lines, which would contain all headers.
         with_default(NoSubscriber::default(), || signed(request, signer, now_ms))
@@ -51,7 +51,7 @@ impl Signed {
     }
 }
 
-/// Returns true for a header that a signature adds.
+/// True if a signature adds a header of this name.
 pub(super) fn is_of_signature(name: &str) -> bool {
     SIGNING_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name))
 }

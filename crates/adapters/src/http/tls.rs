@@ -1,9 +1,9 @@
-//! The TLS configurations of the sender: a common one, and one for each identity and bundle of
-//! authorities.
+//! The TLS configurations of the sender: a common configuration, and one for each identity and
+//! bundle of authorities.
 //!
 //! Separate because each configuration has its own connections: each identity has its own client,
 //! and a session of one configuration is never resumed by another. The machine's certificates are
-//! read before the first request over TLS. All configurations share them.
+//! read before the first request over TLS. All configurations share these certificates.
 //!
 //! Promises: no error quotes a certificate or a key.
 
@@ -30,14 +30,14 @@ use crate::tls_words::tls_words;
 /// The reason why there is no TLS configuration for a request.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// This machine trusts no authority, so no certificate can be verified.
+    /// The machine trusts no authority, so no certificate can be verified.
     #[error("the certificate authorities of this machine cannot be read: {0}")]
     Authorities(String),
     /// The network's authorities are invalid, or the cryptography provider supports no required TLS
     /// version.
     #[error("no TLS configuration can be built")]
     Config(#[from] Error),
-    /// The secrets of a subscription are not a certificate and its key.
+    /// The secrets for the client certificate of a subscription are not a certificate and its key.
     #[error("the client certificate cannot be used: {0}")]
     Identity(String),
     /// The authorities of a subscription are invalid.
@@ -45,12 +45,12 @@ pub enum TlsError {
     CaBundle(String),
 }
 
-/// Builds the configurations on demand.
+/// Builds TLS configurations on demand.
 #[derive(Debug)]
 pub(super) struct TlsConfigs {
     provider: Arc<CryptoProvider>,
     of_network: Vec<CertificateDer<'static>>,
-    /// For requests without TLS; trusts no authority.
+    /// Configuration for requests without TLS; it trusts no authority.
     in_clear: Arc<ClientConfig>,
     trusting: OnceLock<Trusting>,
 }
@@ -80,7 +80,7 @@ impl TlsConfigs {
         Arc::clone(&self.in_clear)
     }
 
-    /// The configuration for requests with these requirements.
+    /// Returns the configuration for requests with these TLS requirements.
     pub(super) fn of(&self, tls: &RequestTls) -> Result<Arc<ClientConfig>, TlsError> {
         let Trusting { verifier, common } = self.trusting()?;
         if tls.fingerprint().is_none() {
@@ -102,7 +102,8 @@ impl TlsConfigs {
         Ok(Arc::new(config))
     }
 
-    /// Trusts the machine's authorities. If there are none, the next request looks again.
+    /// Returns a configuration that trusts the machine's authorities. If there are none, the next
+    /// request looks again.
     fn trusting(&self) -> Result<Trusting, TlsError> {
         if let Some(trusting) = self.trusting.get() {
             return Ok(trusting.clone());
@@ -160,7 +161,7 @@ fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Certi
     CertifiedKey::from_der(chain, key, provider).map_err(|error| tls_words(&error))
 }
 
-/// Trusts the machine's authorities and a bundle.
+/// Verifies certificates against the machine's authorities and a bundle of a subscription.
 #[derive(Debug)]
 struct WithBundle {
     machine: Arc<WebPkiServerVerifier>,

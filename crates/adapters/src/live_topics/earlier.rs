@@ -3,14 +3,14 @@
 
 use super::objects::TopicObjects;
 
-/// The most earlier versions that are tried.
+/// Maximum number of earlier versions that are tried.
 const VERSIONS_TRIED: usize = 5;
 
-/// The result of the search.
+/// The result of searching for an earlier version.
 pub(super) enum Earlier<T> {
-    /// The newest usable version.
+    /// The newest usable earlier version.
     Version(T),
-    /// Versions exist, but none of the newest is usable.
+    /// The object has versions, but none of the newest is usable.
     NoneUsable,
     /// The object has no earlier versions.
     None,
@@ -20,7 +20,7 @@ pub(super) enum Earlier<T> {
 /// and returns `None` if that version is unusable.
 ///
 /// # Errors
-/// When a version cannot be requested. It may be usable, so no older one replaces it.
+/// Fails if a version cannot be requested. This version may be usable, so no older one replaces it.
 pub(super) async fn newest_usable<T, Requesting: Future<Output = Result<Option<T>, String>>>(
     objects: &TopicObjects,
     key: &str,

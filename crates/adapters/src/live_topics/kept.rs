@@ -1,7 +1,7 @@
-//! Caches the topics that were read last, within a memory limit.
+//! Caches recently used topics, within a memory limit.
 //!
 //! Separate from reading because eviction and memory limits need no storage. Small topics share one
-//! limit. Large topics have another one, which also counts topics that are no longer cached but
+//! limit. Large topics have another limit, which also counts topics that are no longer cached but
 //! still in use.
 //!
 //! Promises: evicts the least recently used topic. The largest topic never evicts the others.
@@ -13,39 +13,38 @@ use delivery::subscription::catalogue::TopicSubscriptions;
 use delivery::subscription::name::TopicName;
 use delivery::topic_object::memory_bytes;
 
-/// The memory of all cached topics without the largest one: enough for a thousand topics with ten
+/// Memory limit of all cached topics without the largest one: enough for a thousand topics with ten
 /// subscriptions each.
 pub(super) const KEPT_BYTES: usize = 32 * 1_024 * 1_024;
-/// The memory of a topic beside its subscriptions.
+/// Memory of a topic without its subscriptions.
 const TOPIC_BYTES: usize = 512;
-/// The limit above which a topic counts as large.
+/// Memory above which a topic counts as large.
 pub(super) const LARGE_BYTES: usize = 128 * 1_024;
-/// A topic is requested again if neither a request nor the listing has confirmed it for this time.
-/// With few events, listing many topics takes longer.
+/// Time after which a topic is requested again, if neither a request nor the listing has confirmed
+/// it. Needed because, with few events, listing many topics takes longer.
 const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
 
-/// A topic as it was last read.
+/// A cached topic, as it was last read.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
-    /// `None` if the topic was removed.
+    /// The topic; `None` if it was removed.
     pub(super) topic: Option<Arc<TopicSubscriptions>>,
-    /// The ETag of its object.
+    /// The ETag of the topic's object.
     pub(super) etag: Option<String>,
-    /// The ETag of a newer object that is unusable.
+    /// The ETag of a newer version of the object that is unusable.
     pub(super) unusable_etag: Option<String>,
-    /// The memory it occupies.
+    /// The memory that the topic occupies.
     pub(super) bytes: usize,
-    /// The last time when its object was confirmed to be the newest.
+    /// Time at which the cached version was last confirmed to be the newest.
     pub(super) confirmed_ms: u64,
-    /// True if its object may have changed.
+    /// True if the topic's object may have changed.
     pub(super) is_stale: bool,
-    /// The time of the next read after a failed or unusable one; 0 after a successful read.
+    /// Time of the next read after a failed or unusable one; 0 after a successful read.
     pub(super) not_before_ms: u64,
 }
 
 impl Kept {
-    /// Creates the entry of a topic that was read at this time, from an object of this size and
-    /// ETag.
+    /// Creates the entry of a topic that was read at `confirmed_ms`.
     pub(super) fn read(
         topic: Option<Arc<TopicSubscriptions>>,
         etag: Option<String>,
@@ -59,7 +58,7 @@ impl Kept {
         Self { topic, etag, unusable_etag, bytes, confirmed_ms, is_stale, not_before_ms }
     }
 
-    /// Confirms that the object was the newest at this time.
+    /// Returns the entry, confirmed to be the newest version at `confirmed_ms`.
     pub(super) fn confirmed_at(self, confirmed_ms: u64) -> Self {
         Self { is_stale: false, not_before_ms: 0, confirmed_ms, ..self }
     }
@@ -68,7 +67,7 @@ impl Kept {
         self.bytes > LARGE_BYTES
     }
 
-    /// Returns true if the topic may be used without a request.
+    /// True if the topic may be used without a request.
     pub(super) const fn is_current(&self, now_ms: u64) -> bool {
         if self.not_before_ms > 0 {
             return now_ms < self.not_before_ms;
@@ -77,11 +76,11 @@ impl Kept {
     }
 }
 
-/// The topics by name. A full cache drops the least recently used topic.
+/// Cached topics by name. A full cache evicts the least recently used topic.
 #[derive(Debug, Default)]
 pub(super) struct KeptTopics {
     topics: HashMap<TopicName, (u64, Kept)>,
-    /// The topics in order of last use.
+    /// Names of the topics in order of last use.
     order: BTreeMap<u64, TopicName>,
     uses: u64,
     bytes: usize,
@@ -90,7 +89,7 @@ pub(super) struct KeptTopics {
 }
 
 impl KeptTopics {
-    /// The topic, if it is cached.
+    /// Returns the cached entry of a topic, and marks it as used.
     pub(super) fn get(&mut self, name: &TopicName) -> Option<&Kept> {
         let (used, kept) = self.topics.get_mut(name)?;
         self.uses += 1;
@@ -104,19 +103,19 @@ impl KeptTopics {
         self.topics.len()
     }
 
-    /// Marks all topics, so that each is requested before its next use.
+    /// Marks all topics as stale, so that each is requested before its next use.
     pub(super) fn make_all_stale(&mut self) {
         self.topics.values_mut().for_each(|(_, kept)| kept.is_stale = true);
     }
 
-    /// Marks this topic, so that it is requested before its next use.
+    /// Marks a topic as stale, so that it is requested before its next use.
     pub(super) fn make_stale(&mut self, name: &TopicName) {
         if let Some((_, kept)) = self.topics.get_mut(name) {
             kept.is_stale = true;
         }
     }
 
-    /// Caches a topic, replacing the previous entry.
+    /// Caches a topic, and replaces its previous entry.
     pub(super) fn keep(&mut self, name: TopicName, kept: Kept) {
         self.forget(&name);
         self.uses += 1;
@@ -124,14 +123,14 @@ impl KeptTopics {
         self.order.insert(self.uses, name.clone());
         self.topics.insert(name, (self.uses, kept));
         // Exclude the largest topic. Otherwise a topic above the limit would displace all others,
-        // and events of two topics would reread both each time.
+        // and events of two topics would make the process read both again each time.
         while self.bytes > KEPT_BYTES && self.bytes - self.largest() > KEPT_BYTES {
             let Some((_, oldest)) = self.order.pop_first() else { return };
             self.forget(&oldest);
         }
     }
 
-    /// Tracks a large topic until its last user drops it.
+    /// Tracks the memory of a large topic until its last user drops it.
     pub(super) fn note_in_memory(&mut self, kept: &Kept) {
         self.large.retain(|(topic, _)| topic.strong_count() > 0);
         if let Some(topic) = kept.topic.as_ref().filter(|_| kept.is_large()) {
@@ -139,8 +138,8 @@ impl KeptTopics {
         }
     }
 
-    /// Drops large topics from the cache until this many bytes are free, or all that remain are in
-    /// use. Returns the free memory, which is unlimited if no large topic is in memory.
+    /// Evicts large topics until `bytes` of memory are free, or all remaining ones are in use.
+    /// Returns the free memory, which is unlimited if no large topic is in memory.
     pub(super) fn make_room(&mut self, bytes: usize, limit: usize) -> usize {
         loop {
             self.large.retain(|(topic, _)| topic.strong_count() > 0);
@@ -156,9 +155,9 @@ impl KeptTopics {
         }
     }
 
-    /// Compares the topics with a page of the listing: changed ones become stale, the others are
-    /// confirmed. `listed` has the ETag of each topic on the page; `is_on_page` decides whether a
-    /// topic would be on the page.
+    /// Compares the cached topics with a page of the listing: changed topics become stale, the
+    /// others are confirmed. `listed` has the ETag of each topic on the page. `is_on_page` is true
+    /// for a topic that the page would contain.
     pub(super) fn compare(
         &mut self,
         listed: &BTreeMap<TopicName, &str>,

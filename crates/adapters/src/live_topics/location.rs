@@ -6,16 +6,16 @@ use aws_sdk_s3::Client;
 
 use crate::storage::StoredObject;
 
-/// The location of the subscription objects: a prefix of a bucket, or a local folder.
+/// The location of a deployment's subscription objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A local folder.
+    /// A folder on this machine.
     Folder(PathBuf),
-    /// A prefix of a bucket.
+    /// A prefix in an S3 bucket.
     Bucket {
         /// The name of the bucket.
         name: String,
-        /// The prefix of the keys, with a slash at its end.
+        /// The prefix of the keys, which ends in a slash.
         prefix: String,
     },
 }
@@ -24,7 +24,7 @@ impl Location {
     /// Parses `s3://bucket/prefix/` or `file:///folder/`.
     ///
     /// # Errors
-    /// When the URI has another form; the message shows the expected form.
+    /// Fails if the URI has another form; the message shows the expected form.
     pub fn parse(uri: &str) -> Result<Self, String> {
         if let Some(path) = uri.strip_prefix("file://").filter(|path| path.starts_with('/')) {
             return Ok(Self::Folder(path.into()));
@@ -40,7 +40,7 @@ impl Location {
         }
     }
 
-    /// Returns the folder or prefix. Only a bucket uses the client.
+    /// Returns the location as a stored object. The client is used only for a bucket.
     #[must_use]
     pub fn folder(&self, client: Client) -> StoredObject {
         match self {

@@ -13,28 +13,28 @@ use futures::FutureExt as _;
 use super::LiveTopics;
 use crate::storage::Page;
 
-/// The interval of checks for new settings and topics. Ten of them take less than five minutes.
+/// Interval between checks for new settings and topics. Ten checks take less than five minutes.
 pub const LOOK_EVERY_MS: u64 = 28_000;
-/// Up to this number, topics are requested one by one. A page of the listing costs as much as
-/// twelve such requests.
+/// Maximum number of topics that are requested one by one instead of listed. A page of the listing
+/// costs as much as twelve such requests.
 pub const FEW_TOPICS: usize = 10;
 
-/// A check covers at least this number of topics, if two pages contain them.
+/// Minimum number of topics that one check covers, if two pages contain so many.
 const TOPICS_OF_A_LOOK: usize = 1_000;
-/// Two, because pages also contain objects that are not topics, so a thousand topics may need a
-/// second page.
+/// Maximum number of pages that one check reads. Two, because pages also contain objects that are
+/// not topics, so a thousand topics may need a second page.
 const PAGES_OF_A_LOOK: usize = 2;
 
-/// The position in the listing.
+/// The position of the checks in the listing.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// The last key of the previous page.
+    /// The last key of the previous page; `None` at the beginning.
     after: Option<String>,
     looked_ms: Option<u64>,
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// Marks topics that have changed, or may have, if a check is due.
+    /// Marks topics that have changed, or may have changed, if a check is due.
     pub(super) async fn look_for_changes(&self) {
         let now_ms = self.clock.now_ms();
         let mut after = {
@@ -70,8 +70,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// Compares the topics with a page of the listing that begins after `after`. Returns the number
-    /// of topics on the page.
+    /// Compares the cached topics with a page of the listing that begins after the key `after`.
+    /// Returns the number of topics on the page.
     fn compare(&self, page: &Page, after: Option<&str>, now_ms: u64) -> usize {
         let last = page.entries.last().map(|entry| entry.key.clone());
         let next = last.filter(|_| page.next.is_some());

@@ -36,12 +36,13 @@ use self::reading::Read;
 use self::settings::WatchedSettings;
 use crate::machine::Machine;
 
-/// [`LOOK_EVERY_MS`] for folders. A check is local, and people who save a file wait for the effect.
+/// Interval between checks of a local folder, in place of [`LOOK_EVERY_MS`]. A check is local, and
+/// people who save a file wait for the effect.
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
-/// The interval of reads of an object without any usable version.
+/// Interval between reads of an object that has no usable version.
 const UNKNOWN_EVERY_MS: u64 = 1_000;
 const READS_AT_ONCE: usize = 16;
-/// The approximate memory limit of all large topics together. A single large topic may exceed it.
+/// Approximate memory limit of all large topics together. A single large topic may exceed it.
 const MEMORY_BYTES: usize = 72 * 1_024 * 1_024;
 
 /// Reads the subscriptions of a deployment on demand.
@@ -49,12 +50,12 @@ const MEMORY_BYTES: usize = 72 * 1_024 * 1_024;
 pub struct LiveTopics<C = Machine> {
     objects: TopicObjects,
     clock: C,
-    /// The interval of checks for new settings and topics.
+    /// Interval between checks for new settings and topics.
     look_every_ms: u64,
-    /// The memory limit of all large topics together.
+    /// Memory limit of all large topics together.
     memory_bytes: usize,
     settings: tokio::sync::Mutex<WatchedSettings>,
-    /// Held while a large object is read, so that only one is read at a time.
+    /// Lock that is held while a large object is read, so that only one is read at a time.
     large: tokio::sync::Mutex<()>,
     reads: Semaphore,
     state: Mutex<State>,
@@ -63,10 +64,10 @@ pub struct LiveTopics<C = Machine> {
 #[derive(Debug, Default)]
 struct State {
     topics: KeptTopics,
-    /// Topics without any usable version, whose last read failed.
+    /// The failures of topics that have no usable version, by topic.
     failures: BTreeMap<TopicName, Failure>,
     listing: Listing,
-    /// The most recent notifications of changed topics, with their times.
+    /// The latest notification about each changed topic, with its time.
     told: BTreeMap<TopicName, u64>,
 }
 
@@ -74,21 +75,22 @@ struct State {
 #[derive(Debug, Clone)]
 struct Failure {
     problem: String,
-    /// The time of the next read.
+    /// Time of the next try to read the topic.
     until_ms: u64,
 }
 
-/// The freshness that a caller requires.
+/// The freshness that a caller requires of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freshness {
-    /// The last usable version, unless the listing shows a change.
+    /// The last usable version is sufficient, unless the listing shows a change.
     LastGood,
-    /// The newest version; otherwise an error, because a name must not count as missing by mistake.
+    /// The newest version is required, because a name must not count as missing by mistake. Without
+    /// it, the result is an error.
     Newest,
 }
 
 impl LiveTopics {
-    /// Reads the subscriptions at this location. Only a bucket uses the client.
+    /// Creates the reader for a location. The client is used only for a bucket.
     #[must_use]
     pub fn at(location: &Location, client: Client) -> Self {
         let topics = Self::new(TopicObjects::below(&location.folder(client)), Machine);
@@ -103,7 +105,7 @@ impl LiveTopics {
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// Reads the subscriptions in these objects, and checks them by the clock.
+    /// Creates the reader for these objects. Intervals are measured with `clock`.
     #[must_use]
     pub fn new(objects: TopicObjects, clock: C) -> Self {
         let (settings, large, state) = Default::default();
@@ -112,7 +114,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         Self { objects, clock, look_every_ms, memory_bytes, settings, large, reads, state }
     }
 
-    /// Sets the interval of checks for new settings and topics.
+    /// Sets the interval between checks for new settings and topics.
     #[must_use]
     pub fn looking_every(self, look_every_ms: u64) -> Self {
         Self { look_every_ms, ..self }
@@ -124,10 +126,10 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         Self { memory_bytes, ..self }
     }
 
-    /// Returns a catalogue with every topic.
+    /// Returns a catalogue with every topic of the deployment.
     ///
     /// # Errors
-    /// When the topics cannot be listed, or the settings are unknown.
+    /// Fails if the topics cannot be listed, or the settings cannot be read.
     pub async fn all(&self) -> Result<Arc<Catalogue>, String> {
         let known = self.current().await?;
         let entries = self.objects.all().await.map_err(|error| error.to_string())?;
@@ -139,8 +141,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds these topics to the catalogue, with the results of their reads. The error is the first
-    /// reason why the newest state of a topic is unknown.
+    /// Reads topics and adds them to the catalogue, with the results of their reads. The error is
+    /// the first reason why the newest state of a topic is unknown.
     async fn add(
         &self,
         catalogue: &mut Catalogue,
@@ -153,8 +155,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 unread.push(self.read(name, kept));
             }
         }
-        // Usually every topic is cached. An empty set would still allocate room for one future of 9
-        // KiB.
+        // Usually every topic is cached. An empty set would still allocate memory for one future of
+        // 9 KiB.
         if unread.is_empty() {
             return Ok(());
         }
@@ -166,8 +168,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         problems.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Adds a topic to the catalogue if no request is needed. Otherwise returns the cached version,
-    /// if any, for the request.
+    /// Adds a topic to the catalogue if no request is needed. Otherwise returns the cached version
+    /// for the request, if there is one.
     fn add_known(
         &self,
         catalogue: &mut Catalogue,
@@ -195,8 +197,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// Caches a topic after a read, and adds it to the catalogue. Returns the reason if its newest
-    /// state is unknown.
+    /// Caches a topic after a read, and adds it to the catalogue. Returns the reason if the newest
+    /// state of the topic is unknown.
     fn keep(&self, catalogue: &mut Catalogue, name: TopicName, read: Read) -> Option<String> {
         let mut state = self.state();
         state.failures.remove(&name);

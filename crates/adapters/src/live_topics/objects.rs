@@ -13,25 +13,26 @@ use crate::storage::{
     Entry, Fetched, ListRequest, Page, Storage, StorageError, StoredObject, StoredVersion,
 };
 
-/// The policies; its presence shows that the deployment is set up.
+/// Name of the object with the deployment's policies. Its presence shows that the deployment is set
+/// up.
 pub const SETTINGS: &str = "_settings.json";
-/// The publishers of each topic.
+/// Name of the object with the publishers of each topic.
 pub const PUBLISHERS: &str = "_publishers.json";
-/// The folder of mapped addresses, with one object for each owner.
+/// Prefix of the objects with mapped addresses, one object for each owner.
 pub const DESTINATIONS: &str = "_destinations/";
-/// The suffix of every key.
+/// Suffix of every key.
 const SUFFIX: &str = ".json";
 
-/// The objects below one prefix.
+/// The subscription objects under one prefix of a storage.
 #[derive(Debug, Clone)]
 pub struct TopicObjects {
     pub(super) storage: Storage,
-    /// Ends in a slash, or is empty.
+    /// Prefix of all keys. It ends in a slash, or is empty.
     prefix: String,
 }
 
 impl TopicObjects {
-    /// Opens the objects below this key, as if it were a folder.
+    /// Returns the objects under the key of `folder`, with the key as their prefix.
     #[must_use]
     pub fn below(folder: &StoredObject) -> Self {
         let prefix = match folder.key.trim_end_matches('/') {
@@ -47,20 +48,20 @@ impl TopicObjects {
         &self.storage
     }
 
-    /// Returns the key of an object with this name.
+    /// Returns the key of the object with this name.
     #[must_use]
     pub fn key(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    /// Returns the key of a topic's object.
+    /// Returns the key of the object of a topic.
     #[must_use]
     pub fn key_of(&self, topic: &TopicName) -> String {
         let [namespace, topic] = [&topic.namespace, &topic.topic].map(|part| segment(part));
         self.key(&format!("{namespace}/{topic}{SUFFIX}"))
     }
 
-    /// Returns the topic whose object has this key; `None` for other objects.
+    /// Returns the topic whose object has this key; `None` if the key is not that of a topic.
     #[must_use]
     pub fn topic_of(&self, key: &str) -> Option<TopicName> {
         let name = key.strip_prefix(&self.prefix)?.strip_suffix(SUFFIX)?;
@@ -72,7 +73,7 @@ impl TopicObjects {
         is_topic.then_some(name)
     }
 
-    /// Reads an object, unless it still has this ETag.
+    /// Reads an object, unless it still has the ETag `known_etag`.
     ///
     /// # Errors
     /// [`StorageError`] if the object cannot be read, or exceeds the size limit.
@@ -80,7 +81,7 @@ impl TopicObjects {
         self.get_at_most(OBJECT_MAX_BYTES as u64, key, known_etag).await
     }
 
-    /// Reads an object as [`Self::get`] does, up to this size.
+    /// Reads an object of at most `max_bytes`, as [`Self::get`] does.
     pub(super) async fn get_at_most(
         &self,
         max_bytes: u64,
@@ -90,7 +91,7 @@ impl TopicObjects {
         self.storage.get_at_most(max_bytes, key, known_etag).await
     }
 
-    /// Reads an earlier version of an object; `None` if the version does not exist any more.
+    /// Reads an earlier version of an object; returns `None` if the version no longer exists.
     pub(super) async fn version(
         &self,
         key: &str,
@@ -99,7 +100,7 @@ impl TopicObjects {
         self.storage.get_version(OBJECT_MAX_BYTES as u64, key, id).await
     }
 
-    /// Lists the next page of all objects, after this key.
+    /// Lists the next page of all objects, after the key `after`.
     ///
     /// # Errors
     /// [`StorageError`] if the objects cannot be listed.
@@ -110,7 +111,7 @@ impl TopicObjects {
         self.storage.list_page(&request).await
     }
 
-    /// Returns the owners of mapped addresses.
+    /// Returns the owners of mapped addresses. Each owner has an object.
     ///
     /// # Errors
     /// [`StorageError`] if the objects cannot be listed.
@@ -149,13 +150,13 @@ impl TopicObjects {
     }
 }
 
-/// Returns true if a topic with this name can have an object.
+/// True if a topic with this name can have an object.
 #[must_use]
 pub fn can_exist(TopicName { namespace, topic }: &TopicName) -> bool {
     is_name(namespace) && is_name(topic) && !namespace.starts_with(RESERVED)
 }
 
-/// The address of the folder.
+/// Formats the address of the folder: the storage, followed by the prefix.
 impl fmt::Display for TopicObjects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.storage, self.prefix)

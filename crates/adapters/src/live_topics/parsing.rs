@@ -2,7 +2,7 @@
 //!
 //! A namespace may have many large objects, and other namespaces share the process. Therefore large
 //! objects are requested one after the other. They are parsed on another thread, and only while
-//! there is memory for them.
+//! enough memory is free.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ use super::LiveTopics;
 use super::kept::{Kept, LARGE_BYTES};
 use crate::storage::{Fetched, StorageError};
 
-/// Objects up to this size are requested concurrently.
+/// Size up to which objects are requested concurrently.
 const SMALL_MAX_BYTES: usize = 64 * 1_024;
-/// The usual memory of a topic, as a multiple of its object's size.
+/// Typical memory of a parsed topic, as a multiple of its object's size.
 const MEMORY_OF_TEXT: usize = 3;
-/// Additional memory for small objects, so that large topics cannot block them.
+/// Additional memory that only small objects may use, so that large topics cannot block them.
 const MEMORY_FOR_SMALL: usize = 24 * 1_024 * 1_024;
-/// The most attempts to get memory for a large topic, at this interval.
+/// Maximum number of checks for free memory for a large topic, [`MEMORY_LOOK_EVERY_MS`] apart.
 const MEMORY_LOOKS: usize = 4;
 const MEMORY_LOOK_EVERY_MS: u64 = 250;
 
-/// The requested version of an object.
+/// The version of an object that a caller requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'w> {
-    /// The newest version, unless it still has this ETag.
+    /// The newest version. The value is a known ETag, whose version is not sent again.
     Newest(Option<&'w str>),
     /// The earlier version with this id.
     Earlier(&'w str),
 }
 
-/// The result of a request.
+/// The result of requesting and parsing an object.
 pub(super) enum Object {
-    /// The topic, or the mark of its removal.
+    /// The topic, or the marker of a removed topic.
     Parsed(Kept),
     /// The object still has the known ETag.
     Unchanged,
@@ -45,20 +45,20 @@ pub(super) enum Object {
     Missing,
     /// The object was received, but is unusable.
     Unusable {
-        /// The ETag of the newest version, if it was received.
+        /// The ETag of the unusable object; `None` if an earlier version was requested.
         etag: Option<String>,
-        /// The reason.
+        /// The reason why the object is unusable.
         problem: String,
     },
-    /// Topics in use occupy the memory that it needs.
+    /// Topics in use occupy the memory that this object needs.
     NoMemory,
-    /// The request failed.
+    /// The request to the storage failed.
     Failed(StorageError),
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// Requests and parses a version of a topic's object. If memory is short, first drops the large
-    /// topic that it would replace.
+    /// Requests and parses a version of a topic's object. If memory is short, first drops
+    /// `replaced`, the large topic that the object would replace.
     pub(super) async fn request(
         &self,
         name: &TopicName,
@@ -86,7 +86,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The cached topic, if another request has read a newer version since this one began.
+    /// Returns the cached topic, if another request has read a newer version since this request
+    /// began.
     fn read_meanwhile(&self, name: &TopicName, wanted: Wanted<'_>) -> Option<Kept> {
         let Wanted::Newest(known) = wanted else { return None };
         let mut state = self.state();
@@ -94,7 +95,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         (kept.etag.as_deref() != known && kept.not_before_ms == 0).then(|| kept.clone())
     }
 
-    /// Parses a received object.
+    /// Parses the object that a request returned.
     async fn object(
         &self,
         name: &TopicName,
@@ -110,7 +111,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             Received::Other(object) => return object,
         };
         let mut parsed = self.parse(name, &bytes).await;
-        // The topic in use occupies memory too, so drop it to make room for its successor.
+        // The topic in use occupies memory too, so drop it to free memory for its successor.
         if matches!(parsed, Err(ObjectError::NoMemory))
             && replaced.take_if(|kept| kept.is_large()).is_some()
         {
@@ -129,8 +130,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// Parses an object within the memory limit. A large object is parsed on another thread, and
-    /// waits for some time if topics in use occupy the memory.
+    /// Parses an object within the memory limit. A large object is parsed on another thread. If
+    /// topics in use occupy the memory, the parser waits for some time.
     async fn parse(&self, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
         let (mut needed, mut tried) = (bytes.len() * MEMORY_OF_TEXT, 0);
         if bytes.len() <= SMALL_MAX_BYTES {
@@ -154,7 +155,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         Err(ObjectError::NoMemory)
     }
 
-    /// Requests an object of at most this size.
+    /// Requests an object of at most `max_bytes`.
     async fn received(&self, max_bytes: usize, name: &TopicName, wanted: Wanted<'_>) -> Received {
         let (key, max_bytes) = (self.objects.key_of(name), max_bytes as u64);
         let answer = match wanted {
@@ -177,13 +178,13 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     }
 }
 
-/// A result before parsing.
+/// The result of a request, before the object is parsed.
 enum Received {
-    /// The object and its ETag.
+    /// The bytes of the object, and its ETag.
     Object(Vec<u8>, Option<String>),
-    /// The object has this size, which exceeds the caller's limit.
+    /// The object was not read, because its size exceeds the caller's limit. The value is the size.
     TooLarge(usize),
-    /// Nothing to parse.
+    /// A result without an object to parse.
     Other(Object),
 }
 
@@ -196,10 +197,10 @@ impl From<StorageError> for Received {
     }
 }
 
-/// The topic of an object; `None` if it was removed.
+/// The result of parsing an object: its topic, or `None` for the marker of a removed topic.
 type Parsed = Result<Option<Arc<TopicSubscriptions>>, ObjectError>;
 
-/// Parses a topic, unless it needs more memory than this. Does not apply the policy of secrets,
+/// Parses a topic that needs at most `most_bytes` of memory. Does not apply the policy of secrets,
 /// because that policy may change without the topics; it is applied to each request.
 fn parsed_within(most_bytes: usize, name: &TopicName, bytes: &[u8]) -> Parsed {
     let Content::Topic(object) = Content::parse(bytes)? else { return Ok(None) };

@@ -15,24 +15,25 @@ use super::kept::Kept;
 use super::parsing::{Object, Wanted};
 use super::{LOOK_EVERY_MS, LiveTopics, UNKNOWN_EVERY_MS};
 
-/// The interval of requests for a topic whose newest object is unusable while an earlier version is
-/// in use.
+/// Interval between requests for a topic whose newest object is unusable while an earlier version
+/// is in use.
 const BROKEN_EVERY_MS: u64 = LOOK_EVERY_MS;
-/// The problem of a topic whose object disappeared without `apply`.
+/// The problem of a topic whose object was deleted, but not by `lastmile apply`.
 const GONE: &str = "its object is gone, and it was not removed";
 
-/// The result of a request for a topic.
+/// The result of reading a topic.
 pub(super) enum Read {
-    /// The version to use from now on, and the reason if it is not the newest.
+    /// The version to use from now on. The text is `Some` if this is not the newest version, with
+    /// the reason.
     Known(Kept, Option<String>),
-    /// There is no object, and never was.
+    /// The topic has no object, and never had one.
     Nothing,
-    /// No usable version is known.
+    /// No usable version of the topic is known. The text is the reason.
     Unknown(String),
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// Requests a topic's object.
+    /// Requests the object of a topic, and chooses the version to use.
     pub(super) async fn read<'n>(
         &self,
         name: &'n TopicName,
@@ -59,7 +60,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         (name, read)
     }
 
-    /// The result if topics in use occupy the memory that the newest object needs.
+    /// Returns the version to use if topics in use occupy the memory that the newest object needs.
     fn without_memory(&self, name: &TopicName, kept: Option<Kept>) -> Read {
         let problem = ObjectError::NoMemory.to_string();
         match kept {
@@ -72,7 +73,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The result if the object is unchanged: as usable, or unusable, as before.
+    /// Returns the version to use if the object is unchanged. It is as usable or unusable as
+    /// before.
     fn unchanged(&self, name: &TopicName, kept: Option<Kept>) -> Read {
         match kept {
             Some(kept) if kept.unusable_etag.is_none() => {
@@ -86,12 +88,12 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The result if there is no object. An earlier version shows that the object was deleted
-    /// without `apply`, which would leave a mark.
+    /// Returns the version to use if the topic has no object. An earlier version shows that the
+    /// object was deleted without `apply`, which would leave a marker.
     async fn missing(&self, name: &TopicName) -> Read {
         match self.earlier(name).await {
             Ok(Earlier::Version(version)) => {
-                // The deleted object may have been the mark of a removal.
+                // The deleted object may have been the marker of a removed topic.
                 let problem = version.topic.is_some().then(|| report(name, GONE, true));
                 Read::Known(Kept { not_before_ms: self.broken_until_ms(), ..version }, problem)
             }
@@ -101,8 +103,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The result if the newest object cannot be read or used: the cached version, otherwise the
-    /// newest usable earlier version.
+    /// Returns the version to use if the newest object cannot be read or used: the cached version,
+    /// otherwise the newest usable earlier version.
     async fn unusable(
         &self,
         name: &TopicName,
@@ -129,7 +131,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// The newest usable earlier version of a topic.
+    /// Returns the newest usable earlier version of a topic.
     async fn earlier(&self, name: &TopicName) -> Result<Earlier<Kept>, String> {
         let request = |id: String| async move {
             match self.request(name, Wanted::Earlier(&id), &mut None).await {
@@ -147,7 +149,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     }
 }
 
-/// Logs that the newest state of a topic is unusable, and returns the problem.
+/// Logs that the newest state of a topic is unusable, and returns the problem as text.
+/// `last_good_kept` is true if an earlier version stays in use.
 fn report(name: &TopicName, why: &str, last_good_kept: bool) -> String {
     let problem = format!("the topic {name} cannot be read: {why}");
     tracing::error!(problem, last_good_kept, "subscriptions.broken");

@@ -1,10 +1,10 @@
 //! Reads the settings and the publishers of a deployment, and keeps them fresh.
 //!
 //! Separate from topics because every process needs both objects before its first event. The last
-//! usable content stays in use while a newer object is unusable. A process without any uses the
-//! newest usable earlier version.
+//! usable content stays in use while a newer object is unusable. A process without any content uses
+//! the newest usable earlier version.
 //!
-//! Promises: without usable settings there is an error, and all events wait.
+//! Promises: without usable settings, the result is an error and all events wait.
 
 use std::sync::Arc;
 
@@ -17,38 +17,38 @@ use super::earlier::{Earlier, newest_usable};
 use super::objects::{PUBLISHERS, SETTINGS, TopicObjects};
 use crate::storage::{Fetched, StorageError};
 
-/// The advice if there are no settings.
+/// Advice that is shown if there are no settings.
 const WRITE_IT: &str = "write it with lastmile apply; until then events wait";
 
-/// An object as it was last read.
+/// An object that is read repeatedly, as it was last read.
 #[derive(Debug)]
 struct Watched<T> {
-    /// The newest usable content.
+    /// The newest usable content of the object.
     good: Option<T>,
-    /// The ETag of the object that contained it.
+    /// The ETag of the version with the usable content.
     etag: Option<String>,
-    /// The ETag of a newer object that is unusable.
+    /// The ETag of a newer version that is unusable.
     unusable_etag: Option<String>,
-    /// The reason why the newest object is not used.
+    /// The reason why the newest version is not used.
     problem: Option<String>,
     /// True if the object may be missing.
     is_optional: bool,
-    /// True if there was no object and no earlier version.
+    /// True if neither the object nor an earlier version was found.
     was_never_there: bool,
     /// Validates the values of a well-formed object.
     check: fn(&T) -> Result<(), String>,
 }
 
-/// The settings as they were last read.
+/// The settings and publishers of a deployment, as they were last read.
 #[derive(Debug)]
 pub(super) struct WatchedSettings {
     settings: Watched<SettingsObject>,
     publishers: Watched<PublishersObject>,
-    /// The combination of both objects.
+    /// The settings in use, combined of both objects.
     good: Option<Arc<Settings>>,
     checked_ms: Option<u64>,
-    /// True if an object was read but not combined yet, because a caller may drop the future in
-    /// between.
+    /// True if an object was read but not combined yet. A caller may drop the future between these
+    /// steps.
     are_new: bool,
     /// The reason why the newest settings are not used.
     problem: Option<String>,
@@ -68,10 +68,10 @@ impl Default for WatchedSettings {
 }
 
 impl WatchedSettings {
-    /// Returns the settings in use, after reading the objects again if that is due.
+    /// Returns the settings in use. First reads the objects again if that is due.
     ///
     /// # Errors
-    /// When no settings are known; the text is the reason.
+    /// Fails if no settings are known; the text is the reason.
     pub(super) async fn current(
         &mut self,
         objects: &TopicObjects,
@@ -90,7 +90,7 @@ impl WatchedSettings {
     /// Returns the newest settings.
     ///
     /// # Errors
-    /// When they are unknown, so that no name may count as missing.
+    /// Fails if the newest settings are unknown, so that no name may count as missing.
     pub(super) async fn newest(
         &mut self,
         objects: &TopicObjects,
@@ -128,7 +128,7 @@ impl<T: DeploymentObject> Watched<T> {
         Self { good, etag, unusable_etag, problem, is_optional, was_never_there: false, check }
     }
 
-    /// Reads the object again; returns true if the content in use has changed.
+    /// Reads the object again. Returns true if the content in use has changed.
     async fn refresh(&mut self, objects: &TopicObjects, name: &str) -> bool {
         let (key, what) = (objects.key(name), format!("{objects}{name}"));
         let known = self.unusable_etag.as_deref().or(self.etag.as_deref());
@@ -197,8 +197,8 @@ impl<T: DeploymentObject> Watched<T> {
         (self.check)(&object).map(|()| object)
     }
 
-    /// Handles a missing object that never existed. A new deployment waits for its first files,
-    /// which is not an error.
+    /// Records that an object is missing and never existed. Always returns false: the content in
+    /// use stays the same. A new deployment waits for its first files, which is not an error.
     fn is_not_there(&mut self, what: &str) -> bool {
         if self.good.is_none() && !self.is_optional {
             let is_told = self.problem.is_some();
@@ -215,7 +215,8 @@ impl<T: DeploymentObject> Watched<T> {
     }
 }
 
-/// Logs that a newer object is unusable, and returns the problem.
+/// Logs that a newer object is unusable, and returns the problem as text. `last_good_kept` is true
+/// if the last usable content stays in use.
 fn report(what: &str, why: &str, last_good_kept: bool) -> String {
     let problem = format!("{what} cannot be read: {why}");
     tracing::error!(problem, last_good_kept, "subscriptions.broken");

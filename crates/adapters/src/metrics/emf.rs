@@ -8,11 +8,11 @@
 use super::tally::{Tally, Totals};
 use super::{Dimensions, Metric};
 
-/// The most values of a metric in one line.
+/// Maximum number of values of a metric in one line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 pub const VALUES_MAX: usize = 100;
 
-/// Returns true for a valid namespace: letters, digits, spaces and `. - _ / #`, at most 255
+/// True if the text is a valid namespace: letters, digits, spaces and `. - _ / #`, at most 255
 /// characters, beginning with a letter or digit, and not reserved by Amazon.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 #[must_use]
@@ -23,7 +23,7 @@ pub fn is_namespace(text: &str) -> bool {
     begins_well && text.len() <= 255 && text.bytes().all(allowed)
 }
 
-/// Returns the lines of a tally, without line ends. The namespace must be [valid](is_namespace).
+/// Formats a tally as lines, without line ends. The namespace must be [valid](is_namespace).
 #[must_use]
 pub fn lines(tally: &Tally, namespace: &str, now_ms: u64) -> Vec<String> {
     let mut lines = Vec::new();
@@ -36,7 +36,8 @@ pub fn lines(tally: &Tally, namespace: &str, now_ms: u64) -> Vec<String> {
     lines
 }
 
-/// The metrics of line `index`: the first line has the counts, and each line as many values as fit.
+/// Returns the metrics of line `index`. The first line has the counts, and each line has as many
+/// measured values as fit.
 fn metrics(totals: &Totals, index: usize) -> Vec<(Metric, String)> {
     let counts = totals.counts.iter().filter(|_| index == 0);
     let counts = counts.map(|(metric, count)| (*metric, count.to_string()));

@@ -16,27 +16,26 @@ use delivery::time::duration::SECOND_MS;
 use super::tally::Tally;
 use super::{Label, Metric, MetricsSettings, emf};
 
-/// The age at which counts are written, when an invocation begins or ends.
+/// Age at which counts are written. The age is checked when an invocation begins and ends.
 pub const KEPT_MS: u64 = 30 * SECOND_MS;
-/// The number of measured values at which everything is written. It limits memory and possible
-/// loss.
+/// Number of measured values at which all metrics are written. It limits memory and possible loss.
 pub const VALUES_MAX: usize = 1_000;
 
-/// Holds the unwritten tally of a function. Without settings it counts nothing, because an unread
-/// tally would only grow.
+/// Collects the metrics of a function until they are written. Without settings, a meter ignores all
+/// metrics, because a tally that is never written would only grow.
 #[derive(Debug, Default)]
 pub struct Meter {
     settings: Option<MetricsSettings>,
     kept: Mutex<Kept>,
 }
 
-/// The unwritten tally.
+/// The metrics that are not written yet.
 #[derive(Debug, Default)]
 struct Kept {
     tally: Tally,
-    /// The end of the first invocation whose counts it contains.
+    /// The end of the first invocation that these counts include.
     since_ms: Option<u64>,
-    /// The end of the last such invocation.
+    /// The end of the last invocation that these counts include.
     until_ms: Option<u64>,
 }
 
@@ -47,42 +46,42 @@ impl Kept {
 }
 
 impl Meter {
-    /// Creates a meter that counts.
+    /// Creates a meter that collects metrics.
     #[must_use]
     pub fn new(settings: MetricsSettings) -> Self {
         let kept = Mutex::new(Kept { tally: Tally::new(settings.splits), ..Kept::default() });
         Self { kept, settings: Some(settings) }
     }
 
-    /// Adds one to the count of a subscription.
+    /// Increments a metric of a subscription.
     pub fn count(&self, metric: Metric, subscription: &SubscriptionName, label: Label) {
         self.with(|tally| tally.count(metric, subscription, label));
     }
 
-    /// Adds one to a count of the whole deployment.
+    /// Increments a metric that is counted only for the whole deployment.
     pub fn count_alone(&self, metric: Metric) {
         self.with(|tally| tally.count_alone(metric));
     }
 
-    /// Adds a measured value of the whole deployment.
+    /// Adds a measured value of a metric that is kept only for the whole deployment.
     pub fn measure_alone(&self, metric: Metric, value: u64) {
         self.with(|tally| tally.measure_alone(metric, value));
     }
 
-    /// Adds a measured value of a subscription.
+    /// Adds a measured value to a metric of a subscription.
     pub fn measure(&self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.with(|tally| tally.measure(metric, subscription, value));
     }
 
-    /// Returns the lines to write when an invocation begins: the counts of earlier ones, if they
-    /// are old.
+    /// Returns the lines to write when an invocation begins: the counts of earlier invocations, if
+    /// they are old.
     #[must_use]
     pub fn due_at_begin(&self, now_ms: u64) -> Vec<String> {
         let kept = self.lock();
         if kept.is_old(now_ms) { self.take(kept, now_ms) } else { Vec::new() }
     }
 
-    /// Returns the lines to write when an invocation ends: everything, if any part is old or
+    /// Returns the lines to write when an invocation ends: all metrics, if any of them is old or
     /// urgent, or there are many values.
     #[must_use]
     pub fn due_at_end(&self, now_ms: u64) -> Vec<String> {
@@ -98,7 +97,7 @@ impl Meter {
         if is_due { self.take(kept, now_ms) } else { Vec::new() }
     }
 
-    /// Returns the lines of everything unwritten.
+    /// Returns the lines of all metrics that are not written yet.
     #[must_use]
     pub fn rest(&self, now_ms: u64) -> Vec<String> {
         self.take(self.lock(), now_ms)

@@ -3,12 +3,13 @@
 //!
 //! Separate from the log because metrics do not depend on the log level, and a line per invocation
 //! would cost as much as the invocation. [`tally`] aggregates, [`emf`] formats the embedded metric
-//! format, and [`meter`] holds the tally of a function and decides when it is written. All are
-//! pure.
+//! format, and [`meter`] collects the metrics of a function and decides when they are written. All
+//! three are pure.
 //!
-//! Promises: every value is written once. Each combination of dimension values is billed, so only
-//! configured ones that [`Metric::dimensions`] lists are written, and none contains free text of a
-//! publisher. `docs/reference/logs-and-metrics.md` describes each metric; a test compares it with this file.
+//! Promises: every value is written once. Each combination of dimension values is billed. Therefore
+//! only configured combinations that [`Metric::dimensions`] lists are written, and none contains
+//! free text of a publisher. `docs/reference/logs-and-metrics.md` describes each metric; a test
+//! compares it with this file.
 
 pub mod emf;
 pub mod meter;
@@ -23,22 +24,22 @@ pub use self::meter::Meter;
 /// The CloudWatch namespace of the metrics, unless a deployment sets another.
 pub const NAMESPACE: &str = "lastmile";
 
-/// A count or a measurement.
+/// A metric in CloudWatch: a count or a measured value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
-    /// Events that match a subscription, once per subscription.
+    /// Events that match a subscription, counted once per subscription.
     MatchedEventCount,
     /// Events that match no subscription.
     UnmatchedEventCount,
-    /// Successful deliveries.
+    /// Deliveries that succeeded.
     DeliverySuccessCount,
-    /// Failed attempts.
+    /// Attempts that failed.
     DeliveryAttemptFailCount,
-    /// Dead letters in storage, except those that [`Metric::SetAsideCount`] counts.
+    /// Dead letters that were stored, except those that [`Metric::SetAsideCount`] counts.
     DeadLetteredCount,
-    /// Dead letters of paused subscriptions and disabled destinations in storage.
+    /// Stored dead letters of paused subscriptions and disabled destinations.
     SetAsideCount,
-    /// Deliveries that failed and, as configured by their subscription, left no dead letter.
+    /// Deliveries that failed without a dead letter, as their subscription configures.
     DroppedEventCount,
     /// Dead letters that storage refused for too long.
     FailedDeadLetteredCount,
@@ -50,14 +51,14 @@ pub enum Metric {
     DestinationSlowCount,
     /// Destinations that were disabled because they failed for too long.
     DestinationDisabledCount,
-    /// Attempts that were abandoned because their destination is slow.
+    /// Attempts that were abandoned because their destination was slow.
     AbandonedAttemptCount,
-    /// The duration of each attempt that sent a packet.
+    /// Duration of each attempt that sent a packet.
     DestinationProcessingDurationInMs,
-    /// The time from publication to the end of a successful delivery.
+    /// Time from publication to the successful delivery of an event.
     EventAgeAtDeliveryInMs,
-    /// The time from publication until a delivery without an attempt was deferred, if that is at
-    /// least a minute.
+    /// Time from publication until a delivery was deferred before its first attempt, if at least a
+    /// minute.
     EventAgeBeforeAttemptInMs,
 }
 
@@ -82,13 +83,13 @@ impl Metric {
         Self::EventAgeBeforeAttemptInMs,
     ];
 
-    /// Returns the name in CloudWatch, which is that of the variant.
+    /// Returns the name of the metric in CloudWatch, which is the name of the variant.
     #[must_use]
     pub fn name(self) -> String {
         format!("{self:?}")
     }
 
-    /// Returns the unit in CloudWatch.
+    /// Returns the unit of the metric in CloudWatch.
     /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html>
     #[must_use]
     pub const fn unit(self) -> &'static str {
@@ -112,8 +113,8 @@ impl Metric {
         }
     }
 
-    /// Returns true for metrics that are only written while a destination is unhealthy or an event
-    /// is late. They are not split by topic, because several topics may share a destination.
+    /// True if the metric is only written while a destination is unhealthy or an event is late.
+    /// Such a metric is not split by topic, because several topics may share a destination.
     #[must_use]
     pub const fn is_exceptional(self) -> bool {
         matches!(
@@ -126,15 +127,15 @@ impl Metric {
         )
     }
 
-    /// Returns true if the metric can have the dimensions `[topic, subscription]`. An event without
-    /// a matching subscription cannot.
+    /// True if the metric can have the dimensions `[topic, subscription]`. An event without a
+    /// matching subscription cannot.
     #[must_use]
     pub const fn is_per_subscription(self) -> bool {
         !matches!(self, Self::UnmatchedEventCount) && !self.is_exceptional()
     }
 
-    /// Returns true if the metric is written as soon as its invocation ends, because it is rare and
-    /// alarms depend on it.
+    /// True if the metric is written as soon as its invocation ends, because it is rare and alarms
+    /// depend on it.
     #[must_use]
     pub const fn is_urgent(self) -> bool {
         matches!(
@@ -148,8 +149,8 @@ impl Metric {
         )
     }
 
-    /// Returns the possible dimension sets: none, and those that a deployment may configure.
-    /// Excludes `[topic, subscription]`.
+    /// Returns the dimension sets that the metric can have, except `[topic, subscription]`: none,
+    /// and those that a deployment may configure.
     #[must_use]
     pub const fn dimensions(self) -> &'static [Dimensions] {
         match self {
@@ -176,23 +177,23 @@ impl Metric {
     }
 }
 
-/// A set of dimensions that a metric is split by.
+/// A set of dimensions by which a metric is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
     /// No dimensions: the sum over the whole deployment.
     None,
-    /// By topic.
+    /// Split by topic.
     Topic,
-    /// By the outcome of the attempt.
+    /// Split by the outcome of the attempt.
     Outcome,
-    /// By the reason why the delivery ended.
+    /// Split by the reason why the delivery ended.
     Reason,
-    /// By topic and subscription.
+    /// Split by topic and subscription.
     Subscription,
 }
 
 impl Dimensions {
-    /// Returns the names of the dimensions.
+    /// Returns the names of the dimensions, as CloudWatch shows them.
     #[must_use]
     pub const fn names(self) -> &'static [&'static str] {
         match self {
@@ -205,10 +206,10 @@ impl Dimensions {
     }
 }
 
-/// A further dimension value of one count, besides its topic.
+/// The dimension value of a count, in addition to its topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Label {
-    /// No further value.
+    /// No additional value.
     None,
     /// The outcome of the attempt.
     Outcome(Outcome),
@@ -219,29 +220,30 @@ pub enum Label {
 /// The metrics configuration of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricsSettings {
-    /// The CloudWatch namespace.
+    /// The CloudWatch namespace of all metrics.
     pub namespace: String,
-    /// The configured dimension sets.
+    /// The dimension sets by which metrics are split.
     pub splits: Splits,
 }
 
-/// The dimension sets that metrics are split by, in addition to their totals. Each combination of
+/// The dimension sets by which metrics are split, in addition to their totals. Each combination of
 /// values is billed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Splits {
-    /// By topic.
+    /// True if metrics are also split by topic.
     pub topic: bool,
-    /// By the outcome of an attempt, and by the reason why a delivery ended.
+    /// True if metrics are also split by the outcome of an attempt, and by the reason why a
+    /// delivery ended.
     pub outcome: bool,
-    /// By topic and subscription.
+    /// True if metrics are also split by topic and subscription.
     pub subscription: bool,
 }
 
 impl Splits {
-    /// All dimension sets.
+    /// Splits metrics by all dimension sets.
     pub const ALL: Self = Self { topic: true, outcome: true, subscription: true };
 
-    /// Returns true if metrics are written with this set.
+    /// True if metrics are split by `dimensions`.
     #[must_use]
     pub const fn has(self, dimensions: Dimensions) -> bool {
         match dimensions {

@@ -1,7 +1,7 @@
 //! Aggregates counts and measured values for each combination of dimension values. Pure.
 //!
-//! Allocates only for a new combination and for a measured value; any further count costs one
-//! lookup.
+//! Allocates memory only for a new combination and for a measured value. Any further count costs
+//! one lookup.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use delivery::subscription::name::{SubscriptionName, TopicName, segment};
 
 use super::{Dimensions, Label, Metric, Splits};
 
-/// The counts and measured values of one combination of dimension values.
+/// The metrics of one combination of dimension values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Totals {
     /// The counts by metric.
     pub(super) counts: BTreeMap<Metric, u64>,
-    /// The measured values by metric, in order of arrival.
+    /// The measured values by metric, in the order in which they were measured.
     pub(super) measured: BTreeMap<Metric, Vec<u64>>,
 }
 
 impl Totals {
-    /// The number of values of the metric that has most.
+    /// Returns the largest number of measured values that one metric has.
     pub(super) fn most_values(&self) -> usize {
         self.measured.values().map(Vec::len).max().unwrap_or(0)
     }
 }
 
-/// All counts and measured values.
+/// The counts and measured values of all combinations of dimension values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     splits: Splits,
@@ -41,55 +41,55 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Creates an empty tally with these dimension sets.
+    /// Creates an empty tally, split by `splits`.
     #[must_use]
     pub fn new(splits: Splits) -> Self {
         Self { splits, ..Self::default() }
     }
 
-    /// Returns true if nothing was counted. Every count is part of the total.
+    /// True if nothing was counted. Checks only the total, which includes every count.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all == Totals::default()
     }
 
-    /// Returns true if a count must be written without delay.
+    /// True if the tally contains a metric that must be written without delay.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
         self.all.counts.keys().any(|metric| metric.is_urgent())
     }
 
-    /// The number of values of the metric that has most.
+    /// Returns the largest number of measured values that one metric has.
     #[must_use]
     pub fn measured_values(&self) -> usize {
         self.all.most_values()
     }
 
-    /// Adds one to the count of a subscription.
+    /// Increments a metric of a subscription.
     pub fn count(&mut self, metric: Metric, subscription: &SubscriptionName, label: Label) {
         self.add(metric, subscription, label, |totals| {
             *totals.counts.entry(metric).or_default() += 1;
         });
     }
 
-    /// Adds one to a count of the whole deployment.
+    /// Increments a metric that is counted only for the whole deployment.
     pub fn count_alone(&mut self, metric: Metric) {
         *self.all.counts.entry(metric).or_default() += 1;
     }
 
-    /// Adds a measured value of the whole deployment.
+    /// Adds a measured value of a metric that is kept only for the whole deployment.
     pub fn measure_alone(&mut self, metric: Metric, value: u64) {
         self.all.measured.entry(metric).or_default().push(value);
     }
 
-    /// Adds a measured value of a subscription.
+    /// Adds a measured value to a metric of a subscription.
     pub fn measure(&mut self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.add(metric, subscription, Label::None, |totals| {
             totals.measured.entry(metric).or_default().push(value);
         });
     }
 
-    /// Returns the totals of each combination, with the values of its dimensions.
+    /// Returns the totals of each combination of dimension values, with those values.
     pub fn totals(&self) -> impl Iterator<Item = (Dimensions, Vec<String>, &Totals)> {
         let all = (!self.is_empty()).then(|| (Dimensions::None, Vec::new(), &self.all));
         let topics = self
@@ -150,7 +150,7 @@ impl Tally {
     }
 }
 
-/// The entry of a key, which is cloned only on first use.
+/// Returns the entry of a key. Clones the key only on first use.
 fn entry<'a, K: Ord + Clone>(totals: &'a mut BTreeMap<K, Totals>, key: &K) -> &'a mut Totals {
     // `BTreeMap::entry` requires an owned key, which would mean a clone for every count.
     if !totals.contains_key(key) {
@@ -159,8 +159,8 @@ fn entry<'a, K: Ord + Clone>(totals: &'a mut BTreeMap<K, Totals>, key: &K) -> &'
     totals.get_mut(key).expect("it was inserted if it was missing")
 }
 
-/// A topic encoded as in the keys of dead letters: ASCII, not empty, and at most 511 of the 1,024
-/// characters of a value.
+/// Encodes a topic as a dimension value, as in the keys of dead letters: ASCII, not empty, and at
+/// most 511 of the 1,024 characters of a value.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html>
 fn value_of(topic: &TopicName) -> String {
     format!("{}/{}", segment(&topic.namespace), segment(&topic.topic))

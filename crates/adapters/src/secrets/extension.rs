@@ -21,31 +21,32 @@ use url::Url;
 
 use crate::settings::{EXTENSION_PORT_DEFAULT, PARAMETERS_SECRETS_EXTENSION_HTTP_PORT};
 
-/// The variable with the port of the extension.
+/// Name of the variable with the port of the extension.
 pub const PORT: &str = PARAMETERS_SECRETS_EXTENSION_HTTP_PORT;
-/// The variable with the token that authenticates the caller to the extension.
+/// Name of the variable with the token that authenticates the caller to the extension.
 pub const TOKEN: &str = "AWS_SESSION_TOKEN";
 
 const TOKEN_HEADER: &str = "x-aws-parameters-secrets-token";
-/// The timeout of all tries together, because the invocation waits for them.
+/// Timeout of all tries together. Short, because the invocation waits for the secret.
 const DEADLINE: Duration = Duration::from_secs(3);
-/// A secret has at most 64 KiB, which JSON may escape.
+/// Maximum size of a response. A secret has at most 64 KiB, which JSON may escape.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>
 const RESPONSE_MAX_BYTES: usize = 128 * 1_024;
-/// The body of a response with status 400 before the runtime is ready. Only this text distinguishes
+/// Body of the response with status 400 if the extension is not ready. Only this text distinguishes
 /// it from the response to an invalid request.
 const NOT_READY: &[u8] = b"not ready to serve traffic";
-/// The wait before the next try in this case.
+/// Wait before the next try if the extension is not ready.
 const NOT_READY_WAIT_MS: u64 = 100;
-/// The most tries while the extension is not ready; the deadline passes at about the same time.
+/// Maximum number of tries while the extension is not ready. The deadline passes at about the same
+/// time.
 const NOT_READY_TRIES: u32 = 25;
 
 /// A secret that the extension can read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum SecretId {
-    /// A secret of Secrets Manager, by name or ARN.
+    /// The name or ARN of a secret in Secrets Manager.
     Secret(String),
-    /// A parameter of Parameter Store, by name or ARN.
+    /// The name or ARN of a parameter in Parameter Store.
     Parameter(String),
 }
 
@@ -58,7 +59,7 @@ impl fmt::Display for SecretId {
     }
 }
 
-/// The reason why there is no value. No variant contains any part of a response.
+/// The reason why the extension returned no value. No variant contains any part of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum ExtensionError {
     #[error("{PORT} is not a port")]
@@ -87,16 +88,16 @@ pub(super) enum ExtensionError {
     Unreadable,
 }
 
-/// The extension beside this function.
+/// A client of the extension that runs beside this function.
 pub(super) struct Extension {
     client: Client,
-    /// `None` if the variable is not a port.
+    /// The port of the extension; `None` if its variable is not a port.
     port: Option<u16>,
     token: Option<HeaderValue>,
 }
 
 impl Extension {
-    /// Reads the port and the token from the environment.
+    /// Creates the client with the port and the token in the environment.
     pub(super) fn new(
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, reqwest::Error> {
@@ -142,7 +143,7 @@ impl Extension {
         tokio::time::timeout(DEADLINE, until_ready).await.unwrap_or(Err(ExtensionError::TimedOut))
     }
 
-    /// The result of one try; `None` while the extension is not ready.
+    /// Makes one try to fetch a secret; returns `None` if the extension is not ready.
     async fn fetch_once(&self, id: &SecretId, port: u16) -> Result<Option<Secret>, ExtensionError> {
         let mut request = self.client.get(url(id, port)?);
         if let Some(token) = &self.token {
@@ -165,7 +166,7 @@ impl Extension {
     }
 }
 
-/// The URL of a secret. Slashes and colons in names are encoded, as the extension requires.
+/// Returns the URL of a secret. Slashes and colons in names are encoded, as the extension requires.
 fn url(id: &SecretId, port: u16) -> Result<Url, ExtensionError> {
     let (path, pairs) = match id {
         SecretId::Secret(id) => ("secretsmanager/get", vec![("secretId", id.as_str())]),
@@ -178,7 +179,7 @@ fn url(id: &SecretId, port: u16) -> Result<Url, ExtensionError> {
         .map_err(|_| ExtensionError::NoPort)
 }
 
-/// Reads the whole body, up to the limit.
+/// Reads the whole body of a response, up to the limit.
 async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, ExtensionError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|_| ExtensionError::Broken)? {
@@ -190,7 +191,7 @@ async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, ExtensionError
     Ok(body)
 }
 
-/// Extracts the value from a response, which has the format of `GetSecretValue` or `GetParameter`.
+/// Extracts the value from a response in the format of `GetSecretValue` or `GetParameter`.
 fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
     // Drop the error, because it might quote the response.
     let response: Value = serde_json::from_slice(body).map_err(|_| ExtensionError::Unreadable)?;

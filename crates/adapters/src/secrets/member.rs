@@ -2,8 +2,8 @@
 //!
 //! Separate because it parses text that people wrote.
 //!
-//! Promises: returns the member's own characters, with numbers as written. No error quotes any part
-//! of the secret. Does not support paths: a member of a member cannot be named.
+//! Promises: returns the exact characters of the member, with numbers as written. No error quotes
+//! any part of the secret. Does not support paths: a member of a member cannot be named.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const NO_OBJECT: &str = "it is not a JSON object, so it has no members";
 const MISSING: &str = "the JSON object has no such member";
 const NO_TEXT: &str = "that member is not a string, a number, true or false";
 
-/// Returns the member's value as text, or the reason why there is none.
+/// Returns the value of a member as text, or the reason why there is none.
 pub(super) fn member(object: &str, name: &str) -> Result<String, &'static str> {
     let members: BTreeMap<String, &RawValue> =
         serde_json::from_str(object).map_err(|_| NO_OBJECT)?;

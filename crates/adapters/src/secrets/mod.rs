@@ -30,20 +30,20 @@ use url::Url;
 use crate::machine::Machine;
 use crate::refreshing::Refreshing;
 
-/// The time after which a value is refreshed. A rotated secret is in use everywhere within five
+/// Time after which a value is refreshed. A rotated secret is in use everywhere within five
 /// minutes. A shorter time would cost more, because Secrets Manager charges for every ten thousand
 /// calls.
 const FRESH_MS: u64 = 5 * 60 * 1_000;
 
-/// Returns a variable for requests to this address. The address is `None` for variables that the
-/// stores need themselves.
+/// Returns the value of an environment variable. The second argument is the address to which the
+/// value will be sent; `None` for variables that the stores need themselves.
 type Lookup = Box<dyn Fn(&str, Option<&Url>) -> Option<String> + Send + Sync>;
 
-/// The secret stores of one function.
+/// Looks up the secrets of one function.
 pub struct SecretStores<C = Machine> {
     environment: Lookup,
     extension: Extension,
-    /// Values from the extension.
+    /// Cached values from the extension.
     stored: Refreshing<SecretId, Secret, ExtensionError>,
     clock: C,
 }
@@ -56,11 +56,12 @@ impl<C> fmt::Debug for SecretStores<C> {
 
 impl<C: Clock + Send + Sync> SecretStores<C> {
     /// Creates the stores of this function. `environment` is a lookup such as `|name, _|
-    /// std::env::var(name).ok()`. It receives the address to which a variable is sent, or `None`
-    /// for variables that the stores need themselves. Cached values expire by the clock.
+    /// std::env::var(name).ok()`. Its second argument is the address to which a variable is sent,
+    /// or `None` for variables that the stores need themselves. The age of cached values is
+    /// measured with `clock`.
     ///
     /// # Errors
-    /// When no HTTP client can be built on this machine.
+    /// Fails if no HTTP client can be built on this machine.
     pub fn new(
         environment: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
         clock: C,
@@ -87,7 +88,8 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
         if secret.expose().trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(secret) }
     }
 
-    /// Reads a variable of the environment. Not cached, because the environment does not change.
+    /// Reads an environment variable. The value is not cached, because the environment does not
+    /// change.
     fn variable(&self, name: &str, to: Option<&Url>) -> Result<Secret, String> {
         // Check here too, because a name may not come from a file.
         if is_reserved_variable(name) {

@@ -21,16 +21,16 @@ use super::{
     StorageError, StoredVersion, Version,
 };
 
-/// The most retries of a conditional write that raced another one.
+/// Maximum number of retries of a conditional write that conflicts with a concurrent one.
 const RACES_MAX: u32 = 3;
-/// S3's error code of a missing object.
+/// Error code of S3 for a missing object.
 const NO_SUCH_KEY: &str = "NoSuchKey";
-/// S3's error code of a missing bucket.
+/// Error code of S3 for a missing bucket.
 const NO_SUCH_BUCKET: &str = "NoSuchBucket";
-/// The most versions of an object that are listed.
+/// Maximum number of versions of an object that are listed.
 const VERSIONS_MAX: i32 = 100;
-/// The ASCII characters that are percent-encoded in metadata. Metadata is sent in headers, so other
-/// characters than ASCII are always encoded.
+/// The ASCII characters that are percent-encoded in metadata. Other characters than ASCII are
+/// always encoded, because metadata is sent in headers.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// An S3 bucket.
@@ -74,8 +74,8 @@ impl Bucket {
         put.map(drop).map_err(|error| failure(&error))
     }
 
-    /// With `If-None-Match: *` the first write of a key wins. S3 may respond 409 to one of two
-    /// racing writes; repeating it shows which one won.
+    /// Writes an object with `If-None-Match: *`, so that the first write of a key wins. S3 may
+    /// respond 409 to one of two concurrent writes; repeating that write shows which one won.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html>
     pub(super) async fn put_if_absent(
         &self,
@@ -102,8 +102,8 @@ impl Bucket {
         }
     }
 
-    /// With `If-Match`, S3 responds 404 if the object is gone; a missing bucket has another error
-    /// code. After a 409, only a read shows which write won.
+    /// Replaces an object with `If-Match`. S3 responds 404 if the object no longer exists; a
+    /// missing bucket has another error code. After a 409, only a read shows which write won.
     pub(super) async fn replace(
         &self,
         key: &str,
@@ -186,7 +186,7 @@ impl Bucket {
         })
     }
 
-    /// A request removes at most as many objects as a page lists.
+    /// Deletes objects, at most [`PAGE_MAX`] in one request, as S3 allows.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html>
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
         for keys in keys.chunks(PAGE_MAX) {
@@ -219,8 +219,8 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// The content type of an object. Without one S3 assumes `binary/octet-stream`; NDJSON (for
-/// ledgers) has no registered type.
+/// Returns the content type of an object. Without one, S3 assumes `binary/octet-stream`. NDJSON
+/// (for ledgers) has no registered type.
 fn content_type(key: &str) -> Option<&'static str> {
     key.ends_with(".json").then_some("application/json")
 }
@@ -240,7 +240,8 @@ fn metadata(object: &GetObjectOutput) -> Metadata {
     all.map(|(name, value)| (name.to_ascii_lowercase(), decoded(value))).collect()
 }
 
-/// Any key that is not empty is valid: keys of a bucket are flat, so `..` has no meaning.
+/// Checks a key. Any key that is not empty is valid: keys of a bucket are flat, so `..` has no
+/// meaning.
 fn valid(key: &str) -> Result<&str, StorageError> {
     if key.is_empty() { Err(StorageError::InvalidKey(key.to_owned())) } else { Ok(key) }
 }
@@ -258,7 +259,7 @@ fn millis(at: Option<&DateTime>) -> u64 {
     at.and_then(|at| at.to_millis().ok()?.try_into().ok()).unwrap_or(0)
 }
 
-/// The content in a response; `None` if the object or version does not exist.
+/// Reads the content in a response; returns `None` if the object or version does not exist.
 async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
     response: Result<GetObjectOutput, SdkError<E>>,
 ) -> Result<Option<Vec<u8>>, StorageError> {
@@ -274,7 +275,7 @@ async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
     }
 }
 
-/// Classifies an error by its S3 code; describes the cause if S3 did not respond.
+/// Classifies an error by its S3 code. If S3 did not respond, describes the cause.
 fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     error: &SdkError<E>,
 ) -> StorageError {

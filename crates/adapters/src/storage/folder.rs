@@ -1,4 +1,4 @@
-//! Files below a folder; the key is the path.
+//! Stores objects as files in a folder; the key is the path.
 //!
 //! Blocking work runs on separate threads. A file is written under a temporary name and then moved
 //! into place, so a reader sees it whole or not at all.
@@ -18,24 +18,24 @@ use super::{
     Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, StoredVersion, Version, listing,
 };
 
-/// The prefix of temporary names, followed by the process id and a number. Segments of keys never
-/// begin with it.
+/// Prefix of temporary names, followed by the process id and a number. No segment of a key may
+/// begin with this prefix.
 const TEMPORARY: &str = ".lastmile-";
-/// The most tries of a write while concurrent deletes remove its folder, or other processes use its
-/// temporary names.
+/// Maximum number of tries of a write while concurrent deletes remove its folder, or other
+/// processes use its temporary names.
 const TRIES_MAX: u32 = 1_000;
-/// The id of the only version of a file.
+/// Id of a file's only version.
 const CURRENT: &str = "current";
 
-/// The number of writes by this process, which makes temporary names unique.
+/// Number of writes by this process, which makes temporary names unique.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
-/// A folder of files.
+/// A folder on this machine in which each object is a file.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    /// The path of the folder, which may be missing before the first write.
+    /// Path of the folder, which may be missing before the first write.
     pub(super) root: Arc<Path>,
-    /// Decides whether a name may be part of a key, in addition to the general rules.
+    /// Returns true if a name may be part of a key, in addition to the general rules.
     pub(super) is_name: fn(&str) -> bool,
 }
 
@@ -141,7 +141,7 @@ impl Folder {
         blocking(move || paths.iter().try_for_each(|path| remove(&root, path))).await
     }
 
-    /// The file of a key, which is always inside the folder.
+    /// Returns the path of the file for a key, which is always inside the folder.
     fn path(&self, key: &str) -> Result<PathBuf, StorageError> {
         let mut path = self.root.to_path_buf();
         for segment in key.split('/') {
@@ -153,7 +153,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// Returns true if a name can be the part of a key between two slashes.
+    /// True if a name can be the part of a key between two slashes.
     fn is_segment(&self, name: &str) -> bool {
         // On Windows a backslash separates folders as well.
         let is_path = matches!(name, "" | "." | "..") || name.contains(MAIN_SEPARATOR);
@@ -185,7 +185,8 @@ fn failure(error: &io::Error) -> StorageError {
     if is_refused { StorageError::Refused(text) } else { StorageError::Unavailable(text) }
 }
 
-/// Turns a missing file into `None`, including a folder in place of a file or the reverse.
+/// Turns the error for a missing file into `None`. Also if a folder is in place of a file, or a
+/// file in place of a folder.
 pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -199,7 +200,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory | IsADirectory)
 }
 
-/// Reads a file, or returns its size if it exceeds the limit.
+/// Reads a file, or returns its size if the file exceeds the limit.
 fn read(
     path: &Path,
     known_etag: Option<String>,
@@ -220,13 +221,13 @@ fn read(
     Ok(Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) }))
 }
 
-/// Includes the length, because two quick writes without a lock may have the same modification
-/// time.
+/// Returns the ETag of a file. Contains the length, because two quick writes without a lock may
+/// have the same modification time.
 pub(super) fn etag(metadata: &Metadata) -> String {
     format!("{:?} {}", metadata.modified().ok(), metadata.len())
 }
 
-/// The modification time; 0 if the file system has none.
+/// Returns the modification time; 0 if the file system has none.
 pub(super) fn modified_ms(metadata: &Metadata) -> u64 {
     let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
     let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -240,8 +241,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Replaces a file if it still has this ETag. A lock prevents writes and deletes after the
-/// comparison.
+/// Replaces a file if it still has the ETag `known_etag`. A lock prevents writes and deletes after
+/// the comparison.
 fn replace_known(path: &Path, bytes: &[u8], known_etag: Option<&str>) -> io::Result<Replaced> {
     let is_known =
         || Ok::<_, io::Error>(listing::file(path)?.as_ref().map(etag).as_deref() == known_etag);
@@ -266,7 +267,8 @@ fn replace_known(path: &Path, bytes: &[u8], known_etag: Option<&str>) -> io::Res
     })
 }
 
-/// Creates a hard link. Unlike a rename, it fails if the file exists, so the first writer wins.
+/// Moves the temporary file into place by a hard link. Unlike a rename, a link fails if the file
+/// exists, so the first writer wins.
 fn link(temporary: &Path, path: &Path) -> io::Result<PutOutcome> {
     match std::fs::hard_link(temporary, path) {
         Ok(()) => Ok(PutOutcome::Written),
@@ -278,15 +280,16 @@ fn link(temporary: &Path, path: &Path) -> io::Result<PutOutcome> {
     }
 }
 
-/// Sets the modification time of a file before it is moved into place, and prevents replacements
-/// until then. A folder without a lock has no files that are replaced conditionally.
+/// Sets the modification time of a file before it is moved into place, and returns the lock that
+/// prevents replacements until then. Without a lock file, no file of the folder is replaced
+/// conditionally, so no lock is needed.
 fn dated(temporary: &Path, path: &Path) -> io::Result<Option<Lock>> {
     let lock = Lock::hold_if_made(folder_of(path))?;
     lock.as_ref().map(|lock| lock.date(temporary, path)).transpose()?;
     Ok(lock)
 }
 
-/// Writes a temporary file beside the path, on the same file system, and passes it to
+/// Writes a temporary file in the folder of `path`, on the same file system, and passes its path to
 /// `put_in_place`.
 fn write<T>(
     path: &Path,
@@ -309,7 +312,7 @@ fn temporary(folder: &Path) -> io::Result<PathBuf> {
     File::create_new(&path).map(|_| path)
 }
 
-/// Creates a file in the folder of a path, and the folder if it is missing.
+/// Creates a file in the folder of `path`, and creates the folder if it is missing.
 fn in_folder<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     let folder = folder_of(path);
     let begin = || std::fs::create_dir_all(folder).and_then(|()| make(folder));

@@ -1,10 +1,10 @@
-//! Lists the files below a folder as keys, in S3's order, one page at a time.
+//! Lists the files of a folder as keys, in S3's order, one page at a time.
 //!
 //! Separate because order and paging are subtle.
 //!
 //! Promises: keys are sorted by their bytes. Each key and folder occurs once over all pages. Only
-//! folders under the prefix are read. An empty folder is not listed, because it contains no key.
-//! Neither is a symbolic link to a folder, whose target may be anywhere.
+//! folders under the prefix are read. An empty folder is not listed, because it contains no key. A
+//! symbolic link to a folder is not listed either, because its target may be anywhere.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -17,7 +17,7 @@ use super::{Entry, ListRequest, PAGE_MAX, Page};
 /// that `is_segment` accepts.
 ///
 /// # Errors
-/// When a folder cannot be read. A file or folder that is deleted meanwhile is omitted.
+/// Fails if a folder cannot be read. A file or folder that is deleted concurrently is omitted.
 pub(super) fn page(
     folder: &Path,
     base: &str,
@@ -50,7 +50,7 @@ struct Walk<'a, S> {
 }
 
 impl<S: Fn(&str) -> bool> Walk<'_, S> {
-    /// Adds the content of a folder, whose keys begin with `base`, until the page is full.
+    /// Adds the contents of a folder, whose keys begin with `base`, until the page is full.
     fn folder(&mut self, folder: &Path, base: &str) -> io::Result<()> {
         let mut names = self.names(folder)?.collect::<io::Result<Vec<_>>>()?;
         // Names of folders already end in a slash, so `a-b` and `a.b` sort before `a/`, as keys do.
@@ -96,8 +96,8 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         Ok(())
     }
 
-    /// Returns true if a folder contains a key after the beginning of the page. Any key is
-    /// sufficient, so nothing is sorted.
+    /// True if a folder contains a key after the beginning of the page. Any key is sufficient, so
+    /// nothing is sorted.
     fn holds_more(&self, folder: &Path, base: &str) -> io::Result<bool> {
         for name in self.names(folder)? {
             let name = name?;
@@ -114,13 +114,13 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         Ok(false)
     }
 
-    /// Returns true if the page begins after the whole folder.
+    /// True if all keys of the folder are before the beginning of the page.
     fn is_passed(&self, folder: &str) -> bool {
         folder <= self.after && !self.after.starts_with(folder)
     }
 
-    /// Returns true if the page has room for one more entry. Called when an entry follows, so a
-    /// page that just fits has no next page.
+    /// True if the page has space for one more entry. Called when an entry follows, so a page that
+    /// just fits has no next page.
     fn has_room(&mut self) -> bool {
         let Page { entries, folders, next } = &mut self.page;
         let has_room = entries.len() + folders.len() < self.max_keys;
@@ -130,7 +130,7 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         has_room
     }
 
-    /// The names in a folder that can be part of a key; folders end in `/`.
+    /// Returns the names in a folder that can be part of a key. Names of folders end in `/`.
     fn names(&self, folder: &Path) -> io::Result<impl Iterator<Item = io::Result<String>>> {
         // As in a bucket, a missing folder contains no keys, and is not an error.
         let entries = unless_missing(fs::read_dir(folder))?.into_iter().flatten();
@@ -148,7 +148,8 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
     }
 }
 
-/// The metadata of a file; `None` if it is missing, or is a link to a folder, a pipe or a device.
+/// Returns the metadata of a file; `None` if the file is missing, or is a link to a folder, a pipe
+/// or a device.
 pub(super) fn file(path: &Path) -> io::Result<Option<Metadata>> {
     Ok(unless_missing(fs::metadata(path))?.filter(Metadata::is_file))
 }

@@ -2,8 +2,9 @@
 //!
 //! Separate because a conditional replacement takes two steps, and no process may write or remove
 //! the file in between. The lock is a file beside the others. The first conditional replacement
-//! creates it, and it is never removed: otherwise two processes could hold two locks of the same
-//! name. It is not a key and is not listed, but keeps its folder from being removed.
+//! creates the lock file. It is never removed: otherwise two processes could hold two locks of the
+//! same name. The lock file is not a key and is not listed, but keeps its folder from being
+//! removed.
 //!
 //! Promises: at most one holder at a time. A process that ends releases its lock. Files that the
 //! lock dates never have the same modification time, whatever the clock does.
@@ -15,23 +16,25 @@ use std::time::Duration;
 
 use super::folder::unless_missing;
 
-/// A temporary name, and therefore not a key. No process uses it, because no process has the id 0.
+/// Name of the lock file. It is a temporary name, and therefore not a key. No process uses this
+/// name, because no process has the id 0.
 const NAME: &str = ".lastmile-0-0";
-/// The largest exponent of the step between two modification times, in powers of ten of a
-/// nanosecond. File systems have resolutions of up to two seconds.
+/// Maximum exponent of the step between two modification times, in powers of ten of a nanosecond.
+/// File systems have resolutions of up to two seconds.
 const LATER_MAX: u32 = 10;
 
-/// The lock, held until it is dropped. Its modification time is the latest that it assigned.
+/// The lock of a folder, held until the value is dropped. The modification time of the lock file is
+/// the latest time that `date` assigned.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// Waits for the lock of an existing folder, and creates the lock file if it is missing.
+    /// Waits for the lock of an existing folder. Creates the lock file if it is missing.
     pub(super) fn hold(folder: &Path) -> io::Result<Self> {
         Self::wait(OpenOptions::new().create(true), folder)
     }
 
-    /// Waits for the lock of a folder; `None` if there is no lock file.
+    /// Waits for the lock of a folder; returns `None` if the folder has no lock file.
     pub(super) fn hold_if_made(folder: &Path) -> io::Result<Option<Self>> {
         unless_missing(Self::wait(&mut OpenOptions::new(), folder))
     }
@@ -42,9 +45,9 @@ impl Lock {
         Ok(Self(file))
     }
 
-    /// Gives a new file a modification time after that of the file that it will replace, and after
-    /// all times assigned in this folder. The clock alone is not sufficient: it may stand still for
-    /// milliseconds, or be set back.
+    /// Sets the modification time of a new file: later than that of the file that it will replace,
+    /// and than all times assigned in this folder. The clock alone is not sufficient: it may stand
+    /// still for milliseconds, or be set back.
     pub(super) fn date(&self, new: &Path, replaced: &Path) -> io::Result<Metadata> {
         let mut last = self.0.metadata()?.modified()?;
         if let Some(replaced) = unless_missing(std::fs::metadata(replaced))? {

@@ -32,48 +32,48 @@ pub use folder::Folder;
 pub use object::StoredObject;
 use thiserror::Error;
 
-/// The most entries of one page.
+/// Maximum number of entries on one page.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>
 pub const PAGE_MAX: usize = 1_000;
-/// The most bytes of the names and values of an object's metadata.
+/// Maximum size of the metadata of an object, names and values together.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html>
 pub const METADATA_MAX_BYTES: usize = 2_048;
 
-/// A bucket or a folder.
+/// A storage of objects: a bucket or a folder.
 #[derive(Debug, Clone)]
 pub enum Storage {
     /// Objects of an S3 bucket.
     Bucket(Bucket),
-    /// Files below a folder of this machine.
+    /// Files of a folder on this machine.
     Folder(Folder),
 }
 
-/// The reason why an operation failed.
+/// The reason why a storage operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StorageError {
-    /// No object can have this key in this kind of storage.
+    /// No object of this storage can have this key.
     #[error("{0:?} is not a valid key")]
     InvalidKey(String),
     /// The bucket does not exist.
     #[error("{0}")]
     NoSuchBucket(String),
-    /// The request was refused, and repeating it does not help. Example: access is denied.
+    /// The request was refused, and repeating the request does not help. Example: access is denied.
     #[error("{0}")]
     Refused(String),
-    /// The object exceeds the caller's limit.
+    /// The object exceeds the caller's size limit.
     #[error("it has {bytes} bytes, and only {max_bytes} are expected at most")]
     TooLarge {
-        /// The size of the object.
+        /// The size of the object in bytes.
         bytes: u64,
-        /// The caller's limit.
+        /// The caller's limit in bytes.
         max_bytes: u64,
     },
-    /// Storage was unreachable or failed; repeating the request may help.
+    /// The storage was unreachable or failed. Repeating the request may help.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// The result of a conditional write.
+/// The result of [`Storage::put_if_absent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The object was written.
@@ -82,20 +82,20 @@ pub enum PutOutcome {
     AlreadyExists,
 }
 
-/// The result of a conditional replacement.
+/// The result of [`Storage::replace`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replaced {
     /// The object was written.
     Written {
-        /// The new ETag.
+        /// The ETag of the written object.
         etag: String,
     },
-    /// The object was written or removed meanwhile, perhaps by this very call: see
+    /// The object was written or removed after the caller read it, perhaps by this very call: see
     /// [`Storage::replace`].
     Changed,
 }
 
-/// The result of a conditional read.
+/// The result of a read that compares the ETag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
     /// The object does not exist.
@@ -104,11 +104,11 @@ pub enum Fetched {
     Unchanged,
     /// The object is new, or has changed.
     Changed {
-        /// The content.
+        /// The content of the object.
         bytes: Vec<u8>,
-        /// The ETag; for a file, its modification time and length.
+        /// The ETag of the object; for a file, its modification time and length.
         etag: String,
-        /// The time of writing.
+        /// Time at which the object was last written.
         modified_ms: u64,
     },
 }
@@ -118,9 +118,9 @@ pub enum Fetched {
 pub struct Entry {
     /// The complete key, including the prefix of a container.
     pub key: String,
-    /// The size.
+    /// The size of the object in bytes.
     pub bytes: u64,
-    /// The time of writing.
+    /// Time at which the object was last written.
     pub modified_ms: u64,
     /// The ETag, equal to that of a read.
     pub etag: String,
@@ -131,35 +131,35 @@ pub struct Entry {
 pub struct ListRequest {
     /// Lists only keys with this prefix.
     pub prefix: String,
-    /// Lists keys with a further slash after the prefix only once, as their folder.
+    /// True to list only the folders directly after the prefix, in place of the keys in them.
     pub by_folder: bool,
     /// Lists only keys after this one, in byte order.
     pub start_after: Option<String>,
-    /// [`Page::next`] of the previous page.
+    /// [`Page::next`] of the previous page; `None` for the first page.
     pub page_token: Option<String>,
-    /// The most keys and folders; never more than [`PAGE_MAX`].
+    /// Maximum number of keys and folders on the page; never more than [`PAGE_MAX`].
     pub max_keys: Option<u16>,
 }
 
 /// One page of a listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The objects.
+    /// The objects on the page.
     pub entries: Vec<Entry>,
-    /// The folders, each with its complete prefix and a slash at its end.
+    /// The folders on the page, each with its complete prefix and a slash at its end.
     pub folders: Vec<String>,
     /// The token of the next page, if there is one.
     pub next: Option<String>,
 }
 
-/// A version of an object.
+/// A version of an object, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     /// The id of the version.
     pub id: String,
-    /// The time of writing.
+    /// Time at which the version was written.
     pub modified_ms: u64,
-    /// A description for people: the time of writing, or the path of a file.
+    /// A description of the version for people: the time of writing, or the path of a file.
     pub description: String,
     /// True if reading the object returns this version.
     pub is_current: bool,
@@ -168,21 +168,21 @@ pub struct Version {
 /// Metadata of an object, by lower-case name. In a bucket it is user metadata, `x-amz-meta-NAME`.
 pub type Metadata = BTreeMap<String, String>;
 
-/// The content of a version.
+/// The content of a version of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredVersion {
-    /// The content.
+    /// The bytes of the version.
     pub bytes: Vec<u8>,
-    /// The metadata; empty for a folder.
+    /// The metadata of the version; empty for a folder.
     pub metadata: Metadata,
 }
 
-/// Metadata that a bucket stores with an object. A folder stores none of it.
+/// Metadata and a tag to store with an object in a bucket. A folder stores neither.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels<'l> {
     /// Values by name, with any characters.
     pub metadata: Metadata,
-    /// `name=value`: lifecycle rules select objects by it.
+    /// A tag `name=value`, by which lifecycle rules select objects.
     pub tag: Option<&'l str>,
 }
 
@@ -197,36 +197,37 @@ macro_rules! of_either {
 }
 
 impl Storage {
-    /// Opens the bucket with this name through this client.
+    /// Returns the storage of the bucket with this name.
     #[must_use]
     pub fn bucket(client: Client, name: impl Into<String>) -> Self {
         Self::Bucket(Bucket { client, name: name.into() })
     }
 
-    /// Opens the files below this folder.
+    /// Returns the storage of the files in this folder.
     #[must_use]
     pub fn folder(root: impl AsRef<Path>) -> Self {
         Self::folder_with_names(root, |_| true)
     }
 
-    /// Opens the files below this folder whose names, and whose folders' names, follow a rule.
+    /// Returns the storage of the files in this folder. Only names for which `is_name` returns true
+    /// can be part of a key.
     #[must_use]
     pub fn folder_with_names(root: impl AsRef<Path>, is_name: fn(&str) -> bool) -> Self {
         Self::Folder(Folder { root: root.as_ref().into(), is_name })
     }
 
-    /// Returns the content of an object; `None` if it does not exist.
+    /// Returns the content of an object; `None` if the object does not exist.
     ///
     /// # Errors
-    /// [`StorageError`] when it could not be read.
+    /// [`StorageError`] if the object could not be read.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         of_either!(self, it => it.get(key).await)
     }
 
-    /// Returns the content of an object, unless it still has this ETag.
+    /// Returns the content of an object, unless it still has the ETag `known_etag`.
     ///
     /// # Errors
-    /// [`StorageError`] when it could not be read.
+    /// [`StorageError`] if the object could not be read.
     pub async fn get_if_changed(
         &self,
         key: &str,
@@ -235,11 +236,11 @@ impl Storage {
         self.get_at_most(u64::MAX, key, known_etag).await
     }
 
-    /// Returns the content of an object of at most this size, unless it still has this ETag. A
-    /// larger one is an error.
+    /// Returns the content of an object of at most `max_bytes`, unless it still has the ETag
+    /// `known_etag`. A larger object is an error.
     ///
     /// # Errors
-    /// [`StorageError`] when it could not be read.
+    /// [`StorageError`] if the object could not be read.
     pub async fn get_at_most(
         &self,
         max_bytes: u64,
@@ -249,20 +250,20 @@ impl Storage {
         of_either!(self, it => it.get_at_most(max_bytes, key, known_etag).await)
     }
 
-    /// Writes an object, and replaces an existing one. A bucket stores a `.json` as
-    /// `application/json` and anything else without a content type.
+    /// Writes an object, and replaces an existing one. A bucket stores a key that ends in `.json`
+    /// as `application/json`, and any other key without a content type.
     ///
     /// # Errors
-    /// [`StorageError`] when the object may not have been written.
+    /// [`StorageError`] if the object may not have been written.
     pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
         of_either!(self, it => it.put(key, bytes).await)
     }
 
-    /// Writes an object unless it exists, with the content type of [`Self::put`]. A folder has no
-    /// tags.
+    /// Writes an object unless it exists, with the content type of [`Self::put`]. A folder ignores
+    /// the tag.
     ///
     /// # Errors
-    /// [`StorageError`] when it is unknown whether the object exists now.
+    /// [`StorageError`] if it is unknown whether the object exists now.
     pub async fn put_if_absent(
         &self,
         key: &str,
@@ -282,11 +283,11 @@ impl Storage {
     /// A bucket's ETag is usually a digest, so writing earlier content again restores its ETag. A
     /// folder's ETag never recurs: if the clock has not advanced, the new file's modification time
     /// is set later than all before it. Puts and deletes through this type wait for a replacement
-    /// under way, except while the first replacement creates the folder's lock. Editors do not
+    /// in progress, except while the first replacement creates the folder's lock. Editors do not
     /// wait.
     ///
     /// # Errors
-    /// [`StorageError`] when it is unknown whether the object was written, or with which ETag.
+    /// [`StorageError`] if it is unknown whether the object was written, or with which ETag.
     pub async fn replace(
         &self,
         key: &str,
@@ -297,7 +298,7 @@ impl Storage {
     }
 
     /// Replaces an object as [`Self::replace`] does, and sets its labels. The next write removes
-    /// them. Percent-encoded, all metadata has at most [`METADATA_MAX_BYTES`].
+    /// the labels. Percent-encoded, all metadata has at most [`METADATA_MAX_BYTES`].
     ///
     /// # Errors
     /// Those of [`Self::replace`]. A tag also requires the permission `s3:PutObjectTagging` on a
@@ -315,19 +316,20 @@ impl Storage {
         }
     }
 
-    /// Returns the versions of an object, newest first; at most a hundred. A folder has only the
-    /// current one.
+    /// Returns at most a hundred versions of an object, newest first. A folder has only the current
+    /// version.
     ///
     /// # Errors
-    /// [`StorageError`] when they cannot be listed.
+    /// [`StorageError`] if the versions cannot be listed.
     pub async fn versions(&self, key: &str) -> Result<Vec<Version>, StorageError> {
         of_either!(self, it => it.versions(key).await)
     }
 
-    /// Returns the content of a version of at most this size; `None` if it does not exist.
+    /// Returns the content of a version of at most `max_bytes`; `None` if the version does not
+    /// exist.
     ///
     /// # Errors
-    /// [`StorageError`] when it could not be read.
+    /// [`StorageError`] if the version could not be read.
     pub async fn get_version(
         &self,
         max_bytes: u64,
@@ -340,21 +342,21 @@ impl Storage {
     /// Returns one page of a listing.
     ///
     /// # Errors
-    /// [`StorageError`] when it cannot be listed.
+    /// [`StorageError`] if the objects cannot be listed.
     pub async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
         of_either!(self, it => it.list_page(request).await)
     }
 
-    /// Removes objects; a missing one counts as removed.
+    /// Deletes objects. A missing object counts as deleted.
     ///
     /// # Errors
-    /// [`StorageError`] when some may still exist.
+    /// [`StorageError`] if some objects may still exist.
     pub async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
         of_either!(self, it => it.delete(keys).await)
     }
 }
 
-/// `s3://bucket`, or the path of the folder.
+/// Formats the storage as `s3://bucket`, or as the path of the folder.
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         of_either!(self, it => it.fmt(f))

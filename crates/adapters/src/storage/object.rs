@@ -7,24 +7,24 @@ use aws_sdk_s3::Client;
 
 use super::Storage;
 
-/// One object of a storage.
+/// A storage and the key of one object in it.
 #[derive(Debug, Clone)]
 pub struct StoredObject {
-    /// The bucket or folder that contains it.
+    /// The bucket or folder that contains the object.
     pub storage: Storage,
-    /// The key in this storage.
+    /// The key of the object in the storage.
     pub key: String,
 }
 
 impl StoredObject {
-    /// Names an object of a bucket.
+    /// Returns the location of an object in a bucket.
     #[must_use]
     pub fn in_bucket(client: Client, bucket: &str, key: &str) -> Self {
         Self { storage: Storage::bucket(client, bucket), key: key.to_owned() }
     }
 
-    /// Names a file. A path without a file name, such as `/`, has no valid key: every operation
-    /// fails.
+    /// Returns the location of a file. A path without a file name, such as `/`, has no valid key,
+    /// so every operation fails.
     #[must_use]
     pub fn file(path: &Path) -> Self {
         let key = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -35,7 +35,7 @@ impl StoredObject {
     }
 }
 
-/// `s3://bucket/key`, or the file's path.
+/// Formats the object as `s3://bucket/key`, or as the file's path.
 impl fmt::Display for StoredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.storage {

@@ -29,11 +29,11 @@ use crate::terminal::usage::usage_error;
 use crate::views::changes::{print_changed, print_changes};
 use crate::views::mapped_addresses::print_mappings;
 
-/// The exit code of `--dry-run` if there are changes.
+/// The exit code of `--dry-run` if a deployment would change, for scripts.
 const DIFFERS: u8 = 2;
-/// The number of objects whose writes cost one cent. <https://aws.amazon.com/s3/pricing/>
+/// The number of objects that can be written for one cent. <https://aws.amazon.com/s3/pricing/>
 const OBJECTS_PER_CENT: usize = 2_000;
-/// The number of objects from which the price is shown.
+/// The number of objects above which the cost of writing is shown.
 const OBJECTS_UNPRICED: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
@@ -69,7 +69,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let location = arguments.target.location().await?;
     let topics = Topics::at(&location).await;
-    // Read these objects before the checks, because files may refer to their content.
+    // Read the deployment-wide objects before the checks, because files may refer to their content.
     let beside = topics.beside().await?;
     let reading = files.reading_for(&beside.for_files(owner, *prune)?);
     let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print_changed(topic, changed)
     };
     let made = plan.make(&record, report).await;
-    // Notify after an error too, because the objects written so far are in use.
+    // Notify after an error too, because the functions already use the objects that were written.
     topic_news::tell(stack.as_ref(), &written.into_inner()).await;
     made?;
     sets.withdraw().await?;
@@ -126,8 +126,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the changes of a plan, and the entries that it keeps; returns true if it removes
-/// something.
+/// Prints the changes of a plan, and the number of entries that it keeps. Returns true if the plan
+/// removes something.
 fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyhow::Result<bool> {
     let removes = print_changes(before, after)?;
     let [old, new] = plan.destinations();
@@ -157,8 +157,8 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     Ok(removes)
 }
 
-/// Checks a plan that would remove all subscriptions of an owner: prints this, and refuses files
-/// without subscriptions unless they are allowed.
+/// Prints a warning if a plan removes all subscriptions of an owner. Fails if the files contain no
+/// subscriptions, unless an option allows that.
 fn check_removal(
     plan: &Plan<'_>,
     owner: &str,

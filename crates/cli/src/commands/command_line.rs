@@ -1,8 +1,8 @@
-//! Parses the command line, with the stack from the environment as a default.
+//! Parses the command line. The environment may set the stack.
 //!
-//! Separate from the commands because all share it. A command with an option `--stack` uses
-//! `LASTMILE_STACK` instead, unless an option names another place. Usage errors are printed here,
-//! with redacted addresses.
+//! Separate because all commands share the rule: a command with an option `--stack` uses
+//! `LASTMILE_STACK`, unless an option names another deployment. Usage errors are printed here, with
+//! redacted addresses.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,22 +15,23 @@ use crate::terminal::output::note;
 use crate::terminal::redaction;
 use crate::terminal::text;
 
-/// The variable that names the stack.
+/// The environment variable with the name of the stack.
 pub(crate) const STACK: &str = "LASTMILE_STACK";
 /// The exit code of a usage error, the same as in clap.
 pub(crate) const USAGE: u8 = 2;
-/// The ids of options that name another place than the stack.
+/// The ids of options that name a deployment other than the stack.
 const PLACES: [&str; 6] = ["container", "config", "to", "to_url", "queue_url", "ingress"];
-/// Commands for which files are the place. A comparison with the stack then needs an explicit
-/// option.
+/// The commands that use files by default. Such a command compares the files with a stack only if
+/// `--stack` is given.
 const OF_FILES: [&str; 3] = ["check", "explain", "try"];
-/// The ids of file arguments.
+/// The clap ids of arguments that are always files.
 const FILES: [&str; 2] = ["files", "more_files"];
-/// The id of arguments that are files if such files exist, and names in the deployment otherwise.
+/// The id of arguments that may be files or names: if no such file exists, they are names in the
+/// deployment.
 const FILES_OR_NAMES: &str = "files_or_names";
 
-/// Parses the words; the first is the program. Prints a note if the stack from the environment is
-/// used.
+/// Parses the arguments, of which the first is the program. Prints a note if the stack comes from
+/// the environment.
 ///
 /// # Errors
 /// An error of clap, or a requested text such as help.
@@ -52,8 +53,8 @@ pub(crate) fn matches(
     command.clone().try_get_matches_from(words)
 }
 
-/// Prints an error of clap or a requested text; returns the exit code, 2 for errors and 0 for
-/// texts.
+/// Prints an error of clap, or a requested text such as help. Returns the exit code: 2 for an
+/// error, 0 for a text.
 pub(crate) fn print(error: &clap::Error, words: &[OsString]) -> u8 {
     if !error.use_stderr() {
         // Ignore a closed pipe.
@@ -65,7 +66,8 @@ pub(crate) fn print(error: &clap::Error, words: &[OsString]) -> u8 {
     USAGE
 }
 
-/// Adds `--stack NAME` after the last subcommand, if that has such an option.
+/// Adds `--stack NAME` after the last subcommand. Returns `None` if the subcommand has no such
+/// option.
 fn with_stack_option(command: &Command, words: &[OsString], name: &str) -> Option<Vec<OsString>> {
     let (mut command, mut depth) = (command, 1);
     while let Some(found) = words.get(depth).and_then(|word| command.find_subcommand(word)) {
@@ -77,7 +79,8 @@ fn with_stack_option(command: &Command, words: &[OsString], name: &str) -> Optio
     Some([before, &[option], after].concat())
 }
 
-/// Returns true if the arguments name a place.
+/// Returns true if the arguments name a deployment or files, so that `LASTMILE_STACK` must not be
+/// used.
 fn names_a_place(matches: &ArgMatches) -> bool {
     let (mut leaf, mut name) = (matches, "");
     while let Some((found, below)) = leaf.subcommand() {
@@ -92,7 +95,7 @@ fn names_a_place(matches: &ArgMatches) -> bool {
         || has_file(leaf)
 }
 
-/// Returns true if one of the arguments that may also be names is a file.
+/// Returns true if one of the arguments that may also be names is an existing file.
 fn has_file(leaf: &ArgMatches) -> bool {
     let given = leaf.try_get_many::<PathBuf>(FILES_OR_NAMES).ok().flatten();
     given.into_iter().flatten().any(|path| path.exists() || is_of_subscriptions(path))

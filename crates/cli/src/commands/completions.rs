@@ -1,4 +1,4 @@
-//! `lastmile completions`: a completion script for a shell.
+//! `lastmile completions`: prints a completion script for a shell.
 
 use std::process::ExitCode;
 

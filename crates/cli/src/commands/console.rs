@@ -1,5 +1,5 @@
-//! `lastmile console`: a web application on this machine for dead letters, destinations and
-//! subscriptions. Runs until Ctrl-C.
+//! `lastmile console`: serves a web application on this machine, which shows dead letters,
+//! destinations and subscriptions. Runs until Ctrl-C.
 
 use std::process::ExitCode;
 
@@ -63,7 +63,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The CloudWatch metrics of a stack; no metrics without a stack.
+/// Returns the CloudWatch metrics of a stack as the source of success rates; no source without a
+/// stack.
 #[cfg(feature = "aws")]
 async fn rates(stack: Option<&str>) -> anyhow::Result<RateSource> {
     use crate::console::CloudWatch;

@@ -1,8 +1,8 @@
-//! `lastmile cost`: the monthly cost and the capacity of a load, and the limit that it reaches
-//! first.
+//! `lastmile cost`: prints the monthly cost and the capacity of a load, and the limit that the load
+//! reaches first.
 //!
-//! Separate from [`crate::operations::cost`], which estimates: this file parses options, and
-//! prints. The members of the JSON are a contract.
+//! Separate from [`crate::operations::cost`], which estimates: this file parses options and prints.
+//! The members of the JSON are a public interface.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ use crate::terminal::output::{Output, out, out_json};
 use crate::terminal::text::Table;
 use crate::terminal::usage::usage_error;
 
-/// The most deliveries per month; numbers are exact up to this value.
+/// The maximum number of deliveries per month. Numbers are exact up to this value.
 const DELIVERIES_MAX: f64 = 1e14;
 
 #[derive(Debug, clap::Args)]
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Formats the estimate as text.
+/// Formats the estimate as text for people: the bill, the totals and the limits.
 fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
     let average = &estimate.average;
     let (day, month, million) = totals(plan, estimate);
@@ -154,7 +154,7 @@ fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
     )
 }
 
-/// The cost in dollars per day, per month and per million events.
+/// Returns the cost in dollars per day, per month and per million events.
 fn totals(plan: &Plan, estimate: &Estimate) -> (f64, f64, f64) {
     let month = sum(&estimate.lines);
     let million = if plan.events > 0.0 { month / plan.events * 1e6 } else { 0.0 };
@@ -191,7 +191,7 @@ fn needed(needs: &[Need]) -> String {
     table.to_string()
 }
 
-/// Describes the limit that is reached first, and the load that reaches it.
+/// Describes the limit that is reached first, and the load at which it is reached.
 fn first_limit(plan: &Plan, needs: &[Need]) -> String {
     let Some(need) = tightest(needs) else { return String::new() };
     let late = if need.share > 1.0 { ", so its queue grows" } else { "" };
@@ -205,7 +205,7 @@ fn first_limit(plan: &Plan, needs: &[Need]) -> String {
     )
 }
 
-/// A table whose columns in `right` are numbers.
+/// Creates a table. The columns whose indexes are in `right` are right-aligned, for numbers.
 fn table(head: &[&str], right: &[usize]) -> Table {
     let mut table = crate::terminal::text::table(head);
     table.align_right(right);
@@ -262,7 +262,7 @@ fn need_json(need: &Need) -> Value {
     })
 }
 
-/// Formats dollars with two decimals; below ten dollars with four.
+/// Formats dollars with two decimals, or with four below ten dollars.
 fn dollars(usd: f64) -> String {
     let digits = if usd < 10.0 { 4 } else { 2 };
     let text = format!("{usd:.digits$}");

@@ -1,9 +1,9 @@
 //! `lastmile demo`: shows deliveries, retries and dead letters on this machine, in seconds.
 //!
-//! Runs the production functions on the local AWS with four endpoints on one port: one accepts
-//! everything, one is flaky, one responds 410 Gone, one always fails. Exits by itself, and succeeds
-//! only if every delivery ends as expected. The subscriptions and the dead letters stay on disk.
-//! The next demo removes the dead letters of earlier demos, and no others.
+//! Runs the production functions on the local AWS, with four endpoints on one port: one accepts
+//! everything, one is flaky, one responds 410 Gone, one always fails. The command exits by itself.
+//! It succeeds only if every delivery ends as expected. The subscriptions and the dead letters stay
+//! on disk. The next demo removes the dead letters of earlier demos, and no others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{ErrorKind, Write as _};
@@ -36,17 +36,19 @@ use crate::views::log_view;
 
 /// The sample subscriptions, whose endpoints are on the port of the sample subscriber.
 const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");
-/// An event as Azure Event Grid publishes it.
+/// A sample event in the format that Azure Event Grid publishes.
 const EVENT_GRID_EVENT: &str = include_str!("../../../../examples/events/blob-created.json");
-/// The port in the sample subscriptions.
+/// The port of the endpoints in the sample subscriptions, which is replaced by the actual port.
 const PORT: u16 = 9180;
-/// The file in the data folder that lists the dead letters of a demo, for the next one.
+/// The name of the file that lists the dead letters of a demo, so that the next demo can remove
+/// them.
 const LETTERS: &str = "demo-dead-letters.txt";
 const TOPIC: &str = "shop/orders";
-/// The timeout of the demo.
+/// The time after which the demo fails if deliveries have not ended.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The expected end and number of attempts of each subscription's deliveries.
+/// The expected result of each subscription's deliveries: name of the subscription, end, and number
+/// of attempts.
 const EXPECTED: [(&str, &str, &str); 4] = [
     ("shop/orders/dead", "MaxDeliveryAttemptsExceeded", "3"),
     ("shop/orders/flaky", "Delivered", "3"),
@@ -65,7 +67,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    // Watch before anything starts, so that no line is missed.
+    // Watch the log before anything starts, so that no line is missed.
     let mut log = log_view::watch(LevelFilter::INFO, false, None);
     std::fs::create_dir_all(&arguments.data)
         .with_context(|| format!("{} cannot be created", text::path(&arguments.data)))?;
@@ -104,7 +106,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))??;
     stack.stop().await?;
     endpoints.abort();
-    // Replays later go to the requested port, such as that of `lastmile subscriber`.
+    // A later replay sends to the port in the options, such as that of `lastmile subscriber`.
     write_subscriptions(&subscriptions, if arguments.port == 0 { port } else { arguments.port })?;
     let as_expected = print_ends(&ends, &storage)?;
     out(&format!(
@@ -115,7 +117,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Serves the sample endpoints on this port, or on a free one if the port is in use.
+/// Serves the sample endpoints on this port. If the port is in use, uses a free one.
 async fn listen(port: u16) -> anyhow::Result<Subscriber> {
     match Subscriber::listen(port).await {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -132,13 +134,14 @@ async fn listen(port: u16) -> anyhow::Result<Subscriber> {
     }
 }
 
-/// Writes the subscriptions, with endpoints on this port.
+/// Writes the sample subscriptions, with endpoints on this port.
 fn write_subscriptions(file: &Path, port: u16) -> anyhow::Result<()> {
     let text = SUBSCRIPTIONS.replace(&format!("127.0.0.1:{PORT}/"), &format!("127.0.0.1:{port}/"));
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", text::path(file)))
 }
 
-/// Removes the dead letters that earlier demos listed, and the list. Dead letters of `dev` stay.
+/// Removes the dead letters that earlier demos listed, and then the list. Other dead letters, such
+/// as those of `dev`, are kept.
 fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
     let list = match std::fs::read_to_string(letters) {
         Ok(list) => list,
@@ -159,7 +162,7 @@ fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Three orders as CloudEvents, and one blob event of Event Grid.
+/// Creates the sample events: three orders as CloudEvents, and one blob event of Event Grid.
 fn sample_events() -> anyhow::Result<Vec<String>> {
     let order = |number: u32, kind: &str| {
         let event = EventBuilderV10::new()
@@ -191,7 +194,7 @@ async fn publish(stack: &Stack, events: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The end of one delivery.
+/// A delivery of the demo, and how it ended.
 #[derive(Debug, Default)]
 struct Ended {
     event: String,
@@ -211,7 +214,8 @@ impl Ended {
 }
 
 /// Prints log lines until this many deliveries have ended and every dead letter is stored. Lists
-/// each dead letter as soon as it is stored, so that an interrupted demo leaves none unlisted.
+/// each dead letter when it is stored, so that the next demo can remove it even if this one is
+/// interrupted.
 async fn wait_for_ends(
     log: &mut UnboundedReceiver<Line>,
     deliveries: usize,
@@ -251,7 +255,7 @@ async fn wait_for_ends(
     Ok(ends)
 }
 
-/// Prints the table; returns true if every delivery ended as expected.
+/// Prints a table of the deliveries. Returns true if every delivery ended as expected.
 fn print_ends(ends: &[Ended], storage: &Path) -> anyhow::Result<bool> {
     let mut table = text::table(&["subscription", "event", "attempts", "end", "as expected"]);
     let mut all_as_expected = true;
@@ -291,7 +295,7 @@ impl Endpoints {
         (status, 0)
     }
 
-    /// The number of attempts of this event, including this one.
+    /// Counts an attempt for this event, and returns the number of its attempts so far.
     fn attempts(&self, received: &Received) -> u32 {
         let body = String::from_utf8_lossy(&received.body);
         // An Event Grid event is delivered as an array with one element.

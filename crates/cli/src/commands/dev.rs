@@ -53,7 +53,7 @@ use crate::terminal::usage::usage_error;
 use crate::views::dev_view::{DevView, Ready};
 use crate::views::log_view;
 
-/// The file that is used if none is named.
+/// The name of the subscription file that is used if the arguments name none.
 const USUAL_FILE: &str = "subscriptions.yaml";
 
 #[derive(Debug, clap::Args)]
@@ -105,8 +105,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = files(&arguments.files)?;
     let keys = keys(&arguments)?;
-    // Lock and listen before the stack starts, so that a folder or port in use is reported without
-    // starting anything.
+    // Lock the folder and open the ports before the stack starts. If one is in use, the error then
+    // appears before anything has started.
     let mut lock = DataLock::take(&arguments.data)?;
     let mut log = watch(&arguments)?;
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
@@ -123,7 +123,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut view = DevView::new(arguments.output, screen, known);
     view.warnings("dev.unset_secrets", &all_unset_here(&reading))?;
     view.warnings("dev.refused_targets", &refused_here(&reading)?)?;
-    // Record before the stack starts, so that nothing is missed.
+    // Start recording before the stack starts, so that nothing is missed.
     let (witness, recording) = (!arguments.no_console).then(record).unzip();
     let allowed = allowed(&arguments.environment, known)?;
     let stack = start_stack(&arguments, &config, (known, &allowed), witness.as_ref()).await?;
@@ -148,7 +148,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         console: console.as_ref().map(|console| console.address.as_str()),
     };
     view.ready(&ready, known)?;
-    // One future for all rounds: a new one could miss a Ctrl-C between two of them.
+    // Use one future for all iterations: a new one in each could miss a Ctrl-C between two of them.
     let mut interrupted = Box::pin(interrupt::requested());
     let mut serve = Box::pin(axum::serve(listener, ingress.router()).into_future());
     loop {
@@ -166,22 +166,22 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         console.finish().await?;
     }
     let code = stop(stack).await?;
-    // Print the lines that were logged while stopping. A second Ctrl-C ends at once.
+    // Print the lines that were logged while the stack stopped. A second Ctrl-C ends at once.
     while let Some(line) = log.try_recv().ok().filter(|_| code == ExitCode::SUCCESS) {
         view.line(&line)?;
     }
     Ok(code)
 }
 
-/// Receives the log lines, and stores them in the folder. The console needs `debug` lines, which
-/// report the beginning of an attempt.
+/// Receives the log lines of the functions, and stores them in the data folder. The console needs
+/// lines of level `debug`, which report the beginning of an attempt.
 fn watch(arguments: &Arguments) -> anyhow::Result<UnboundedReceiver<Line>> {
     let kept = DevLog::open(&arguments.data)?;
     let is_json = arguments.output == LineOutput::Json;
     Ok(log_view::watch(LevelFilter::DEBUG, is_json, Some(kept)))
 }
 
-/// Starts the stack with the variables that it may send.
+/// Starts the stack. Its functions may only send the allowed environment variables.
 async fn start_stack(
     arguments: &Arguments,
     config: &StackConfig,
@@ -193,7 +193,7 @@ async fn start_stack(
     Stack::start_observed(config, lookup(allowed.clone(), true), identity, observer).await
 }
 
-/// The named files, or the default file.
+/// Returns the named files, or the default file if none is named.
 fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     if !named.is_empty() {
         return Ok(named.to_vec());
@@ -208,7 +208,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     )))
 }
 
-/// Reads the files, and compiles them for dispatch unless they have errors.
+/// Reads the files. Compiles them for dispatch unless they have errors.
 async fn compile(files: &[PathBuf], compiled: &Compiled) -> anyhow::Result<Reading> {
     let reading = Files::read(files)?.reading_with_blank();
     print_findings(&reading.findings);
@@ -218,7 +218,7 @@ async fn compile(files: &[PathBuf], compiled: &Compiled) -> anyhow::Result<Readi
     Ok(reading)
 }
 
-/// Compiles saved files for dispatch if they are valid, and prints the result of the save.
+/// Compiles saved files for dispatch if they are valid, and prints the result.
 async fn take_over(saved: &Saved, compiled: &Compiled, view: &mut DevView) -> anyhow::Result<()> {
     if let Saved::Valid { reading, .. } = saved
         && let Err(error) = compiled.write(reading).await
@@ -255,8 +255,8 @@ fn ingress(
     Ingress { queue, subscriptions, default_topic, keys, origins, hosts }
 }
 
-/// Reads the keys of the ingress. An ingress that other machines can reach requires keys, and
-/// causes a warning.
+/// Reads the keys of the ingress. If other machines can reach the ingress, requires keys and prints
+/// a warning.
 fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     let read = |name: &String| {
         let key = named_secret::read(name, "key")?;
@@ -289,7 +289,7 @@ fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     Ok(keys)
 }
 
-/// The variables that may be sent to other machines; prints their receivers.
+/// Returns the variables that may be sent to other machines, and prints their receivers.
 fn allowed(environment: &EnvironmentArgs, known: &Catalogue) -> anyhow::Result<Allowed> {
     let elsewhere = receivers_elsewhere(known);
     let allowed = environment.allow(&elsewhere)?;
@@ -297,13 +297,14 @@ fn allowed(environment: &EnvironmentArgs, known: &Catalogue) -> anyhow::Result<A
     Ok(allowed)
 }
 
-/// The hosts for which the ingress accepts requests.
+/// Returns the host names for which the ingress accepts requests.
 fn hosts(arguments: &Arguments) -> Hosts {
     let named = arguments.host.iter().fold(Hosts::default(), Hosts::and);
     named.and_address(arguments.listen)
 }
 
-/// Stops after the requests in progress. A second Ctrl-C stops at once, which is a failure.
+/// Stops the stack after the requests in progress. A second Ctrl-C stops at once, which is a
+/// failure.
 async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
     note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
     tokio::select! {
@@ -318,7 +319,8 @@ async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The command-line options that name the container of this run. The default folder needs none.
+/// Formats the command-line options that name the container of this run; empty for the default
+/// folder.
 fn options(config: &StackConfig) -> String {
     let folder = config.data.join("s3/dead-letters").display().to_string();
     match folder == LOCAL_CONTAINER {
@@ -327,8 +329,8 @@ fn options(config: &StackConfig) -> String {
     }
 }
 
-/// Serves the console, unless it is off, on this port of the loopback interface, or on a free port
-/// (with a note) if it is in use.
+/// Serves the console on this port of the loopback interface, unless an option turns it off. If the
+/// port is in use, uses a free one and prints a note.
 async fn start_console(
     (live, recording, config, files): (LiveSetup, Option<Recording>, &StackConfig, &[PathBuf]),
     stack: &Stack,
@@ -343,8 +345,8 @@ async fn start_console(
         }
     };
     let folder = config.data.join("s3/dead-letters");
-    // Create the folder now: the first dead letter would create it later, but the console reads it
-    // before.
+    // Create the folder now. Otherwise, only the first dead letter would create it, but the console
+    // reads it before.
     std::fs::create_dir_all(&folder)?;
     let container = DeadLetterContainer::folder(&folder.display().to_string())?;
     let aws = stack.aws();

@@ -1,4 +1,4 @@
-//! `lastmile man`: manual pages, one for each command.
+//! `lastmile man`: writes manual pages, one for each command.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

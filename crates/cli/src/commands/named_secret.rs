@@ -1,11 +1,11 @@
 //! Reads secrets that the command line names. A secret itself is never an argument, because every
-//! user of the machine could read it there.
+//! user of the machine can read the arguments of a process.
 
 use adapters::error_words::io_words;
 
 use crate::terminal::usage::usage_error;
 
-/// The prefix of the name of a variable.
+/// The prefix of a secret's name that refers to an environment variable.
 const VARIABLE: &str = "env:";
 
 /// Reads a secret from an environment variable (`env:NAME`) or a file. `what` describes the secret

@@ -38,7 +38,7 @@ use crate::terminal::progress;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The most concurrent sends.
+/// The maximum number of events that are sent concurrently.
 const CONCURRENT_SENDS: usize = 32;
 
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     more_files: Vec<String>,
 }
 
-/// The location of the subscriptions. An ingress URL is still accepted in its place.
+/// The value of `--to`: the location of subscriptions. The URL of an ingress is also accepted.
 #[derive(Debug, Clone)]
 enum To {
     Subscriptions(Location),
@@ -100,7 +100,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (events, mut refused) = events(&arguments, now_ms)?;
     let target = target_of(arguments).await?;
     let bar = progress::bar(events.len() as u64, "events");
-    // Results are matched with events by position, so keep the order.
+    // Results are matched with events by position, so keep the order of events.
     let sends = stream::iter(&events).map(|event| target.send(event)).buffered(CONCURRENT_SENDS);
     let results: Vec<anyhow::Result<()>> = sends.inspect(|_| bar.inc(1)).collect().await;
     bar.finish_and_clear();
@@ -120,7 +120,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The events to publish, and the number of rejected elements, each of which is reported.
+/// Returns the events to publish, and the number of rejected elements. Prints an error for each
+/// rejected element.
 fn events(arguments: &Arguments, now_ms: u64) -> anyhow::Result<(Vec<Event>, usize)> {
     let moment = arguments.moment.read(now_ms)?;
     let mut all = Vec::new();
@@ -143,7 +144,7 @@ fn events(arguments: &Arguments, now_ms: u64) -> anyhow::Result<(Vec<Event>, usi
     Ok((events, refused))
 }
 
-/// The events of a text in order, with an error for each element that is not an event.
+/// Splits a text into events, in order. An element that is not an event becomes an error.
 fn elements(
     file: &str,
     text: &str,
@@ -165,7 +166,7 @@ fn elements(
     Ok(events)
 }
 
-/// The receiver of events.
+/// The queue or the ingress to which events are published.
 enum Target {
     Queue { client: aws_sdk_sqs::Client, url: String, topic: Option<TopicName> },
     Ingress { client: reqwest::Client, url: Url },
@@ -216,7 +217,7 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
 impl Target {
     fn ingress(url: Url) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder().no_proxy();
-        // Plain HTTP needs no certificates, so trust none. Then none have to be installed.
+        // Plain HTTP needs no certificates. Trust none, so that none have to be installed.
         let client = if url.scheme() == "http" { client.tls_certs_only([]) } else { client };
         Ok(Self::Ingress { client: client.build()?, url })
     }
@@ -257,8 +258,8 @@ impl Target {
     }
 }
 
-/// The error for a missing response, with its cause. The client's own message would repeat the
-/// address, including the query.
+/// Creates the error for a missing response, with its cause. The client's own message is not used,
+/// because it contains the address with its query.
 fn unreachable(url: &Url, error: &reqwest::Error) -> anyhow::Error {
     let start = if is_here(url) { "; is `lastmile dev` running?" } else { "" };
     anyhow!("{} does not answer: {}{start}", display(url), cause_words(error))

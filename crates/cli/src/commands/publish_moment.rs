@@ -1,4 +1,5 @@
-//! The time for which `publish` schedules events: `--in` and `--at`, as the attribute `deliverat`.
+//! Adds the time for which `publish` schedules events: `--in` and `--at` become the attribute
+//! `deliverat`.
 //!
 //! Separate from sending, because an event with an invalid time is refused before anything is sent.
 
@@ -21,7 +22,7 @@ pub(crate) struct MomentArgs {
     at: Option<Moment>,
 }
 
-/// A time, and its text for messages.
+/// A scheduled time, and the text that the user entered for it.
 #[derive(Debug, Clone)]
 struct Moment {
     at_ms: u64,
@@ -35,7 +36,8 @@ fn at(text: &str) -> Result<Moment, String> {
     Ok(Moment { at_ms, text: text.to_owned() })
 }
 
-/// The time of publishing, and the scheduled time for the events; `None` keeps their own.
+/// The time of publishing, and the time for which events are scheduled; `None` leaves events
+/// unchanged.
 #[derive(Debug)]
 pub(crate) struct PublishMoment {
     now_ms: u64,
@@ -43,10 +45,10 @@ pub(crate) struct PublishMoment {
 }
 
 impl MomentArgs {
-    /// Evaluates the options at the present.
+    /// Computes the scheduled time from the options and the current time.
     ///
     /// # Errors
-    /// A usage error for a time 14 days ahead or more.
+    /// A usage error if the time is 14 or more days in the future.
     pub(crate) fn read(&self, now_ms: u64) -> anyhow::Result<PublishMoment> {
         let after_wait = self.in_ms.map(|in_ms| {
             let at_ms = now_ms.saturating_add(in_ms);
@@ -56,7 +58,7 @@ impl MomentArgs {
         let latest_ms = now_ms.saturating_add(LIFETIME_MAX_MS);
         match moment {
             Some(Moment { at_ms, text }) if at_ms >= latest_ms => {
-                // A time after the year 9999 is stored as the maximum, which cannot be shown.
+                // A time after the year 9999 is stored as the maximum, which cannot be formatted.
                 let first_ms = Some(at_ms).filter(|at_ms| *at_ms < u64::MAX);
                 let first_ms = first_ms.map(|at_ms| rfc3339(at_ms - LIFETIME_MAX_MS));
                 let advice = first_ms.map(|of| format!(": publish it after {of}"));
@@ -75,7 +77,8 @@ impl PublishMoment {
     /// Adds the scheduled time to an event.
     ///
     /// # Errors
-    /// When the event cannot have a scheduled time, or its own is invalid.
+    /// If the event's format cannot contain a scheduled time, or the event already contains an
+    /// invalid one.
     pub(crate) fn of(&self, event: Event) -> Result<Event, String> {
         let Some(at_ms) = self.at_ms else {
             return check_moment(&event, self.now_ms)

@@ -1,8 +1,8 @@
-//! `lastmile rollback`: restores earlier versions of topics, or of the entries of one owner in
-//! them.
+//! `lastmile rollback`: restores earlier versions of topics, or of the entries that one owner has
+//! in them.
 //!
-//! The bucket keeps the versions of each object. An earlier version is written as a new one, so a
-//! rollback can be rolled back. An invalid version is not restored.
+//! The bucket keeps the versions of each object. An earlier version is written as a new one, so
+//! that a rollback can be undone by another. An invalid version is not restored.
 
 use std::process::ExitCode;
 
@@ -55,7 +55,7 @@ fn time(text: &str) -> Result<u64, String> {
     moment::parse(text).ok_or_else(|| "a time is written as 2026-11-20T07:00:00Z".to_owned())
 }
 
-/// The change that restores one topic.
+/// A topic to restore: its content before and after, and the change between them.
 struct Restored {
     name: TopicName,
     before: Option<Object>,
@@ -79,7 +79,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if names.len() > 1 && at.is_none() {
         return Err(usage_error("for all topics of a namespace, --at is required"));
     }
-    // Topics can be restored before the settings.
+    // If the deployment has no settings yet, restore the topics without them.
     let secrets = match topics.settings().await {
         Ok(settings) => settings.secrets,
         Err(error) => {
@@ -123,8 +123,8 @@ async fn restored_of(
     owner: Option<&str>,
     at: Option<u64>,
 ) -> anyhow::Result<Option<Restored>> {
-    // Read the current object before its versions, so that a newer object is not replaced. An
-    // unreadable one is replaced as a whole.
+    // Read the current object before its versions. If it changes in between, the write then fails
+    // instead of replacing the newer object. An unreadable object is replaced as a whole.
     let current = match topics.current(&name).await {
         Err(_) if owner.is_none() => topics.unusable(&name).await?,
         current => current?,
@@ -148,12 +148,12 @@ async fn restored_of(
     Ok((after != before).then_some(Restored { name, before, after, change }))
 }
 
-/// The newest version of a topic at a time, or the version before the current one; `None` if the
-/// topic never had an object.
+/// Returns the newest version of a topic at a time, or the version before the current one. Returns
+/// `None` if the topic never had an object.
 ///
 /// # Errors
-/// If no version is that old. The topic may not have existed, or its older versions have expired,
-/// so it is not removed.
+/// If no version is that old. The topic may not have existed then, or its older versions have
+/// expired. In doubt, the topic is not removed.
 async fn version_of(
     topics: &Topics,
     name: &TopicName,
@@ -178,10 +178,10 @@ async fn version_of(
     }
 }
 
-/// The topics before and after.
+/// Returns the topics before and after the rollback.
 ///
 /// # Errors
-/// If a restored topic is invalid; it may predate a rule that it violates now.
+/// If a restored topic is invalid, for example because it predates a rule that it violates now.
 fn catalogues(restored: &[Restored], secrets: &SecretPolicy) -> anyhow::Result<[Catalogue; 2]> {
     let (mut before, mut after) = (Catalogue::default(), Catalogue::default());
     for Restored { name, before: old, after: new, .. } in restored {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::terminal::output::{Output, note};
 
-/// The variable in the next steps.
+/// The name of the environment variable that the printed steps use for the secret.
 const VARIABLE: &str = "SIGNING_SECRET";
 
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The next steps with a shared secret.
+/// Describes how to install a shared secret.
 fn secret_steps() -> String {
     format!(
         "lastmile dev: export {VARIABLE}=whsec_…; in the subscription, signing: {{secrets: [\"env:{VARIABLE}\"]}}\n\
@@ -57,7 +57,7 @@ fn secret_steps() -> String {
     )
 }
 
-/// The next steps with a key pair.
+/// Describes how to install a key pair.
 fn key_pair_steps(public_key: &PublicKey) -> String {
     format!(
         "lastmile dev: export {VARIABLE}={PRIVATE_PREFIX}…; in the subscription, \
@@ -68,7 +68,7 @@ fn key_pair_steps(public_key: &PublicKey) -> String {
     )
 }
 
-/// The step that gives the secret to a deployed stack.
+/// Describes how to give a secret to a deployed stack.
 fn stack_step() -> String {
     format!(
         "stack: aws secretsmanager create-secret --region REGION --name NAME --secret-string \"${VARIABLE}\"; \

@@ -1,7 +1,8 @@
-//! The actions that the credentials of this console allow.
+//! Shows which actions the credentials of this console allow.
 //!
-//! The console tests them once at the start. The button of a denied action is disabled and shows
-//! the reason. If the test is inconclusive, the button works, and AWS refuses the request.
+//! The console tests the actions once, when it starts. The button of a denied action is disabled
+//! and shows the reason. If the test is inconclusive, the button is enabled, and AWS refuses the
+//! request.
 
 use maud::{Markup, html};
 
@@ -9,7 +10,8 @@ use super::shell::markup::line;
 pub(super) use crate::operations::access::{Access, Action};
 
 impl Access {
-    /// A button that submits its form, or the same button disabled, with the reason.
+    /// Renders a button that submits its form. If the action is denied, the button is disabled and
+    /// shows the reason.
     pub(super) fn submit(&self, action: Action, is_primary: bool, text: &Markup) -> Markup {
         match self.denied(action) {
             None => html! { button .primary[is_primary] type="submit" { (text) } },
@@ -17,8 +19,8 @@ impl Access {
         }
     }
 
-    /// A link that looks like a button. If the action is denied, shows its text and the reason
-    /// instead.
+    /// Renders a link that looks like a button. If the action is denied, renders its text and the
+    /// reason instead.
     pub(super) fn link(
         &self,
         action: Action,

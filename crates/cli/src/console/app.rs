@@ -1,4 +1,5 @@
-//! The state that all handlers share: the container, the deployment, and the allowed actions.
+//! Defines the state that all handlers share: the container, the deployment, and the allowed
+//! actions.
 
 use std::sync::Arc;
 
@@ -20,13 +21,13 @@ use super::sources::Sources;
 use crate::operations::destinations::place::Place;
 use crate::operations::replay_sender::ReplayQueues;
 
-/// The state in the form that axum passes to handlers.
+/// The shared state, in the form in which axum passes it to handlers.
 pub(super) type SharedConsole = Arc<Console>;
 
 pub(super) struct Console {
-    /// The name of the place for display: `stack live`, or the name of a container.
+    /// The name of the stack or container that the console shows, such as `stack live`.
     pub(super) name: String,
-    /// The options that name the same place in a command, such as ` --stack live`.
+    /// The options with which a command shows the same stack or container, such as ` --stack live`.
     pub(super) options: String,
     pub(super) token: FormToken,
     pub(super) letters: DeadLetters,
@@ -41,19 +42,20 @@ pub(super) struct Console {
     pub(super) sources: Sources,
     pub(super) rates: RateSource,
     pub(super) access: Access,
-    /// True if no page shows the contents of events.
+    /// True if pages must not show the contents of events.
     pub(super) hides_events: bool,
     /// The events and attempts of `lastmile dev`; `None` in other consoles.
     pub(super) live: Option<Live>,
 }
 
 impl Console {
-    /// Responds with a page and status 200.
+    /// Responds with a page and status 200. `main` is the content of the page.
     pub(super) fn page(&self, title: &str, section: Section, main: Markup) -> Response {
         PageLayout::new(title, section, main).respond(self, StatusCode::OK)
     }
 
-    /// The options that name the deployment in `lastmile destinations`, if it can be named.
+    /// Returns the options that name the deployment in `lastmile destinations`; `None` if only a
+    /// container is known.
     pub(super) fn destination_options(&self) -> Option<String> {
         match (&self.stack, &self.live) {
             (Some(_), _) => Some(self.options.clone()),
@@ -62,7 +64,7 @@ impl Console {
         }
     }
 
-    /// The live part of the console.
+    /// Returns the live part of the console.
     ///
     /// # Errors
     /// A page that explains that only `lastmile dev` has a live part.

@@ -1,6 +1,7 @@
-//! The first page: the causes of dead letters, then the destinations, then the newest dead letters.
+//! Serves the first page: the causes of dead letters, then the destinations, then the newest dead
+//! letters.
 //!
-//! For each cause, the page shows its beginning, its subscriptions, whether dead letters still
+//! For each cause, the page shows when it began, its subscriptions, whether dead letters still
 //! arrive, the last response, and the forecast of a replay.
 
 use std::collections::{BTreeMap, HashMap};
@@ -31,13 +32,13 @@ use super::shell::query::{LIST, Query, href, pairs, range_ms};
 use super::sources::SourcesRead;
 use crate::terminal::text;
 
-/// The most causes on the page, as in `lastmile deadletters why`.
+/// The maximum number of causes on the page, as in `lastmile deadletters why`.
 const CAUSES_MAX: usize = 30;
-/// The most destinations on the page; the most urgent come first.
+/// The maximum number of destinations on the page. The most urgent come first.
 const DESTINATIONS_MAX: usize = 10;
 /// The number of newest dead letters on the page.
 const NEWEST_MAX: usize = 10;
-/// The most characters of a response in a row.
+/// The maximum number of characters of a response that are shown in a row.
 const SAID_CHARS: usize = 120;
 
 pub(super) async fn answer(
@@ -47,7 +48,7 @@ pub(super) async fn answer(
     let (query, filter) = Query::read(&pairs(uri.query().unwrap_or_default().as_bytes()), &[])?;
     if query.is_reread {
         console.caches.expire();
-        // Redirects, so that a reload does not read everything again.
+        // Redirect, so that reloading the page does not read everything again.
         return Ok(Redirect::to(&query.at("/")).into_response());
     }
     let state = console.caches.matching(&query, &filter, LIST_MAX_AGE_MS, WaitMode::Briefly).await;
@@ -129,7 +130,7 @@ impl Home<'_> {
 
     fn causes(&self) -> Markup {
         let causes = &self.summary.causes;
-        // A cause refers to its example by id.
+        // A cause contains only the id of its example.
         let letters: HashMap<Uuid, &StoredDeadLetter> =
             self.summary.letters.iter().map(|letter| (letter.id, *letter)).collect();
         html! { section aria-labelledby="causes" {
@@ -200,7 +201,7 @@ impl Home<'_> {
     }
 }
 
-/// The last outcome, and the beginning of the last response.
+/// Renders the last outcome of a dead letter, and the beginning of the last response.
 fn said(letter: &StoredDeadLetter) -> Markup {
     let response = letter.last_response.as_deref().unwrap_or_default();
     let first = response.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -215,7 +216,7 @@ fn said(letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// Explains placeholders, if the title of a cause has one.
+/// Renders an explanation of placeholders, if the title of a cause contains one.
 pub(super) fn placeholders(causes: &[Cause]) -> Markup {
     html! { @if causes.iter().any(Cause::has_placeholder) {
         p .hint {
@@ -224,7 +225,7 @@ pub(super) fn placeholders(causes: &[Cause]) -> Markup {
     } }
 }
 
-/// The most frequent subscription of a cause, and the number of others.
+/// Renders the most frequent subscription of a cause, and the number of others.
 pub(super) fn subscriptions_of(cause: &Cause) -> Markup {
     html! {
         @if let Some(first) = cause.subscriptions.first() { (word(&first.name)) }
@@ -232,14 +233,14 @@ pub(super) fn subscriptions_of(cause: &Cause) -> Markup {
     }
 }
 
-/// True if retries hide the beginning of an outage: the oldest event is much older than the first
-/// dead letter.
+/// Returns true if the cause is probably much older than its first dead letter, because retries
+/// came first. In this case, the oldest event is much older than the first dead letter.
 fn is_long_before(cause: &Cause) -> bool {
     let ages = cause.first_ms.zip(cause.oldest_event_ms);
     ages.is_some_and(|(first_ms, event_ms)| first_ms.saturating_sub(event_ms) > HOUR_MS)
 }
 
-/// Shows the age of a cause, and whether its dead letters still arrive.
+/// Renders when a cause began, and whether its dead letters still arrive.
 pub(super) fn arriving(cause: &Cause, now_ms: u64) -> Markup {
     let quiet_ms = cause.last_ms.map(|last_ms| now_ms.saturating_sub(last_ms));
     html! { div .arriving {

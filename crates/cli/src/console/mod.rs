@@ -70,29 +70,29 @@ use crate::operations::replay_sender::ReplayQueues;
 use crate::terminal::interrupt;
 use crate::terminal::output::note;
 
-/// The place that a console shows, and the actions that it allows.
+/// The settings of a console: the stack or container that it shows, and the actions that it allows.
 pub(crate) struct Setup {
-    /// The name of the place for display.
+    /// The name of the stack or container that the console shows.
     pub(crate) name: String,
-    /// Command-line options that name the same place, such as ` --stack live`.
+    /// The options with which a command shows the same stack or container, such as ` --stack live`.
     pub(crate) options: String,
     pub(crate) letters: DeadLetters,
     pub(crate) queues: ReplayQueues,
-    /// The name of the stack, if there is one.
+    /// The name of the stack; `None` if the console was started without one.
     pub(crate) stack: Option<String>,
-    /// The table and the subscriptions, if they are known.
+    /// The table and the subscriptions of the deployment, if they are known.
     pub(crate) deployment: Option<Place>,
     pub(crate) sources: Sources,
-    /// The source of success rates. `lastmile dev` uses its own record instead.
+    /// The source of success rates. `lastmile dev` uses its own statistics instead.
     pub(crate) rates: RateSource,
     pub(crate) access: Access,
-    /// True if no page shows the contents of events.
+    /// True if pages must not show the contents of events.
     pub(crate) hides_events: bool,
     /// The ingress and the recording of `lastmile dev`; `None` in other consoles.
     pub(crate) live: Option<(LiveSetup, Recording)>,
 }
 
-/// A running console. Dropping this value stops it.
+/// A running console. Dropping this value stops the console.
 pub(crate) struct Served {
     /// The URL of the first page, such as `http://127.0.0.1:9181/`.
     pub(crate) address: String,
@@ -100,10 +100,10 @@ pub(crate) struct Served {
     tasks: JoinSet<()>,
 }
 
-/// Serves a console in the background.
+/// Starts to serve a console in the background.
 ///
 /// # Errors
-/// When the listener has no address, or the HTTP client cannot be created.
+/// If the listener has no address, or the HTTP client cannot be created.
 pub(crate) fn serve(listener: TcpListener, setup: Setup) -> anyhow::Result<Served> {
     let address = format!("http://{}/", listener.local_addr()?);
     let (live, recording) = setup.live.unzip();
@@ -140,11 +140,11 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> anyhow::Result<Serve
 }
 
 impl Served {
-    /// Stops serving pages, then waits for the replays under way. Prints how to interrupt and
+    /// Stops serving pages, then waits for the replays in progress. Prints how to interrupt and
     /// resume them.
     ///
     /// # Errors
-    /// When signals cannot be received.
+    /// If signals cannot be received.
     pub(crate) async fn finish(mut self) -> anyhow::Result<()> {
         self.tasks.shutdown().await;
         let jobs = self.console.jobs.names();

@@ -1,10 +1,10 @@
-//! The subscriptions that the pages show, from files or from a deployment.
+//! Reads the subscriptions that the pages show, from files or from a deployment.
 //!
 //! Promises:
 //!
-//! - Files are read within a second after they were saved.
+//! - A saved file is read within a second.
 //! - A deployment is read at most every half minute.
-//! - If a reading fails, the previous one stays in use.
+//! - If a reading fails, the result of the previous one stays in use.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,45 +20,45 @@ use crate::operations::files::Files;
 use crate::operations::topics::Wanted;
 use crate::terminal::text;
 
-/// The interval between checks of the files.
+/// The interval at which files are checked for changes.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The maximum age of the subscriptions of a deployment.
 const DEPLOYED_MAX_AGE_MS: u64 = 30 * SECOND_MS;
 
-/// The source of the subscriptions.
+/// The source from which the console reads subscriptions.
 pub(crate) enum Sources {
     /// Files on this machine.
     Files(FileSources),
-    /// A deployment.
+    /// A deployment, for example a stack.
     Deployed(DeployedSources),
-    /// The console shows only a container of dead letters.
+    /// No source: the console shows only a container of dead letters.
     Unknown,
 }
 
-/// Subscriptions in files.
+/// A source that reads subscriptions from files.
 pub(crate) struct FileSources {
-    /// Paths of files and of folders with files.
+    /// The paths of files, and of folders with files.
     files: Vec<PathBuf>,
     state: Mutex<Arc<SourcesRead>>,
 }
 
-/// Subscriptions of a deployment.
+/// A source that reads the subscriptions of a deployment.
 pub(crate) struct DeployedSources {
     place: Place,
-    /// The last reading; `None` before the first one.
+    /// The result of the last reading; `None` before the first one.
     last: tokio::sync::Mutex<Option<Arc<SourcesRead>>>,
 }
 
-/// The last successful reading, and the problem of a later one.
+/// The last subscriptions that could be read, and the problem if a later reading failed.
 #[derive(Clone)]
 pub(crate) struct SourcesRead {
     pub(super) reading: Reading,
-    /// The reason why the latest reading failed; `reading` is then an earlier one.
+    /// The reason why the latest reading failed. In this case, `reading` is from an earlier one.
     pub(super) problem: Option<String>,
     pub(super) at_ms: u64,
-    /// The files, or the address of the deployment, for display.
+    /// The names of the files, or the address of the deployment, for display.
     pub(super) names: String,
-    /// The texts of the files, to detect changes.
+    /// The texts of the files, which are compared to detect changes.
     texts: Option<String>,
 }
 
@@ -75,24 +75,24 @@ impl Default for SourcesRead {
 }
 
 impl SourcesRead {
-    /// The errors among the findings.
+    /// Returns the findings that are errors.
     pub(super) fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.reading.findings.iter().filter(|finding| finding.severity == Severity::Error)
     }
 }
 
 impl Sources {
-    /// Reads subscriptions from files for the first time.
+    /// Creates a source from files, and reads them for the first time.
     pub(crate) fn files(files: Vec<PathBuf>) -> Self {
         Self::Files(FileSources::read(files))
     }
 
-    /// Subscriptions of a deployment. The first use reads them.
+    /// Creates a source from a deployment, which is read when the subscriptions are first needed.
     pub(crate) fn deployed(place: Place) -> Self {
         Self::Deployed(DeployedSources { place, last: tokio::sync::Mutex::default() })
     }
 
-    /// The current subscriptions. Reads a deployment again if the last reading is too old.
+    /// Returns the current subscriptions. Reads a deployment again if the last result is too old.
     pub(super) async fn read(&self) -> Arc<SourcesRead> {
         match self {
             Self::Files(files) => files.last(),
@@ -101,7 +101,7 @@ impl Sources {
         }
     }
 
-    /// The last reading of files; empty for other sources.
+    /// Returns the result of the last reading of files; empty for other sources.
     pub(super) fn last(&self) -> Arc<SourcesRead> {
         match self {
             Self::Files(files) => files.last(),
@@ -109,7 +109,7 @@ impl Sources {
         }
     }
 
-    /// The problem with the files, in one sentence.
+    /// Describes the problem with the files in one sentence; `None` if there is none.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             Self::Files(files) => files.problem(),
@@ -117,7 +117,7 @@ impl Sources {
         }
     }
 
-    /// Reads the files again; true if anything has changed.
+    /// Reads the files again. Returns true if anything has changed.
     pub(super) fn refresh(&self) -> bool {
         match self {
             Self::Files(files) => files.refresh(),
@@ -150,25 +150,26 @@ impl DeployedSources {
 }
 
 impl FileSources {
-    /// Reads the files for the first time.
+    /// Creates a source from files, and reads them for the first time.
     fn read(files: Vec<PathBuf>) -> Self {
         let sources = Self { files, state: Mutex::default() };
         sources.refresh();
         sources
     }
 
-    /// The last reading.
+    /// Returns the result of the last reading.
     fn last(&self) -> Arc<SourcesRead> {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The files, for display.
+    /// Formats the names of the files for display.
     fn names(&self) -> String {
         let names: Vec<String> = self.files.iter().map(|path| text::path(path)).collect();
         names.join(", ")
     }
 
-    /// The problem with the files, or the number of errors in them, in one sentence.
+    /// Describes the problem with the files, or the number of errors in them, in one sentence.
+    /// Returns `None` if there is none.
     fn problem(&self) -> Option<String> {
         let last = self.last();
         if let Some(problem) = &last.problem {
@@ -185,7 +186,7 @@ impl FileSources {
         }
     }
 
-    /// Reads the files again; true if anything has changed.
+    /// Reads the files again. Returns true if anything has changed.
     fn refresh(&self) -> bool {
         let last = self.last();
         let Some(read) = self.read_again(&last) else { return false };

@@ -1,10 +1,11 @@
 //! Tests which actions of the console S3 allows, by writes that cannot succeed.
 //!
-//! S3 checks permissions before the digest of a body. A write with a wrong digest therefore fails
-//! either way: with `AccessDenied`, or because of the digest. The test stores nothing, needs no IAM
-//! permission, and honours bucket policies. Replays and dismissals both begin with such a write.
+//! S3 checks permissions before the digest of a body. Therefore, a write with a wrong digest fails
+//! in either case: with `AccessDenied` if the permission is missing, otherwise because of the
+//! digest. The test stores nothing, needs no IAM permission, and honours bucket policies. Replays
+//! and dismissals both begin with such a write.
 //!
-//! SQS has no such request, so permissions of the queue are not tested. If SQS refuses a replay,
+//! SQS has no similar request, so permissions of the queue are not tested. If SQS refuses a replay,
 //! the replay reports the error and has sent nothing.
 
 use aws_sdk_s3::Client;
@@ -14,7 +15,7 @@ use deadletters::container::DeadLetterContainer;
 
 use crate::operations::store;
 
-/// An action that needs write permission.
+/// An action in the console that needs permission to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Start or resume a replay.
@@ -23,7 +24,7 @@ pub(crate) enum Action {
     Dismiss,
 }
 
-/// The reasons why actions are denied.
+/// The reason why each action is denied; `None` if it is allowed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Access {
     replay: Option<String>,
@@ -31,12 +32,12 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Each argument is the reason for denying that action; `None` allows it.
+    /// Creates the result from the reason why each action is denied; `None` allows the action.
     pub(crate) fn new(replay: Option<String>, dismiss: Option<String>) -> Self {
         Self { replay, dismiss }
     }
 
-    /// The reason why an action is denied; `None` if it is allowed or could not be tested.
+    /// Returns the reason why an action is denied; `None` if it is allowed or could not be tested.
     pub(crate) fn denied(&self, action: Action) -> Option<&str> {
         match action {
             Action::Replay => self.replay.as_deref(),
@@ -45,13 +46,13 @@ impl Access {
     }
 }
 
-/// The folders that actions write to first: of ledgers for a replay, and of dismissals.
+/// The folder that each action writes to first: ledgers for a replay, dismissals for a dismissal.
 const FOLDERS: [&str; 2] = ["_replays", "_dismissed"];
-/// A digest that does not match the body. The ETag below belongs to no object.
+/// A digest that matches no test body, and below it an ETag that no object has.
 const WRONG_MD5: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 const WRONG_ETAG: &str = "\"none\"";
 
-/// Returns the actions that the current credentials may perform on a container.
+/// Tests which actions the current credentials may perform on a container.
 pub(crate) async fn access(container: &DeadLetterContainer) -> Access {
     let Some(bucket) = container.name.strip_prefix("s3://") else {
         return of_folder(&container.name);
@@ -70,14 +71,15 @@ pub(crate) async fn access(container: &DeadLetterContainer) -> Access {
     Access::new(replay, dismiss)
 }
 
-/// True if S3 denies a write to this object. The write never succeeds.
+/// Returns true if S3 denies writing this object. The write never succeeds.
 async fn is_denied(client: &Client, bucket: &str, key: &str) -> bool {
     let put = client.put_object().bucket(bucket).key(key).body(ByteStream::from_static(b"x"));
     let answer = put.content_md5(WRONG_MD5).if_match(WRONG_ETAG).send().await;
     answer.is_err_and(|error| error.code() == Some("AccessDenied"))
 }
 
-/// Replays and dismissals write to the folder, so a read-only folder denies both.
+/// Tests a local folder. Replays and dismissals both write to the folder, so a read-only folder
+/// denies both.
 fn of_folder(folder: &str) -> Access {
     let is_read_only = std::fs::metadata(folder).is_ok_and(|found| found.permissions().readonly());
     let why = is_read_only.then(|| format!("{folder} cannot be written"));

@@ -1,8 +1,8 @@
-//! Computes the attempts of a delivery whose destination is unreachable.
+//! Computes the attempts of a delivery to an unreachable destination.
 //!
-//! Separate because `check` shows them for each subscription, and warns about policies that allow
-//! more. Every dialect retries attempts without a response, so these are the most attempts of a
-//! policy.
+//! Separate because `check` shows these attempts for each subscription, and warns about policies
+//! that allow more than the time limit does. Every dialect retries attempts without a response.
+//! Therefore, an unreachable destination gets the maximum number of attempts of a policy.
 
 use std::collections::HashMap;
 
@@ -12,18 +12,19 @@ use delivery::subscription::profile::RetryPolicy;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tries {
-    /// The number of requests.
+    /// The number of attempts until the delivery becomes a dead letter.
     pub(crate) attempts: usize,
-    /// The start of the last attempt, since publication.
+    /// The start of the last attempt, in milliseconds since publication.
     pub(crate) last_at_ms: u64,
 }
 
-/// The attempts by retry policy, because many subscriptions have the same policy.
+/// Caches the computed attempts by retry policy, because many subscriptions have the same policy.
 #[derive(Default)]
 pub(crate) struct Attempts<'a>(HashMap<&'a RetryPolicy, Tries>);
 
 impl<'a> Attempts<'a> {
-    /// The attempts of a delivery of this subscription.
+    /// Returns the attempts that a delivery of this subscription makes if its destination is
+    /// unreachable.
     pub(crate) fn of(&mut self, subscription: &'a Subscription) -> Tries {
         let unreachable = Endpoint { always: Always::Refused, retry_after: None };
         *self.0.entry(&subscription.retry).or_insert_with(|| {

@@ -1,8 +1,8 @@
-//! Finds AWS targets that a deployment would refuse, before it does.
+//! Finds AWS targets that a deployment would refuse, before the subscriptions are deployed.
 //!
-//! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, and `try` and
-//! `dev` with the variable `AWS_TARGETS` of this machine. The core decides ([`AwsPolicy`]); this
-//! module adds advice that the reader can follow.
+//! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, but `try` and
+//! `dev` with the variable `AWS_TARGETS` of this machine. [`AwsPolicy`] of the core decides; this
+//! module adds advice for the user.
 
 use adapters::settings::AWS_TARGETS;
 use anyhow::Context as _;
@@ -14,23 +14,24 @@ use crate::operations::locations::Locations;
 use crate::operations::stack::Stack;
 use crate::operations::writable::Problem;
 
-/// The stack outputs with the ARNs of functions.
+/// The names of the stack outputs with the ARNs of functions.
 const FUNCTIONS: [&str; 3] = ["DispatchFunctionArn", "DeadLetterFunctionArn", "IngressFunctionArn"];
 
-/// The targets that a deployment allows.
+/// The AWS targets that a deployment allows, and texts for advice about others.
 pub(crate) struct TargetRules {
     policy: AwsPolicy,
-    /// The setting that lists the allowed targets, for messages.
+    /// The name of the setting that lists the allowed targets, for messages.
     list: String,
-    /// The place where a further entry belongs, for advice.
+    /// The place where the user can allow another target, for advice.
     place: &'static str,
 }
 
 impl TargetRules {
-    /// The rules of a stack. Without a stack, those of the variable of this machine, if it is set.
+    /// Reads the allowed targets of a stack; without a stack, those in `AWS_TARGETS` of this
+    /// machine. Returns `None` without a stack if the variable is unset.
     ///
     /// # Errors
-    /// When the list is invalid.
+    /// If the list is invalid.
     pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Option<Self>> {
         match stack {
             Some(stack) => Self::of_stack(stack).map(Some),
@@ -41,11 +42,11 @@ impl TargetRules {
         }
     }
 
-    /// The rules of commands that send from this machine. Without the variable they allow no
-    /// target.
+    /// Reads the allowed targets of commands that send from this machine. If `AWS_TARGETS` is
+    /// unset, no target is allowed.
     ///
     /// # Errors
-    /// When the variable is invalid.
+    /// If the variable is invalid.
     pub(crate) fn here() -> anyhow::Result<Self> {
         Self::of_variable(
             "the variable AWS_TARGETS and start again; requests are signed with your own AWS credentials",
@@ -70,8 +71,8 @@ impl TargetRules {
         })
     }
 
-    /// The problem with the target of a subscription; `None` if the target is allowed, or there is
-    /// none.
+    /// Returns the problem if the AWS target of a subscription is not allowed. Returns `None` if
+    /// the target is allowed, or the destination is not an AWS target.
     pub(crate) fn problem(&self, subscription: &Subscription) -> Option<Problem> {
         let target = subscription.destination.aws.as_deref()?;
         let refusal = self.policy.refusal(&subscription.name.topic.namespace, target)?;
@@ -98,15 +99,16 @@ impl TargetRules {
     }
 }
 
-/// The targets in the variable of this machine.
+/// Returns the value of `AWS_TARGETS` on this machine; empty if it is unset.
 pub(crate) fn listed_here() -> String {
     std::env::var(AWS_TARGETS).unwrap_or_default()
 }
 
-/// Warnings about targets that commands on this machine do not use.
+/// Returns a warning for each subscription whose AWS target `AWS_TARGETS` does not allow on this
+/// machine.
 ///
 /// # Errors
-/// When the variable is invalid.
+/// If the variable is invalid.
 pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
     let rules = TargetRules::here()?;
     let at = Locations { reading, first: "" };
@@ -118,7 +120,8 @@ pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
     Ok(found.collect())
 }
 
-/// The queues and functions of a stack. No target uses the services of its buckets and its table.
+/// Returns the ARNs of the queues and functions of a stack. The services of its buckets and its
+/// table are never targets.
 fn own_resources(stack: &Stack) -> anyhow::Result<OwnResources> {
     let named = stack.own_queues().filter_map(|url| url.rsplit('/').next());
     let queues = named.filter_map(|name| Some(format!("{}:{name}", stack.arn_of("sqs")?)));

@@ -1,23 +1,24 @@
-//! Finds the folder for cached reads of dead-letter buckets.
+//! Finds the folder in which commands cache data read from dead-letter buckets.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::terminal::usage::usage_error;
 
-/// The variable that turns the cache off.
+/// The environment variable that can turn the cache off.
 const CACHE: &str = "LASTMILE_CACHE";
-/// The only value of that variable.
+/// The value of `LASTMILE_CACHE` that turns the cache off; any other value is an error.
 const OFF: &str = "off";
-/// The variables that name a folder for caches, in order of precedence, and the path within it.
-/// <https://specifications.freedesktop.org/basedir/latest/>
+/// The environment variables that name a folder for caches, in order of precedence, each with the
+/// path of this cache below that folder. <https://specifications.freedesktop.org/basedir/latest/>
 const FOLDERS: [(&str, &str); 3] = [
     ("XDG_CACHE_HOME", "lastmile/dead-letters"),
     ("LOCALAPPDATA", "lastmile/dead-letters"),
     ("HOME", ".cache/lastmile/dead-letters"),
 ];
 
-/// The folder according to these variables; `None` if the cache is off, or no variable is set.
+/// Returns the cache folder according to these environment variables; `None` if the cache is off,
+/// or no variable is set.
 ///
 /// # Errors
 /// A usage error for an unknown value of `LASTMILE_CACHE`.

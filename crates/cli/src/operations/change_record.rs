@@ -1,7 +1,8 @@
-//! The record of a change: its author and reason, in the metadata of every object that it writes.
+//! Records the author and the reason of a change, in the metadata of every object that the change
+//! writes.
 //!
 //! Separate because `apply`, `rollback` and `subscriptions delete` write the same record, and
-//! `subscriptions history` shows it. STS identifies the author, because every caller may use it and
+//! `subscriptions history` shows it. STS returns the author, because every caller may use STS and
 //! its client is linked anyway. The user name of the machine would often be that of a build server.
 //! If STS does not respond, the change is made without an author.
 
@@ -20,12 +21,13 @@ use crate::terminal::advice::aws_error;
 use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 
-/// The timeout of STS. The name is not worth a longer wait.
+/// The timeout of the request to STS. Without a response, the change is made without its author's
+/// name.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest message, in characters. A character has at most four bytes, which are twelve when
-/// percent-encoded, and all metadata of an object has at most 2 KB.
+/// The maximum length of a message, in characters. One character needs up to twelve bytes: four in
+/// UTF-8, each percent-encoded as three. All metadata of an object has at most 2 KB.
 const MESSAGE_MAX_CHARACTERS: usize = 140;
-/// The names of the metadata.
+/// The names under which the author and the message are stored in the metadata.
 const BY: &str = "by";
 const MESSAGE: &str = "message";
 
@@ -37,17 +39,18 @@ pub(crate) struct RecordArgs {
     message: Option<String>,
 }
 
-/// The author of a change and the reason for it.
+/// The author of a change of subscriptions, and the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ChangeRecord {
-    /// The ARN of the caller; `None` if it is unknown.
+    /// The ARN of the AWS caller who made the change; `None` if it is unknown.
     pub(crate) by: Option<String>,
-    /// The reason, if one is given.
+    /// The reason from `--message`, if given.
     pub(crate) message: Option<String>,
 }
 
 impl RecordArgs {
-    /// The record of a change that is made now. A folder stores no record.
+    /// Creates the record of a change that is made now. A record for a folder is empty, because
+    /// files have no metadata.
     pub(crate) async fn record(&self, location: &Location) -> ChangeRecord {
         let message = self.message.clone();
         if let Location::Folder(_) = location {
@@ -68,7 +71,8 @@ impl RecordArgs {
 }
 
 impl ChangeRecord {
-    /// Reads the record from the metadata of an object. Objects of other programs may have none.
+    /// Reads the record from the metadata of an object. Objects that other programs wrote may have
+    /// none.
     pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         let value = |name: &str| metadata.get(name).cloned();
         Self { by: value(BY), message: value(MESSAGE) }
@@ -82,7 +86,8 @@ impl ChangeRecord {
     }
 }
 
-/// Parses a message. Leading and trailing space is removed, as in any header.
+/// Parses the value of `--message`. Leading and trailing white space is removed, as in any HTTP
+/// header.
 fn message(text: &str) -> Result<String, String> {
     let text = text.trim();
     match text.chars().count() {
@@ -94,7 +99,7 @@ fn message(text: &str) -> Result<String, String> {
     }
 }
 
-/// The ARN of the AWS caller.
+/// Requests the ARN of the AWS caller from STS.
 async fn caller() -> anyhow::Result<String> {
     let timeouts =
         TimeoutConfig::builder().connect_timeout(TIMEOUT).operation_timeout(TIMEOUT).build();

@@ -1,7 +1,7 @@
-//! Compiles subscription files into the objects that dispatch reads, for `dev` and `demo`.
+//! Compiles subscription files to the objects that dispatch reads, for `dev` and `demo`.
 //!
-//! The objects are in the data folder, so nothing is written beside the files. Subscriptions that
-//! are no longer in the files are removed.
+//! The objects are written to the data folder, so nothing is written beside the files. An object is
+//! removed if the files no longer have its subscriptions.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +12,19 @@ use dialects::Reading;
 use crate::operations::change_record::ChangeRecord;
 use crate::operations::topics::{Plan, Topics};
 
-/// The folder of the objects, within a data folder.
+/// The name of the folder with the objects, in a data folder.
 const FOLDER: &str = "subscriptions";
-/// The owner of all these objects.
+/// The owner of all compiled objects.
 const OWNER: &str = "files";
 
-/// The compiled objects in a data folder.
+/// The compiled objects in a data folder, as dispatch reads them.
 pub(crate) struct Compiled {
     pub(crate) folder: PathBuf,
     topics: Topics,
 }
 
 impl Compiled {
-    /// Opens the objects in this data folder.
+    /// Opens the folder of compiled objects in this data folder.
     ///
     /// # Errors
     /// If the folder cannot be created.
@@ -36,7 +36,7 @@ impl Compiled {
         Ok(Self { folder, topics })
     }
 
-    /// Writes the current content of the files.
+    /// Writes the subscriptions of these files as objects.
     ///
     /// # Errors
     /// If an object cannot be read or written.

@@ -1,4 +1,4 @@
-//! Opens the container of dead letters, named by its address or by a stack.
+//! Opens a container of dead letters, by its address or by the name of a stack.
 
 use deadletters::DeadLetters;
 use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
@@ -22,12 +22,12 @@ pub(crate) struct ContainerArgs {
 }
 
 impl ContainerArgs {
-    /// The name of the stack, if one is given.
+    /// Returns the name of the stack, if the options name one.
     pub(crate) fn stack(&self) -> Option<&str> {
         self.stack.as_deref()
     }
 
-    /// The options as given, for a printed command that reads the same container.
+    /// Formats the given options for a printed command, which then reads the same container.
     pub(crate) fn options(&self) -> String {
         let options =
             [("--container", self.container.as_deref()), ("--stack", self.stack.as_deref())];
@@ -35,10 +35,10 @@ impl ContainerArgs {
         given.map(|(name, value)| format!(" {name} {}", shell::typed(value))).collect()
     }
 
-    /// Opens the container.
+    /// Opens the container that the options name.
     ///
     /// # Errors
-    /// When the stack cannot be described, or the container does not exist.
+    /// If the stack cannot be described, or the container does not exist.
     pub(crate) async fn open(&self) -> anyhow::Result<DeadLetters> {
         let address = match (&self.container, &self.stack) {
             (Some(address), _) => address.clone(),
@@ -70,7 +70,7 @@ pub(crate) async fn at(address: &str) -> anyhow::Result<DeadLetters> {
 /// Opens the default container of a stack.
 ///
 /// # Errors
-/// When the stack has none.
+/// If the stack has no container.
 pub(crate) async fn of_stack(stack: &Stack) -> anyhow::Result<DeadLetters> {
     at(&stack.dead_letter_container()?).await
 }

@@ -1,39 +1,40 @@
-//! Formats a request as a curl command to copy, which sends the same bytes as the sender. Pure.
+//! Formats a request as a curl command that sends the same bytes. Pure.
 //!
 //! Separate because the text must be correct for a shell and for curl, whatever an event contains.
 //! `try` and the page of a dead letter print such commands. Each of them chooses the headers, and
-//! the words that replace credentials.
+//! the placeholders for credentials.
 
 use adapters::http::AGENT;
 use delivery::shell::quoted;
 
 use crate::operations::shell::{codes, is_written_as_code, typed};
 
-/// A longer event does not fit into one argument of a program, so it is passed through a pipe. The
-/// limit is `MAX_ARG_STRLEN` of Linux, 128 KiB (execve(2)), minus room for quotes.
+/// The maximum length of a body that is passed as an argument; a longer body is passed through a
+/// pipe. Linux limits an argument to 128 KiB (`MAX_ARG_STRLEN`, execve(2)). The rest is a margin
+/// for quotes.
 const ARGUMENT_MAX_BYTES: usize = 100 * 1_024;
-/// The body size from which curl sends `Expect: 100-continue`, which the sender never does.
+/// The body size from which curl sends the header `Expect: 100-continue`. The sender never sends
+/// this header.
 const ASKED_FROM_BYTES: usize = 1_024;
 
 pub(crate) struct CurlRequest<'a> {
     pub(crate) method: &'a str,
-    /// The URL as a shell word.
+    /// The URL, already quoted for the shell.
     pub(crate) url: String,
-    /// Options for the connection, each from [`option`].
+    /// The options for the connection, each formatted by [`option`].
     pub(crate) options: String,
     pub(crate) headers: Vec<CurlHeader>,
     pub(crate) body: &'a [u8],
 }
 
-/// A header: its name in lower case, as the sender writes it, and the complete header as a shell
-/// word.
+/// A header of the command: its name in lower case, and the whole header quoted for the shell.
 pub(crate) struct CurlHeader {
     name: String,
     word: String,
 }
 
 impl CurlHeader {
-    /// Creates a header whose value may be shown.
+    /// Creates a header whose value contains no credential.
     pub(crate) fn new(name: &str, value: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let word = match value {
@@ -44,7 +45,8 @@ impl CurlHeader {
         Self { name, word }
     }
 
-    /// Creates a header whose value ends with this shell word.
+    /// Creates a header whose value ends with `word`, which is already quoted for the shell, such
+    /// as a variable.
     pub(crate) fn with_word(name: &str, beginning: &str, word: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let word = format!("{}{word}", quoted(&format!("{name}: {beginning}")));
@@ -53,10 +55,11 @@ impl CurlHeader {
 }
 
 impl CurlRequest<'_> {
-    /// The complete command. It removes the defaults of curl, and adds those of the sender.
+    /// Formats the complete command. Removes the default headers of curl, and adds those of the
+    /// sender.
     pub(crate) fn command(&self) -> String {
         let has = |name: &str| self.headers.iter().any(|header| header.name == name);
-        // Disable the person's curl configuration and the proxy, which the sender does not use.
+        // Disable the user's curl configuration, and the proxy, because the sender uses neither.
         // Disable globbing, because curl would expand brackets.
         let mut curl = format!(
             "curl --disable --globoff --noproxy '*' --request {} {}",
@@ -80,13 +83,13 @@ impl CurlRequest<'_> {
     }
 }
 
-/// An option on a separate line.
+/// Formats a curl option on a line of its own.
 pub(crate) fn option(name: &str, word: &str) -> String {
     format!(" \\\n  --{name} {word}")
 }
 
-/// Adds exactly this body to a curl command. The body comes through a pipe if it does not fit into
-/// an argument, or cannot be copied.
+/// Adds this body to a curl command. A pipe supplies the body if it does not fit into an argument,
+/// or contains characters that cannot be copied.
 fn with_body(curl: &str, body: &[u8]) -> String {
     match std::str::from_utf8(body) {
         Ok(text) if text.chars().any(is_written_as_code) => piped("%b", &codes(body), curl),

@@ -1,8 +1,8 @@
 //! Locks a data folder for one `lastmile dev`, because two would write the same files.
 //!
-//! The operating system locks a file in the folder, until the process ends in any way. Therefore a
-//! file left by a crash does not lock the folder. The file contains the addresses of the holder and
-//! its local AWS, for a second `dev` and for commands that read its table.
+//! The operating system locks a file in the folder until the process ends, even if it crashes. The
+//! file contains the addresses of the running `dev` and of its local AWS. A second `dev` prints
+//! these addresses, and commands use them to read the table.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -14,20 +14,21 @@ use anyhow::{Context as _, anyhow};
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The name of the file in the data folder.
+/// The name of the lock file in the data folder.
 const NAME: &str = "dev.lock";
-/// More than the addresses need.
+/// The maximum number of bytes that are read from the lock file. Two addresses need fewer.
 const ADDRESS_MAX_BYTES: u64 = 256;
 
-/// The lock on a data folder, until it is dropped.
+/// Holds the lock on a data folder until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DataLock(File);
 
 impl DataLock {
-    /// Locks the folder, and creates it if it is missing.
+    /// Locks a data folder. Creates the folder if it is missing.
     ///
     /// # Errors
-    /// When another `lastmile dev` uses it (with its address and advice), or it cannot be written.
+    /// If the folder cannot be written, or another `lastmile dev` uses it. In the latter case, the
+    /// message contains the address of that `dev`, and advice.
     pub(crate) fn take(data: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("the data folder {} cannot be written", text::path(data));
         std::fs::create_dir_all(data).with_context(cannot)?;
@@ -49,7 +50,8 @@ impl DataLock {
                     text::path(data)
                 );
             }
-            // Some network file systems have no locks, so other users are unknown.
+            // Some network file systems have no locks. Another user of the folder cannot be
+            // detected there.
             Err(TryLockError::Error(error)) => note(format_args!(
                 "whether another lastmile dev uses the data folder {} is unknown: {}",
                 text::path(data),
@@ -59,9 +61,10 @@ impl DataLock {
         Ok(Self(file))
     }
 
-    /// Writes the address of the holder, and of its local AWS once that listens.
+    /// Writes these addresses to the lock file: that of `dev`, and that of its local AWS once the
+    /// server listens.
     pub(crate) fn says(&mut self, addresses: &[&str]) {
-        // Ignore errors: without the addresses, messages only contain less.
+        // Ignore errors: without the addresses, messages of other commands only contain less.
         let _ = self.write(addresses);
     }
 
@@ -72,10 +75,10 @@ impl DataLock {
     }
 }
 
-/// The endpoint of the local AWS of the `lastmile dev` that uses this data folder.
+/// Returns the endpoint of the local AWS of the `lastmile dev` that uses this data folder.
 ///
 /// # Errors
-/// When no `lastmile dev` uses it.
+/// If no `lastmile dev` uses the folder.
 pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
     let nobody = || {
         anyhow!(

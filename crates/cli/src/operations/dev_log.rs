@@ -1,13 +1,13 @@
 //! Writes the log lines of `lastmile dev` to its data folder, so that `lastmile trace` can trace an
 //! event.
 //!
-//! Separate from the page of `dev`, which keeps bodies in memory and discards them at exit. A line
-//! is what a deployed function logs: it contains ids, statuses and times, but no bodies or
-//! credentials.
+//! Separate from the live page of `dev`, which keeps bodies in memory and discards them at exit.
+//! The lines are those that deployed functions log: they contain ids, statuses and times, but no
+//! bodies or credentials.
 //!
 //! Promises: two files of at most [`FILE_MAX_BYTES`] each always contain the newest lines. A full
-//! disk is reported once and stops nothing. Requires a single writer, which the lock of the folder
-//! ensures.
+//! disk is reported once, and stops nothing. Requires a single writer, which the lock of the data
+//! folder ensures.
 
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -19,12 +19,12 @@ use anyhow::{anyhow, bail};
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The file of the newest lines, and the previous file, which was full.
+/// The files of the log: the current file, and the previous one, which is full.
 const FILES: [&str; 2] = ["log.ndjson", "log.1.ndjson"];
-/// About 80,000 lines.
+/// The maximum size of a log file: about 80,000 lines.
 const FILE_MAX_BYTES: u64 = 32 * 1_024 * 1_024;
 
-/// The file to which lines are appended.
+/// The log, open for appending lines.
 #[derive(Debug)]
 pub(crate) struct DevLog {
     folder: PathBuf,
@@ -34,10 +34,10 @@ pub(crate) struct DevLog {
 }
 
 impl DevLog {
-    /// Opens the log of a data folder.
+    /// Opens the log in a data folder.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the log cannot be written.
     pub(crate) fn open(folder: &Path) -> anyhow::Result<Self> {
         let opened = appended(&folder.join(FILES[0]));
         let opened = opened.and_then(|file| Ok((file.metadata()?.len(), file)));
@@ -47,7 +47,7 @@ impl DevLog {
         Ok(Self { folder: folder.to_owned(), file, bytes, is_broken: false })
     }
 
-    /// Appends a line, including its line end.
+    /// Appends a line, which includes its line end.
     pub(crate) fn add(&mut self, line: &str) {
         if let Err(error) = self.try_add(line)
             && !self.is_broken
@@ -73,10 +73,10 @@ impl DevLog {
     }
 }
 
-/// Reads the wanted lines of a data folder, oldest first.
+/// Reads the lines for which `is_wanted` is true, oldest first.
 ///
 /// # Errors
-/// When there are no lines, or they cannot be read.
+/// If the folder has no log, or it cannot be read.
 pub(crate) fn lines(
     folder: &Path,
     is_wanted: impl Fn(&str) -> bool,
@@ -95,8 +95,8 @@ pub(crate) fn lines(
         let file = file.map_err(|error| {
             anyhow!("{} cannot be read: {}", text::path(path), io_words(&error))
         })?;
-        // A line that is being written is not JSON yet. A line that is not text comes from another
-        // program.
+        // A line that is still being written is not yet valid JSON. A line that is not UTF-8 comes
+        // from another program.
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         wanted.extend(lines.filter(|line| is_wanted(line)));
     }

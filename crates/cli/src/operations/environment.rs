@@ -47,16 +47,17 @@ pub(crate) struct EnvironmentArgs {
     identity: bool,
 }
 
-/// The destinations that may see the person's AWS identity; this machine always may.
+/// The destinations that may receive requests with the user's AWS identity. This machine always
+/// may.
 #[derive(Debug, Default)]
 struct Shows {
     all: bool,
-    /// Descriptions from [`shown`] that the person agreed to.
+    /// The descriptions of receivers, from [`shown`], that the user has accepted.
     agreed: BTreeSet<String>,
 }
 
 impl Shows {
-    /// Returns true if requests to this destination may show the identity.
+    /// Returns true if requests to this destination may contain the identity.
     fn has(&self, to: &Destination) -> bool {
         self.all
             || is_here(&to.url)
@@ -65,19 +66,19 @@ impl Shows {
     }
 }
 
-/// The variables that may be sent.
+/// The environment variables that may be sent, and the hosts that may receive them.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Allowed {
-    /// Variables that any host may receive.
+    /// The names of variables that any host may receive.
     names: BTreeSet<String>,
-    /// Variables that only these hosts may receive.
+    /// The variables that only certain hosts may receive.
     hosts: Receivers,
 }
 
-/// The hosts that receive each variable, by its name.
+/// The hosts that would receive each variable, by the variable's name.
 pub(crate) type Receivers = BTreeMap<String, BTreeSet<String>>;
 
-/// The receivers of the variables that these subscriptions name.
+/// Returns the hosts that would receive variables, according to these subscriptions.
 pub(crate) fn receivers<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> Receivers {
@@ -93,11 +94,11 @@ pub(crate) fn receivers<'a>(
 }
 
 impl EnvironmentArgs {
-    /// Returns the variables that may be sent: the named ones, and the others if the person agrees.
+    /// Decides which variables may be sent: those that options name, and others if the user agrees.
     ///
     /// # Errors
-    /// A usage error with the receivers, if there is no terminal for the question or the person
-    /// declines.
+    /// A usage error with the receivers, if the user declines, or there is no terminal for the
+    /// question.
     pub(crate) fn allow(&self, receivers: &Receivers) -> anyhow::Result<Allowed> {
         let names: BTreeSet<String> = self.allowed.iter().cloned().collect();
         let mut hosts = receivers.clone();
@@ -117,12 +118,12 @@ impl EnvironmentArgs {
         Ok(Allowed { names, hosts })
     }
 
-    /// Returns the person's AWS identity. Requests show it to a destination that is elsewhere only
-    /// if the person agrees, with the option or at the terminal.
+    /// Returns the user's AWS identity. Requests to another machine contain it only if the user
+    /// agrees, by the option or on the terminal.
     ///
     /// # Errors
-    /// A usage error with the hosts, if there is no terminal for the question or the person
-    /// declines.
+    /// A usage error with the hosts, if the user declines, or there is no terminal for the
+    /// question.
     pub(crate) fn identity<'a>(
         &self,
         subscriptions: impl IntoIterator<Item = &'a Subscription>,
@@ -161,21 +162,21 @@ impl Allowed {
     }
 }
 
-/// A line with the receivers of a variable.
+/// Describes the receivers of a variable on one line.
 fn sends(name: &str, hosts: &BTreeSet<String>) -> String {
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     format!("  {} to {}\n", text::line(name), text::line(&hosts.join(", ")))
 }
 
-/// Returns a lookup of variables that checks the receiving address. With `also_here`, this machine
-/// may receive any variable.
+/// Creates a function that looks up variables, and checks the address that would receive them. If
+/// `also_here`, this machine may receive any variable.
 pub(crate) fn lookup(
     allowed: Allowed,
     also_here: bool,
 ) -> impl Fn(&str, Option<&Url>) -> Option<String> {
     let reported = Mutex::new(BTreeSet::new());
     move |name, to| {
-        // The secret store needs this variable itself, and sends it nowhere.
+        // The secret store needs this variable for itself, and sends it nowhere.
         let Some(to) = to else { return std::env::var(name).ok() };
         if allowed.has(name, to) || (also_here && is_here(to)) {
             return std::env::var(name).ok();
@@ -191,7 +192,7 @@ pub(crate) fn lookup(
     }
 }
 
-/// The receivers on other machines of the variables that these subscriptions name.
+/// Returns the hosts other than this machine that would receive variables of these subscriptions.
 pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     let all = catalogue.subscriptions().map(AsRef::as_ref);
     let is_elsewhere =
@@ -199,7 +200,7 @@ pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     receivers(all.filter(is_elsewhere))
 }
 
-/// Descriptions of the identity that other machines see.
+/// Describes the hosts other than this machine that would receive the AWS identity.
 fn shown_elsewhere<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> BTreeSet<String> {
@@ -208,8 +209,8 @@ fn shown_elsewhere<'a>(
     destinations.filter(is_asked).filter_map(shown).collect()
 }
 
-/// A description of the identity that a destination sees; `None` if its requests do not show the
-/// AWS caller.
+/// Describes how a destination would receive the AWS identity; `None` if requests to the
+/// destination do not contain it.
 fn shown(destination: &Destination) -> Option<String> {
     let host = destination.host();
     if let Some(SignatureScope { service, region, .. }) = destination.signing_scope() {
@@ -221,7 +222,7 @@ fn shown(destination: &Destination) -> Option<String> {
     }
 }
 
-/// Prints the receivers of each variable.
+/// Prints the hosts that receive each variable.
 pub(crate) fn report(receivers: &Receivers) {
     if !receivers.is_empty() {
         let lines: String = receivers.iter().map(|(name, hosts)| sends(name, hosts)).collect();

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// Reads a file of events, without a byte order mark; `-` is standard input.
+/// Reads a file of events without its byte order mark. `-` means standard input.
 pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     let text = match file {
         "-" => standard_input(),
@@ -25,7 +25,7 @@ pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     text.map(|text| without_mark(&text).to_owned())
 }
 
-/// The text of standard input.
+/// Reads standard input as text.
 fn standard_input() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
@@ -33,13 +33,13 @@ fn standard_input() -> anyhow::Result<String> {
         .map_err(|error| usage_error(format!("standard input cannot be read: {error}")))
 }
 
-/// Splits a text into JSON documents, each with its first line number. If the text is not a
-/// sequence of documents, each line is one, so that an invalid line does not affect others.
+/// Splits a text into JSON documents, each with the number of its first line. If the text is not a
+/// sequence of documents, splits it into lines, so that an invalid line does not affect others.
 pub(crate) fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
     let sequence: Result<Vec<&RawValue>, _> =
         serde_json::Deserializer::from_str(text).into_iter().collect();
     if let Ok(sequence) = sequence {
-        // A raw value borrows from the text, so the difference of the addresses is its offset.
+        // A raw value borrows from the text, so its offset is the difference of the two addresses.
         let offset = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
         let (mut counted, mut line) = (0, 1);
         let line_of = |document: &&RawValue| {

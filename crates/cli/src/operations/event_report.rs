@@ -1,7 +1,7 @@
-//! Reports which subscriptions of a topic get an event, and why.
+//! Reports which subscriptions of a topic match an event, and why.
 //!
-//! `lastmile explain --event` and the console show the report. `delivery::explain::event_matches`
-//! reads and matches each event as dispatch does. Nothing is matched here.
+//! `lastmile explain --event` and the console show the report. This module does not match events
+//! itself: `delivery::explain::event_matches` parses and matches each event as dispatch does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,26 +20,26 @@ use crate::operations::exchange_text;
 use crate::operations::shown_exchange::ShownExchange;
 
 /// The result of an event for each subscription of a topic. The members and their order are a
-/// contract.
+/// public interface.
 #[derive(Serialize)]
 pub(crate) struct EventReport {
-    /// The position in the file, from 1.
+    /// The position of the event in the file, from 1.
     pub(crate) event: usize,
     pub(crate) id: Option<String>,
     #[serde(rename = "type")]
     pub(crate) event_type: Option<String>,
     pub(crate) topic: String,
-    /// The event as received, if a template renders it.
+    /// The event as published, if a template rendered another text from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) received: Option<String>,
     /// The reason why the text is not an event and would become a dead letter.
     pub(crate) problem: Option<String>,
     pub(crate) subscriptions: Vec<SubscriptionReport>,
-    /// The topics to which this topic forwards the event.
+    /// The results for the topics to which this topic forwards the event.
     pub(crate) onward: Vec<OnwardReport>,
 }
 
-/// The results on a topic to which the event is forwarded.
+/// The results for a topic to which the event is forwarded.
 #[derive(Serialize)]
 pub(crate) struct OnwardReport {
     pub(crate) topic: String,
@@ -55,26 +55,27 @@ pub(crate) struct SubscriptionReport {
     pub(crate) matches: bool,
     /// True if the subscription has expired, and receives no new events.
     pub(crate) expired: bool,
-    /// True if each delivery becomes a dead letter at once, for a later replay.
+    /// True if deliveries are paused: each one becomes a dead letter at once, for a later replay.
     pub(crate) paused: bool,
-    /// The earliest attempt if the event were published now; `null` if it is due at once.
+    /// The time of the first attempt if the event were published now; `null` if the attempt starts
+    /// at once.
     pub(crate) not_before: Option<String>,
     pub(crate) destination: String,
     pub(crate) filter: PartReport,
-    /// Headers whose values are changed because they cannot be sent as they are.
+    /// The headers whose values are changed because their characters cannot be sent.
     pub(crate) changed_headers: Vec<HeaderReport>,
-    /// The request that the templates of the destination render.
+    /// The request that the templates of the destination render from the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request: Option<RequestReport>,
 }
 
-/// The rendered request, or the reason why rendering fails.
+/// The result of rendering a request with templates.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum RequestReport {
     /// The request that would be sent, without headers that need a secret.
     Rendered(RenderedRequest),
-    /// The delivery would become a dead letter.
+    /// Rendering failed, so the delivery would become a dead letter.
     Failed { problem: String },
 }
 
@@ -85,7 +86,7 @@ pub(crate) struct RenderedRequest {
     url: String,
     headers: Vec<NamedValue>,
     body: String,
-    /// The text of the request for people.
+    /// The whole request as text, for people.
     #[serde(skip)]
     pub(crate) text: String,
 }
@@ -118,27 +119,28 @@ pub(crate) struct HeaderReport {
     pub(crate) changes: Vec<&'static str>,
 }
 
-/// A part of a filter.
+/// The result of one condition of a filter.
 #[derive(Serialize)]
 pub(crate) struct PartReport {
     pub(crate) condition: String,
     pub(crate) matches: bool,
     pub(crate) found: Vec<FoundReport>,
     pub(crate) problem: Option<String>,
-    /// The position of the problem in the condition, in characters from 1.
+    /// The position in the condition at which it is invalid, in characters from 1.
     pub(crate) column: Option<usize>,
     pub(crate) parts: Vec<PartReport>,
 }
 
-/// A value of the event as it was written in JSON; `null` if it is missing.
+/// A value in the event, as it was written in JSON; `null` if the event has no such value.
 #[derive(Serialize)]
 pub(crate) struct FoundReport {
     pub(crate) name: String,
     pub(crate) value: Option<String>,
 }
 
-/// Decodes the events of a record on this topic. If the topic lists an AWS service in `from`, a
-/// message of that service is decoded in its format. Any other message is decoded as an event.
+/// Splits a record of this topic into events. If the topic lists an AWS service in `from`, a
+/// message of that service is parsed in the service's format. Any other message is parsed as
+/// events.
 pub(crate) fn elements(catalogue: &Catalogue, topic: &TopicName, text: &Arc<str>) -> Vec<Element> {
     let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
     let publisher = envelope::publisher(text)
@@ -146,7 +148,7 @@ pub(crate) fn elements(catalogue: &Catalogue, topic: &TopicName, text: &Arc<str>
     decode(text, publisher.map_or(input, |publisher| envelope::input_of(&publisher)))
 }
 
-/// Explains one event of a topic for these subscriptions.
+/// Reports the result of one event for these subscriptions of a topic.
 pub(crate) fn report(
     catalogue: &Catalogue,
     topic: &TopicName,
@@ -187,7 +189,8 @@ pub(crate) fn report(
     }
 }
 
-/// The event type: the member `type` of CloudEvents, or `eventType` of Event Grid.
+/// Returns the event type: the member `type` of a CloudEvent, or `eventType` of an Event Grid
+/// event.
 fn event_type(members: &Members<'_>) -> Option<String> {
     let value = members.get("type").or_else(|| members.get("eventType"))?;
     serde_json::from_str(value).ok()

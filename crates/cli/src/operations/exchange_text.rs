@@ -1,4 +1,4 @@
-//! Formats a request and a response as on the wire, except for redacted parts. Pure.
+//! Formats a request and a response as HTTP messages, with secrets redacted. Pure.
 
 use crate::operations::shown_exchange::{ShownBody, ShownExchange};
 use crate::terminal::text;
@@ -14,7 +14,7 @@ pub(crate) fn headers(headers: &[(String, String)]) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// Formats the body below a blank line.
+/// Formats the body after a blank line, and notes whether it is cut.
 pub(crate) fn body(body: &ShownBody) -> String {
     let cut = if body.is_cut {
         format!("(the beginning of {})\n", text::counted(body.bytes as u64, "byte"))

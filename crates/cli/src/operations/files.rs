@@ -22,7 +22,7 @@ use crate::terminal::progress;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// Files in memory, each with its name and its text.
+/// Subscription files in memory: the name and the text of each.
 pub(crate) struct Files(Vec<(String, String)>);
 
 impl Files {
@@ -56,7 +56,8 @@ impl Files {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Findings about files without any document: errors if no file has one, otherwise warnings.
+    /// Returns a finding for each file without a document. The findings are errors if no file has a
+    /// document, otherwise warnings.
     pub(crate) fn blank(&self) -> Vec<Finding> {
         let blank = self.0.iter().filter_map(|(name, text)| dialects::blank(Source { name, text }));
         let mut blank: Vec<Finding> = blank.collect();
@@ -71,12 +72,13 @@ impl Files {
         self.reading_for(&Deployment::default())
     }
 
-    /// Parses the files for a deployment, with the deployment's objects beside its topics.
+    /// Parses the files against a deployment, whose settings and addresses complete those in the
+    /// files.
     pub(crate) fn reading_for(&self, deployment: &Deployment) -> Reading {
         dialects::read_parsed(deployment, self.parsed())
     }
 
-    /// Parses the files on as many threads as there are processors.
+    /// Parses each file, on as many threads as there are processors.
     fn parsed(&self) -> Vec<ParsedFile> {
         let bar = progress::bar(self.0.len() as u64, "files");
         let next = AtomicUsize::new(0);
@@ -102,7 +104,7 @@ impl Files {
         parsed.into_iter().map(|(_, file)| file).collect()
     }
 
-    /// Parses the files, and adds findings about files without any document.
+    /// Parses the files, and adds findings about files without a document.
     pub(crate) fn reading_with_blank(&self) -> Reading {
         let mut reading = self.reading();
         reading.findings.extend(self.blank());
@@ -110,14 +112,14 @@ impl Files {
         reading
     }
 
-    /// Parses the files and prints the findings; `None` if one of them is an error.
+    /// Parses the files and prints the findings. Returns `None` if one of the findings is an error.
     pub(crate) fn valid_reading(&self) -> Option<Reading> {
         let reading = self.reading_with_blank();
         print_findings(&reading.findings);
         (!have_errors(&reading.findings)).then_some(reading)
     }
 
-    /// Joins all documents into one text: a single file unchanged, several files separated by
+    /// Joins all files into one text. A single file is returned unchanged; several are separated by
     /// `---`.
     pub(crate) fn joined(&self) -> String {
         if let [(_, text)] = self.0.as_slice() {
@@ -127,8 +129,8 @@ impl Files {
         for (_, text) in &self.0 {
             // YAML allows a byte order mark only at the beginning of a file.
             let text = text.trim_start_matches('\u{feff}').trim_end();
-            // A separator at the end of one file and at the beginning of the next would create an
-            // empty document.
+            // A separator at the end of one file and another at the beginning of the next would
+            // create an empty document.
             let text = text.strip_suffix("\n---").unwrap_or(text);
             joined.push_str("---\n");
             joined.push_str(text.strip_prefix("---\n").unwrap_or(text).trim_end());
@@ -138,7 +140,7 @@ impl Files {
     }
 }
 
-/// Returns true for the extensions of subscription files.
+/// Returns true if the path has the extension of a subscription file: `.yaml`, `.yml` or `.json`.
 pub(crate) fn is_of_subscriptions(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("yaml" | "yml" | "json"))
@@ -148,7 +150,7 @@ fn is_foreign(path: &Path) -> bool {
     path.to_str().is_some_and(dialects::is_foreign)
 }
 
-/// Adds the file, or the files below the folder that `is_read` accepts.
+/// Adds the file; for a folder, adds the files below it that `is_read` accepts.
 fn read_into(
     path: &Path,
     is_read: fn(&Path) -> bool,

@@ -1,4 +1,4 @@
-//! The options that filter dead letters.
+//! Defines the options that filter dead letters.
 //!
 //! Separate from the commands because the console parses the same options from the query of a URL.
 
@@ -66,7 +66,7 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Returns true if no option filters.
+    /// Returns true if no option restricts the dead letters.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { namespace, topic, subscription, since, until, reason, outcome, .. } = self;
         let Self { status, event_type, source, id, destination, cause, state, search, .. } = self;
@@ -82,13 +82,13 @@ impl FilterArgs {
             && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
     }
 
-    /// The filter of these options, by default for open dead letters. Durations count back from
-    /// now.
+    /// Creates the filter of these options. By default, it matches open dead letters. Durations
+    /// count back from now.
     pub(crate) fn filter(self) -> anyhow::Result<Filter> {
         self.filter_in(LetterState::Open)
     }
 
-    /// The filter of these options, with this state as the default.
+    /// Creates the filter of these options, which by default matches dead letters in this state.
     pub(crate) fn filter_in(self, state: LetterState) -> anyhow::Result<Filter> {
         let now_ms = Machine.now_ms();
         let any = |wanted: Vec<WantedState>| match wanted.is_empty() {

@@ -1,9 +1,9 @@
 //! Sends requests to destinations from this machine, with the secrets, tokens and addresses that
 //! are allowed here.
 //!
-//! Separate because `try` and the console both send them. The core builds requests and interprets
-//! responses. [`crate::operations::environment`] decides which secrets may be used. The address
-//! policy is that of this machine.
+//! Separate because both `try` and the console send such requests. The core builds requests and
+//! interprets responses. [`crate::operations::environment`] decides which secrets may be used. The
+//! address policy is that of this machine.
 //!
 //! Promises: as in dispatch, a secret is looked up for a destination only if the policy of the
 //! subscriptions permits it. Tokens are only stored in memory.
@@ -25,18 +25,18 @@ use url::Url;
 use crate::operations::environment::{Allowed, lookup};
 use crate::operations::this_machine::{allow_private, aws_endpoint};
 
-/// The word that replaces a token or a key that was not fetched.
+/// The placeholder for a token or a key that was not fetched.
 const NO_TOKEN: &str = "TOKEN";
 
 pub(crate) struct FromHere {
     ports: CommandPorts,
     tokens: Tokens,
-    /// The policy that decides where secrets may be sent.
+    /// The policy that decides which secrets may be sent to which hosts.
     policy: SecretPolicy,
 }
 
 impl FromHere {
-    /// Sends with these environment variables and this identity, under this policy.
+    /// Creates a sender with these environment variables, this identity and this policy.
     pub(crate) fn new(
         allowed: Allowed,
         identity: Identity,
@@ -45,7 +45,7 @@ impl FromHere {
         Self::with(lookup(allowed, false), identity, policy)
     }
 
-    /// Reads variables as `lastmile dev` does: any variable may be sent to this machine.
+    /// Creates a sender with the rules of `lastmile dev`: any variable may be sent to this machine.
     pub(crate) fn as_dev(
         allowed: Allowed,
         identity: Identity,
@@ -67,21 +67,22 @@ impl FromHere {
         Ok(Self { ports, tokens: Tokens::default(), policy: policy.clone() })
     }
 
-    /// The secrets and the token for requests to a destination, and the credentials that sign them.
+    /// Fetches what requests to a destination need: its secrets, its token, and the credentials
+    /// that sign requests.
     ///
     /// # Errors
-    /// When one of them is unavailable, or may not be sent there.
+    /// If one of them is unavailable, or may not be sent to the destination.
     pub(crate) async fn keyring(&self, destination: &Destination) -> Result<Keyring, Unsendable> {
         self.check(destination)?;
         let keyring = self.tokens.keyring(&self.ports, destination).await;
         keyring.map_err(Unsendable::Unready)
     }
 
-    /// The secrets for requests to a destination, without a request to a token server or to AWS.
-    /// Words replace tokens and credentials.
+    /// Reads the secrets for requests to a destination. Placeholders replace tokens and AWS
+    /// credentials, so nothing is requested from a token server or from AWS.
     ///
     /// # Errors
-    /// When a secret is unavailable, or may not be sent there.
+    /// If a secret is unavailable, or may not be sent to the destination.
     pub(crate) async fn keyring_without_token(
         &self,
         destination: &Destination,
@@ -99,7 +100,8 @@ impl FromHere {
         Ok(keyring.with_token(nothing()).with_aws(aws))
     }
 
-    /// Checks the policy, because its author may not be the owner of the subscription.
+    /// Checks that the secrets of a destination may be sent to it. Another person may have written
+    /// the policy.
     fn check(&self, destination: &Destination) -> Result<(), Unsendable> {
         match self.policy.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),
@@ -107,11 +109,11 @@ impl FromHere {
         }
     }
 
-    /// The secrets with another token, if the destination refused the token of its request and
-    /// another exists.
+    /// Fetches another token if the destination refused the token of its request. Returns the
+    /// secrets with the new token.
     ///
     /// # Errors
-    /// When no other token is available.
+    /// If no other token is available.
     pub(crate) async fn keyring_after(
         &self,
         exchange: &Exchange,

@@ -1,10 +1,10 @@
 //! Publishes the public keys of subscriptions as JSON Web Key Sets, in a separate bucket. Receivers
-//! verify asymmetric signatures with them.
+//! use the keys to verify asymmetric signatures.
 //!
-//! Separate from the subscriptions, because the public reads this bucket and only the functions
-//! read the other. A set is written before its subscription is used, so that receivers can find
-//! every key that signs. A subscription that has lost its keys has an empty set, which is written
-//! after the subscription. Reads no secret: the files contain the public keys.
+//! Separate from the subscriptions, because anyone may read this bucket, but only the functions may
+//! read the other. A key set is written before the subscription that uses it, so that receivers can
+//! find every key that signs. If a subscription no longer has keys, an empty set is written after
+//! the subscription. The module reads no secrets: the subscription files contain the public keys.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ use crate::operations::store::client;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 
-/// The most sets that are read or written at once.
+/// The maximum number of key sets that are read or written concurrently.
 const SETS_AT_ONCE: usize = 16;
 
-/// The subscriptions with public keys.
+/// The public keys of each subscription that has any.
 type Keys<'a> = BTreeMap<&'a SubscriptionName, &'a [PublicKey]>;
 
 /// The bucket of the public keys, as commands name it.
@@ -34,20 +34,20 @@ pub(crate) struct PublicKeys {
     place: Option<Place>,
 }
 
-/// A bucket, or a local folder.
+/// The storage of key sets: a bucket, or a local folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Bucket(String),
     Folder(PathBuf),
 }
 
-/// The sets that differ from those in the bucket.
+/// The key sets that must be written, because the bucket has none or different ones.
 pub(crate) struct ChangedSets<'a> {
     storage: Option<Storage>,
     sets: Keys<'a>,
 }
 
-/// The public keys of the subscriptions in a catalogue.
+/// Returns the public keys of the subscriptions in a catalogue. Omits subscriptions without keys.
 fn keys(catalogue: &Catalogue) -> Keys<'_> {
     let all = catalogue.subscriptions();
     let all = all.map(|each| (&each.name, each.destination.public_keys()));
@@ -78,12 +78,13 @@ impl Place {
 }
 
 impl PublicKeys {
-    /// Compares the sets in the bucket with the keys after a change and with those in the files.
-    /// The files count too, because unchanged topics may have keys that a new bucket lacks. Without
-    /// a bucket, prints that changed keys are not published.
+    /// Finds the key sets that must be written. Compares those in the bucket with the keys after a
+    /// change and the keys in the files. The files are included because unchanged topics may have
+    /// keys that a new bucket lacks. Without a bucket, prints a note that changed keys are not
+    /// published.
     ///
     /// # Errors
-    /// If a set cannot be read.
+    /// If a key set cannot be read.
     pub(crate) async fn compare<'a>(
         &self,
         [before, after]: [&'a Catalogue; 2],
@@ -97,7 +98,7 @@ impl PublicKeys {
             return Ok(ChangedSets { storage: None, sets: Keys::new() });
         };
         let storage = place.storage().await;
-        // A subscription that has lost its keys gets an empty set.
+        // A subscription that no longer has keys gets an empty set.
         let mut wanted: Keys<'_> = before.into_keys().map(|name| (name, &[][..])).collect();
         wanted.extend(after);
         wanted.extend(keys(files));
@@ -117,12 +118,12 @@ impl PublicKeys {
 }
 
 impl ChangedSets<'_> {
-    /// Returns true if no set changes.
+    /// Returns true if no key set must be written.
     pub(crate) fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
-    /// Prints the sets that change.
+    /// Prints the key sets that change.
     pub(crate) fn print(&self) -> anyhow::Result<()> {
         for (name, keys) in &self.sets {
             let count = text::counted(keys.len() as u64, "public key");
@@ -132,20 +133,20 @@ impl ChangedSets<'_> {
         Ok(())
     }
 
-    /// Writes the changed sets that have keys. Call this before the subscriptions change, because
-    /// they sign with these keys.
+    /// Writes the changed key sets that contain keys. Call this before the subscriptions change,
+    /// because these sign with the keys.
     ///
     /// # Errors
-    /// If a set cannot be written.
+    /// If a key set cannot be written.
     pub(crate) async fn publish(&self) -> anyhow::Result<()> {
         self.write(|keys| !keys.is_empty()).await
     }
 
-    /// Writes the sets that become empty. Call this after the subscriptions change, because until
-    /// then they sign with the old keys.
+    /// Writes the key sets that become empty. Call this after the subscriptions change, because
+    /// they sign with the old keys until then.
     ///
     /// # Errors
-    /// If a set cannot be written.
+    /// If a key set cannot be written.
     pub(crate) async fn withdraw(&self) -> anyhow::Result<()> {
         self.write(<[PublicKey]>::is_empty).await
     }

@@ -1,10 +1,11 @@
 //! Checks whether a topic exists before events are published to it.
 //!
 //! Separate because a queue accepts events for any topic. Events of an unknown topic become dead
-//! letters, which publishers do not notice. The subscriptions of a deployment contain its topics.
-//! `lastmile dev` answers for its own topics, at the address in a tag of its events queue.
+//! letters, and the publisher gets no error. The topics of a deployment are found in its
+//! subscriptions. A tag of the events queue of `lastmile dev` contains the address of its ingress,
+//! which responds whether a topic exists.
 //!
-//! Promises: success means that the topic exists, or that no `lastmile dev` can be asked.
+//! Promises: success means that the topic exists, or that no `lastmile dev` responds.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,24 +23,24 @@ use crate::operations::this_machine::is_here;
 use crate::operations::topics::{self, Wanted};
 use crate::terminal::text;
 
-/// The timeout of the request to `lastmile dev`.
+/// The timeout of a request to the ingress of `lastmile dev`.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The advice for an unknown topic.
+/// The advice in the error about an unknown topic.
 const ADVICE: &str = "its events would become dead letters; --allow-unknown publishes them anyway";
 
 /// The response of the ingress of `lastmile dev` for an unknown topic.
 #[derive(Deserialize)]
 struct Unknown {
-    /// The URL of the queue; another ingress has no such member.
+    /// The URL of the queue, which distinguishes this response from that of another ingress.
     #[serde(rename = "queue")]
     _queue: Url,
     error: String,
 }
 
-/// Looks for a topic in the subscriptions of a deployment.
+/// Checks that the subscriptions of a deployment contain a topic.
 ///
 /// # Errors
-/// When the topic does not exist, or the subscriptions cannot be read.
+/// If the topic does not exist, or the subscriptions cannot be read.
 pub(crate) async fn check_deployed(topic: &TopicName, location: &Location) -> anyhow::Result<()> {
     let wanted = Wanted::Topics(BTreeSet::from([topic.clone()]));
     let deployed = topics::read(location, wanted).await?;
@@ -49,21 +50,21 @@ pub(crate) async fn check_deployed(topic: &TopicName, location: &Location) -> an
     bail!("there is no topic {topic} in {}\n  {ADVICE}", deployed.source)
 }
 
-/// Asks `lastmile dev` about a topic, if the queue is on this machine and has a tag with the
-/// address to ask.
+/// Requests from `lastmile dev` whether a topic exists. Does nothing if the queue is not on this
+/// machine, or has no tag with the address of an ingress.
 ///
 /// # Errors
-/// When the topic does not exist.
+/// If the topic does not exist.
 pub(crate) async fn check_dev(topic: &TopicName, sqs: &Client, queue: &Url) -> anyhow::Result<()> {
     let Some(ingress) = ingress_of(sqs, queue).await else { return Ok(()) };
     match ask(topic, ingress).await {
         Ok(Some(unknown)) => bail!("{}\n  {ADVICE}", text::line(&unknown.error)),
-        // Without an answer, or with that of another program, the topic may exist.
+        // Without a response, or with one from another program, the topic may exist.
         Ok(None) | Err(_) => Ok(()),
     }
 }
 
-/// The ingress of a queue, if both are on this machine.
+/// Returns the ingress that a tag of the queue names, if both are on this machine.
 async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     if !is_here(queue) {
         return None;
@@ -72,12 +73,14 @@ async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     tags.get(INGRESS_TAG)?.parse().ok().filter(is_here)
 }
 
-/// The answer for an unknown topic; `None` for a known one.
+/// Requests whether a topic exists. Returns the response about an unknown topic, or `None` for a
+/// known one.
 async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unknown>> {
     if let Ok(mut path) = ingress.path_segments_mut() {
         path.extend([TOPICS_PATH, &topic.namespace, &topic.topic]);
     }
-    // Local and without TLS, so trust no certificates. Then none have to be installed.
+    // The request is local and without TLS. Trust no certificates, so that none have to be
+    // installed.
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(TIMEOUT);
     let client = client.build()?;
     let answer = client.get(ingress).send().await?;

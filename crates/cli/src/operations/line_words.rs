@@ -1,8 +1,8 @@
 //! Describes a log line of the functions for people: the step, its outcome, and the next step.
 //!
-//! Separate, because the terminal and the live page of `dev` use the same words. Only [`words`]
-//! turns fields into words; the callers arrange them. Fields come from publishers and endpoints, so
-//! callers must escape them.
+//! Separate because the terminal and the live page of `dev` use the same texts. Only [`words`]
+//! converts fields to texts; its callers arrange the texts. Fields come from publishers and
+//! endpoints, so callers must escape them.
 
 use local::watch::Line;
 use tracing_subscriber::filter::LevelFilter;
@@ -23,34 +23,34 @@ pub(crate) enum Kind {
     Failed,
     /// An attempt had no response.
     Silent,
-    /// A delivery waits.
+    /// A delivery waits before its next attempt.
     Wait,
     /// A delivery ended without success.
     End,
     /// A dead letter was stored.
     Stored,
-    /// Any other line.
+    /// Any other log line.
     Note,
 }
 
-/// A log line in words.
+/// The parts of a log line, each as a text for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineWords {
     pub(crate) kind: Kind,
     /// The target of an attempt, if it is not the destination: `reply`, `to its sink`.
     pub(crate) target: &'static str,
-    /// The step, such as `attempt 2`.
+    /// The name of the step, such as `attempt 2`.
     pub(crate) name: String,
     /// The outcome of the step, such as `503 Service Unavailable (Busy)`.
     pub(crate) outcome: String,
-    /// Details of the outcome.
+    /// Details of the outcome, such as the reason why there was no response.
     pub(crate) detail: String,
     pub(crate) duration_ms: Option<u64>,
-    /// The next step.
+    /// The next step of the delivery.
     pub(crate) next: String,
-    /// The wait before it.
+    /// The wait before the next step.
     pub(crate) wait_ms: Option<u64>,
-    /// The dead letter that the delivery became.
+    /// The id of the dead letter that the delivery became.
     pub(crate) dead_letter: Option<Uuid>,
 }
 
@@ -69,8 +69,8 @@ impl LineWords {
         }
     }
 
-    /// The key by which repeated lines are folded into one: equal failures and waits of a
-    /// subscription.
+    /// Returns a key that equal failures and waits of a subscription share, so that their lines can
+    /// be folded into one. Returns `None` for a line that is always shown.
     pub(crate) fn fold(&self, subscription: &str) -> Option<String> {
         match self.kind {
             Kind::Failed | Kind::Silent | Kind::Wait => {
@@ -93,7 +93,7 @@ impl LineWords {
     }
 }
 
-/// Describes a line; `None` if the line adds no information.
+/// Describes a log line; `None` if the line adds no information.
 pub(crate) fn words(line: &Line) -> Option<LineWords> {
     let field = |name| line.field(name).to_owned();
     let reason = |kind, name: &str| LineWords {
@@ -107,8 +107,8 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             ..attempt(line, Kind::UnderWay)
         },
         "delivery.attempted" => attempted(line),
-        // Skip a late response, which another line reports, and an event forwarded to another
-        // topic, which has lines there.
+        // Skip a late response, because another line reports it. Skip an event forwarded to another
+        // topic, because that topic has lines about it.
         "delivery.delivered" if line.field("duration_ms").is_empty() => return None,
         "delivery.delivered" => LineWords {
             outcome: text::outcome(None, line.field("status").parse().ok()),
@@ -170,7 +170,7 @@ fn number(line: &Line, name: &str) -> Option<u64> {
     line.field(name).parse().ok()
 }
 
-/// Formats the number of attempts: `after 1 attempt`.
+/// Formats the number of attempts of a delivery: `after 1 attempt`.
 fn after(line: &Line) -> String {
     match line.field("attempts") {
         "1" => "after 1 attempt".to_owned(),
@@ -211,7 +211,8 @@ fn attempted(line: &Line) -> LineWords {
     }
 }
 
-/// Describes the outcome: the status with its name, or the reason why there was no response.
+/// Describes the outcome of an attempt: the status with its name, or the reason why there was no
+/// response.
 fn outcome(line: &Line) -> String {
     let (word, why) = (line.field("outcome"), line.field("why"));
     if let Ok(status) = line.field("status").parse() {
@@ -247,7 +248,7 @@ fn waiting(line: &Line) -> LineWords {
     }
 }
 
-/// Explains the reason of a hold.
+/// Explains why a delivery is held before its next attempt.
 fn held_because(word: &str) -> &'static str {
     match word {
         "scheduled" => "it waits: its event or its subscription states a later start",
@@ -272,7 +273,7 @@ fn stored(line: &Line) -> LineWords {
     }
 }
 
-/// The fields that no other part of the description contains.
+/// Formats the fields that no other part of the description contains.
 fn others(line: &Line) -> String {
     const SHOWN: [&str; 6] =
         ["subscription", "event_id", "type", "source", "delivery_id", "trace_id"];

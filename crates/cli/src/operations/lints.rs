@@ -40,14 +40,14 @@ use crate::operations::writable::{Problem, problem};
 
 /// The default of the template parameter `DispatchTimeout`.
 pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 60 * SECOND_MS;
-/// The field of the dead-letter sink.
+/// The name of the field to which findings about a dead-letter sink refer.
 const SINK: &str = "deadLetter.sink";
 
-/// All findings about these files, sorted: those of the reading, and lints. A finding about all
+/// Returns the findings of parsing together with lints, sorted by position. A finding about all
 /// files has no position, and comes last.
 ///
 /// # Errors
-/// When the limits of the stack or of the environment are invalid.
+/// If the limits of the stack or of the environment are invalid.
 pub(crate) fn with_lints<'a>(
     reading: &Reading,
     names: impl Iterator<Item = &'a str> + Clone,
@@ -67,8 +67,8 @@ pub(crate) fn with_lints<'a>(
     Ok(findings)
 }
 
-/// Lints about the subscriptions in a catalogue. `find` turns the problem with a field into a
-/// finding.
+/// Returns lints about the subscriptions in a catalogue. `find` converts a problem with a field to
+/// a finding.
 pub(crate) fn lints_at(
     catalogue: &Catalogue,
     now_ms: u64,
@@ -118,8 +118,8 @@ pub(crate) fn lints_at(
     Ok(lints)
 }
 
-/// Findings about the settings of a deployment, which may name topics that other owners have
-/// removed.
+/// Returns findings about the settings of a deployment, which may name topics that other owners
+/// have removed.
 pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     let Settings { publishers, notices, .. } = catalogue.settings();
     let lost = publishers.iter().filter(|(_, topic)| catalogue.topic(topic).is_none());
@@ -134,21 +134,21 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     lost.chain(unread).map(find).collect()
 }
 
-/// The addresses to which a deployment sends requests.
+/// The rules that decide to which addresses a deployment sends requests.
 pub(crate) struct AddressRules {
     policy: AddressPolicy,
-    /// The consequence for requests to other addresses.
+    /// The consequence of a refused address, for messages.
     consequence: String,
-    /// The advice for allowing such a destination.
+    /// The change that allows a refused address, for advice.
     allowance: String,
 }
 
 impl AddressRules {
-    /// The rules of the stack; without a stack, those of a deployment that allows no private
-    /// destinations.
+    /// Reads the rules of a stack. Without a stack, returns those of a deployment that allows no
+    /// private destinations.
     ///
     /// # Errors
-    /// When the private destinations of the stack or of the environment are invalid.
+    /// If the private destinations of the stack or of the environment are invalid.
     pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
         Ok(match stack {
             Some(stack) => Self {
@@ -176,9 +176,9 @@ impl AddressRules {
         check_address(to, &self.policy).is_err()
     }
 
-    /// The problem with a request to a refused address, and its consequence. A public address
-    /// without TLS is an error, because it is always a mistake. A private address is a warning,
-    /// because the deployment may allow it.
+    /// Returns the problem if a request to this address is refused, with the consequence. A public
+    /// address without TLS is an error, because that is always a mistake. A private address is only
+    /// a warning, because the deployment may allow it.
     fn refusal(&self, subscription: &Subscription, what: &str, to: &Url) -> Option<Problem> {
         let refusal = check_address(to, &self.policy).err()?;
         let host = match &refusal {
@@ -196,14 +196,15 @@ impl AddressRules {
     }
 }
 
-/// Attempts that the policy allows but that do not fit into 14 days, the limit of every dialect.
+/// Warns if the policy allows attempts that do not fit into 14 days, the time limit of every
+/// dialect.
 fn unreachable_attempts<'a>(
     subscription: &'a Subscription,
     attempts: &mut Attempts<'a>,
 ) -> Option<String> {
     let policy = &subscription.retry;
     if subscription.destination.topic().is_some() {
-        // Its events are forwarded without an attempt.
+        // Events for a topic are forwarded without an attempt.
         return None;
     }
     if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
@@ -221,7 +222,7 @@ fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
     past.then(|| format!("{} has expired and takes no new events", subscription.name))
 }
 
-/// A placeholder destination from `check --write-destinations`.
+/// Warns if the destination is a placeholder from `check --write-destinations`.
 fn placeholder(subscription: &Subscription) -> Option<String> {
     has_placeholder(subscription).then(|| {
         format!(
@@ -231,7 +232,7 @@ fn placeholder(subscription: &Subscription) -> Option<String> {
     })
 }
 
-/// Requests that a stack cannot sign, and tokens that it may not request.
+/// Warns of requests that the stack cannot sign, and of tokens that it may not request.
 fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
     let (name, destination) = (&subscription.name, &subscription.destination);
     let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {
@@ -267,7 +268,7 @@ fn sink_address(subscription: &Subscription) -> Option<&Url> {
     Some(url)
 }
 
-/// A reply topic without a subscription.
+/// Warns if replies go to a topic without subscriptions.
 fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Option<String> {
     let ReplyTo::Topic(topic) = subscription.reply.as_ref()? else { return None };
     has_no_subscription(topic, catalogue).then(|| {
@@ -278,7 +279,7 @@ fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Opt
     })
 }
 
-/// A destination topic without a subscription.
+/// Warns if the destination is a topic without subscriptions.
 fn unsubscribed_destination(subscription: &Subscription, catalogue: &Catalogue) -> Option<String> {
     let topic = subscription.destination.topic()?;
     has_no_subscription(&topic, catalogue).then(|| {
@@ -293,9 +294,9 @@ fn has_no_subscription(topic: &TopicName, catalogue: &Catalogue) -> bool {
     catalogue.topic_subscriptions(topic).is_none_or(|of| of.is_empty())
 }
 
-/// A limit that subscriptions set per address. For each address it has the first such subscription,
-/// and the first one with another value. Functions count requests by address, so subscriptions with
-/// the same address share its limits.
+/// A limit that subscriptions may set for their address. Functions count requests by address, so
+/// subscriptions with the same address share their limits. For each address, this struct contains
+/// the first subscription that sets the limit, and the first one that sets another value.
 struct StatedLimits<'a> {
     field: &'static str,
     number: fn(&Destination) -> Option<u32>,
@@ -319,7 +320,7 @@ impl<'a> StatedLimits<'a> {
         let mut by_address = HashMap::new();
         for subscription in catalogue.subscriptions() {
             let destination = &subscription.destination;
-            // A topic receives no requests.
+            // A topic as destination receives no requests.
             if number(destination).is_none() || destination.topic().is_some() {
                 continue;
             }
@@ -332,7 +333,8 @@ impl<'a> StatedLimits<'a> {
         Self { field, number, by_address }
     }
 
-    /// The problem if another subscription with the same address sets another value.
+    /// Returns the problem if another subscription with the same address sets another value of the
+    /// limit.
     fn problem(&self, subscription: &Subscription) -> Option<String> {
         let Self { field, number, by_address } = self;
         let stated = number(&subscription.destination)?;
@@ -347,7 +349,7 @@ impl<'a> StatedLimits<'a> {
     }
 }
 
-/// The private destinations that the environment of this command allows.
+/// Returns the private destinations that the environment of this command allows.
 fn allowed_here() -> anyhow::Result<PrivateDestinations> {
     let Ok(text) = std::env::var(ALLOW_PRIVATE_DESTINATIONS) else {
         return Ok(PrivateDestinations::default());
@@ -357,8 +359,8 @@ fn allowed_here() -> anyhow::Result<PrivateDestinations> {
         .context(ALLOW_PRIVATE_DESTINATIONS)
 }
 
-/// Checks an address as the sender does. Names are not resolved, except that `localhost` and its
-/// subdomains always mean this machine (RFC 6761, 6.3).
+/// Checks an address as the sender does, but does not resolve names. The exception is `localhost`
+/// and its subdomains, which always mean this machine (RFC 6761, 6.3).
 fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), Refusal> {
     let kind = policy.admit(url)?;
     let host = url.host_str().unwrap_or_default();

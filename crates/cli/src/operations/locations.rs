@@ -1,4 +1,4 @@
-//! Finds the place in a file for a finding about a subscription.
+//! Finds the location in a file that a problem with a subscription refers to.
 //!
 //! Separate because lints, `try` and `dev` all report problems with subscriptions that are already
 //! parsed.
@@ -8,16 +8,16 @@ use dialects::{Finding, Reading};
 
 use crate::operations::writable::Problem;
 
-/// Finds the location of a field.
+/// Converts problems with subscriptions to findings with a file, a line and a column.
 pub(crate) struct Locations<'a> {
     pub(crate) reading: &'a Reading,
-    /// The file to use if no location is known.
+    /// The name of the file for a finding without a known location.
     pub(crate) first: &'a str,
 }
 
 impl Locations<'_> {
-    /// A finding at the field, otherwise at any field of the subscription, otherwise at the
-    /// beginning of the first file.
+    /// Creates a finding at a field of the subscription. If the field has no location, uses that of
+    /// any other field, or the beginning of the first file.
     pub(crate) fn finding(
         &self,
         subscription: &Subscription,
@@ -28,7 +28,7 @@ impl Locations<'_> {
         let beginning = || (self.first.to_owned(), 1, 1);
         let stated = self.reading.origins.get(&subscription.name).and_then(|origins| {
             let of_field = origins.get(field).and_then(|origin| location(origin));
-            // An origin may not be a location: the defaults of a cluster are in no file.
+            // Some origins are not locations in a file, such as the defaults of a cluster.
             of_field.or_else(|| origins.values().find_map(|origin| location(origin)))
         });
         let (file, line, column) = stated.unwrap_or_else(beginning);
@@ -37,7 +37,7 @@ impl Locations<'_> {
     }
 }
 
-/// Parses the first `file:line:column`; an origin may list several, separated by commas.
+/// Parses the first `file:line:column` of an origin, which may list several, separated by commas.
 pub(crate) fn location(origin: &str) -> Option<(String, u64, u64)> {
     // Split from the right, because a path may contain colons.
     let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;

@@ -19,10 +19,10 @@ use crate::terminal::output::note;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
+/// The host of placeholder addresses. Names below `.invalid` never exist (RFC 6761, 6.4).
 const PLACEHOLDER_HOST: &str = "replace-me.invalid";
 
-/// The additional advice if a file uses tokens.
+/// The advice that is added if a destination uses tokens.
 const TOKENS: &str = ", and say who asks for tokens";
 
 /// Returns true if the destination of a subscription is a placeholder.
@@ -30,7 +30,8 @@ pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
     subscription.destination.url.host_str() == Some(PLACEHOLDER_HOST)
 }
 
-/// Prints an error if placeholders remain. Returns true in this case, and nothing may be written.
+/// Prints an error if destinations are still placeholders. Returns true in this case; then nothing
+/// may be written.
 pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
     let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
     if is_found {
@@ -41,11 +42,11 @@ pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
     is_found
 }
 
-/// Appends entries for unmapped references, and adds the file itself to `files` unless it is among
-/// them.
+/// Appends an entry to the `Destinations` file at `path` for each reference without one. Adds the
+/// file to `files` unless they already include it.
 ///
 /// # Errors
-/// When a file cannot be read, or this one cannot be written.
+/// If a file cannot be read, or the `Destinations` file cannot be written.
 pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let is_new = std::fs::read_to_string(path).is_ok_and(|text| text.trim().is_empty())
         || !(path.exists() || path.is_symlink());
@@ -80,7 +81,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     Ok(())
 }
 
-/// Describes the written entries, and the next step.
+/// Describes the entries that were written, and the next step.
 fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> String {
     if entries == 0 {
         return format!("{path} written: remove the # before what dead letters shall go to");
@@ -91,7 +92,7 @@ fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> Str
     )
 }
 
-/// Refuses a file that contains anything except `Destinations`, or that could not be read after the
+/// Fails if a file contains anything except `Destinations`, or could not be parsed after the
 /// change.
 fn only_destinations(path: &Path) -> anyhow::Result<()> {
     let is_yaml = matches!(path.extension().and_then(|it| it.to_str()), Some("yaml" | "yml"));
@@ -111,7 +112,7 @@ fn only_destinations(path: &Path) -> anyhow::Result<()> {
     )))
 }
 
-/// Returns true if a file is one of these, or below one of these folders.
+/// Returns true if the path is one of these files, or below one of these folders.
 fn is_among(path: &Path, files: &[PathBuf]) -> bool {
     let absolute = |path: &Path| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -123,23 +124,24 @@ fn is_among(path: &Path, files: &[PathBuf]) -> bool {
     files.iter().any(holds)
 }
 
-/// The missing information about a reference.
+/// The information that is missing for a reference.
 #[derive(Default)]
 struct Missing {
-    /// True if events go there and the address is unknown.
+    /// True if events are sent to the reference, and its address is unknown.
     is_unknown: bool,
-    /// The missing settings of a token; empty if no token is used.
+    /// The missing settings of a token; empty if the reference needs no token.
     needs: Vec<Needed>,
 }
 
 impl Missing {
-    /// Returns true if it needs an entry; a reference of dead letters alone needs none.
+    /// Returns true if the reference needs an entry in the file. A reference that is used only for
+    /// dead letters needs none.
     fn is_entry(&self) -> bool {
         self.is_unknown || !self.needs.is_empty()
     }
 }
 
-/// The missing information about each reference.
+/// Collects what is missing for each reference, from the findings.
 fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
     let mut missing: BTreeMap<&str, Missing> = BTreeMap::new();
     for reference in findings.iter().filter_map(|finding| finding.reference.as_ref()) {
@@ -153,9 +155,9 @@ fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
     missing
 }
 
-/// A document with an entry for each reference. References of dead letters and settings of tokens
-/// are only written as comments, once. Active token settings with placeholders would prevent every
-/// request.
+/// Formats a `Destinations` document with an entry for each reference. References used only for
+/// dead letters, and settings of tokens, are written as comments, and only once. Placeholders in
+/// active token settings would make every request fail.
 fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     let mut text = if is_first { String::new() } else { "\n---\n".to_owned() };
     text.push_str(
@@ -186,14 +188,14 @@ fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     text
 }
 
-/// A placeholder address that contains the reference.
+/// Returns a placeholder address whose path is the reference.
 fn placeholder(key: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-._/".contains(c) { c } else { '-' };
     let path: String = key.trim_start_matches('/').chars().map(plain).collect();
     format!("https://{PLACEHOLDER_HOST}/{path}")
 }
 
-/// JSON text, which YAML reads as the same text.
+/// Formats a text as JSON string, which is valid YAML as well.
 fn in_quotes(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

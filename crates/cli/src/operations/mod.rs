@@ -1,5 +1,5 @@
-//! The work that commands and the console share, and options that several commands have. Some
-//! operations print notes. Imports only the terminal.
+//! The operations that commands and the console share, and options that several commands have. Some
+//! operations print notes. Imports only the terminal layer.
 
 pub(crate) mod access;
 pub(crate) mod attempts;

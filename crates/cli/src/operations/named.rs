@@ -1,4 +1,4 @@
-//! Finds a subscription by its name; an error lists the existing names.
+//! Finds a subscription by its name. The error for an unknown name lists the existing ones.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) fn named(
     })
 }
 
-/// The end of an error about an unknown name: the list of existing ones.
+/// Formats the list of existing names, which ends an error about an unknown name.
 pub(crate) fn listed(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.map(|name| format!("\n  {name}")).collect();
     if names.is_empty() {

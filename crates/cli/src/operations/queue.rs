@@ -1,4 +1,4 @@
-//! The queues of the command line: those of `lastmile dev`, or any other queue by its URL.
+//! Connects to queues: those of `lastmile dev`, or any other queue by its URL.
 
 use adapters::aws_ports::with_limits;
 use anyhow::Context as _;
@@ -12,17 +12,17 @@ use crate::operations::stack;
 use crate::operations::this_machine::is_here;
 use crate::terminal::advice::aws_error;
 
-/// The events queue of `lastmile dev`.
+/// The URL of the events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
 
-/// The retry queue of `lastmile dev`.
+/// The URL of the retry queue of `lastmile dev`.
 pub(crate) const DEV_RETRY_QUEUE: &str = "http://127.0.0.1:4566/000000000000/retry";
 
-/// The bucket of dead letters of `lastmile dev`.
+/// The name of the bucket of dead letters of `lastmile dev`.
 pub(crate) const DEV_CONTAINER: &str = "dead-letters";
 
-/// The AWS configuration for a queue. A queue on this machine uses its own endpoint with dummy
-/// credentials; others use the configuration of the environment.
+/// Returns the AWS configuration for a queue. For a queue on this machine, uses its own endpoint
+/// and dummy credentials; for others, the configuration of the environment.
 pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     if is_here(queue) {
         local_clients(&queue.origin().ascii_serialization())
@@ -31,16 +31,17 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     }
 }
 
-/// Creates a client, and checks that the queue responds.
+/// Creates a client for a queue, and checks that the queue responds.
 ///
 /// # Errors
-/// When it does not respond; the message names the command that starts it.
+/// If the queue does not respond. For a queue on this machine, the message names the command that
+/// starts it.
 pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
     reach_with(clients_for(queue).await, queue).await
 }
 
-/// Creates a client for a queue of a stack, and checks that it responds. Uses the credentials of
-/// the environment, even if an emulator on this machine has the stack.
+/// Creates a client for a queue of a stack, and checks that the queue responds. Uses the
+/// credentials of the environment, even if an emulator on this machine provides the stack.
 pub(crate) async fn reach_of_stack(queue: &Url) -> anyhow::Result<Client> {
     reach_with(stack::aws().await, queue).await
 }

@@ -1,33 +1,34 @@
-//! The queues of the template, with their dead-letter queues and the functions that read them.
+//! Lists the queues of the template, with their dead-letter queues and the functions that read
+//! them.
 //!
 //! Separate because `doctor`, `cost` and [`crate::operations::stack`] use the same list. A test
-//! compares it with `template.yaml`.
+//! compares the list with `template.yaml`.
 
 /// The stack outputs with the names of the functions that read queues.
 pub(crate) const DISPATCH: &str = "DispatchFunctionName";
 pub(crate) const DEADLETTER: &str = "DeadLetterFunctionName";
-/// The queue that no function reads.
+/// The name of the queue that no function reads.
 pub(crate) const LAST_RESORT: &str = "LastResortQueue";
 
-/// A queue of the template.
+/// A queue that the template defines, and its settings in the template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) name: &'static str,
-    /// The queue to which SQS moves a message after too many receives.
+    /// The dead-letter queue of this queue, to which SQS moves a message after too many receives.
     pub(crate) gives_up_to: Option<&'static str>,
     pub(crate) mapping: Option<Mapping>,
 }
 
-/// The event source mapping by which Lambda polls a queue.
+/// The event source mapping through which Lambda polls a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mapping {
     /// The stack output with the name of the function.
     pub(crate) function: &'static str,
-    /// Its share of the maximum concurrency.
+    /// The share of `Concurrency` that limits the mapping.
     pub(crate) share: Share,
 }
 
-/// The column of `Shares` in the template that limits a mapping.
+/// A column of `Shares` in the template. Its value limits the concurrency of one mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
     Events,
@@ -40,7 +41,7 @@ pub(crate) enum Share {
 /// A row of `Shares` in the template: the maximum concurrency of each mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shares {
-    /// The parameter `Concurrency`, which is the sum of the shares.
+    /// The value of the parameter `Concurrency`, which is the sum of the shares.
     pub(crate) all: u32,
     pub(crate) events: u32,
     pub(crate) retry: u32,
@@ -66,7 +67,7 @@ impl Shares {
     }
 }
 
-/// The rows of the template.
+/// The rows of `Shares` in the template, by increasing concurrency.
 pub(crate) const SHARES: [Shares; 8] = [
     Shares::new([2, 2, 2, 2, 2]),
     Shares::new([8, 4, 3, 3, 2]),
@@ -78,7 +79,8 @@ pub(crate) const SHARES: [Shares; 8] = [
     Shares::new([1_000, 400, 200, 300, 100]),
 ];
 
-/// The row for this value of `Concurrency`; `None` if the template does not allow the value.
+/// Returns the row for this value of `Concurrency`; `None` if the template does not allow the
+/// value.
 pub(crate) fn shares_of(concurrency: u32) -> Option<Shares> {
     SHARES.into_iter().find(|row| row.all == concurrency)
 }
@@ -107,13 +109,13 @@ pub(crate) const QUEUES: [Expected; 6] = [
 ];
 
 impl Expected {
-    /// The stack output with its URL.
+    /// Returns the name of the stack output that contains the URL of the queue.
     pub(crate) fn output(&self) -> String {
         format!("{}Url", self.name)
     }
 }
 
-/// The mappings of all polled queues.
+/// Returns the event source mappings of all queues that functions read.
 pub(crate) fn mappings() -> impl Iterator<Item = Mapping> {
     QUEUES.iter().filter_map(|queue| queue.mapping)
 }

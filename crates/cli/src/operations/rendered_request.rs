@@ -2,7 +2,7 @@
 //! event. Sends nothing.
 //!
 //! The preview of the console uses the secrets of this machine. [`rendered_request`] reads no
-//! secrets, so its result is the same on every machine: a word replaces each secret, and is
+//! secrets, so its result is the same on every machine. A placeholder replaces each secret, and is
 //! redacted like the secret. Headers that need a secret are omitted.
 
 use std::borrow::Cow;
@@ -21,11 +21,11 @@ use url::Url;
 
 use crate::operations::shown_exchange::ShownExchange;
 
-/// Renders the request of the first attempt; `None` if the destination is a URL without templates,
-/// which receives the event itself.
+/// Renders the request of the first attempt. Returns `None` if the destination is a URL without
+/// templates, because it receives the event itself.
 ///
 /// # Errors
-/// The reason why rendering fails: the field, the place in it, and the expression.
+/// If rendering fails; the message contains the field, the position in it, and the expression.
 pub(crate) fn rendered_request(
     subscription: &Subscription,
     event: &Event,
@@ -47,10 +47,11 @@ pub(crate) fn rendered_request(
     }))
 }
 
-/// Renders the request of the first attempt with these secrets, and its parts that people may see.
+/// Builds the request of the first attempt with these secrets. Returns the request, and the parts
+/// of it that people may see.
 ///
 /// # Errors
-/// The reason why rendering fails.
+/// If rendering fails.
 pub(crate) fn first_request(
     subscription: &Subscription,
     event: &Event,
@@ -67,8 +68,9 @@ pub(crate) fn first_request(
     Ok((request, shown))
 }
 
-/// The query. Shows only values that a template rendered without a secret, except for AWS targets,
-/// whose query names the called operation.
+/// Returns the query as people may see it. For an AWS target, which names the operation in the
+/// query, returns all values. Otherwise returns only values that a template rendered without a
+/// secret.
 fn query(destination: &Destination, url: &Url) -> String {
     let is_shown = |name: &str| {
         let mut made = destination.query.iter().filter(|parameter| parameter.name == name);
@@ -85,7 +87,7 @@ fn query(destination: &Destination, url: &Url) -> String {
     if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
 }
 
-/// Dummy credentials for a signature that is not shown.
+/// Creates dummy credentials for a signature that is not shown.
 fn nobody() -> AwsCredentials {
     let nothing = || Secret::new("nobody".to_owned());
     AwsCredentials {

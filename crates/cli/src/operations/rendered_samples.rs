@@ -16,11 +16,11 @@ use crate::operations::event_report::elements;
 use crate::operations::rendered_request::rendered_request;
 use crate::operations::writable::Problem;
 
-/// The field of templates for errors that name no field.
+/// The field that a finding names if the template error names none.
 const TEMPLATES: &str = "body";
 
-/// The first problem of rendering a sample with the templates of a subscription, with the name of
-/// the field.
+/// Renders a sample with the templates of a subscription. Returns the first problem, and the name
+/// of its field.
 pub(crate) fn unrendered(
     subscription: &Subscription,
     catalogue: &Catalogue,
@@ -42,8 +42,8 @@ pub(crate) fn unrendered(
             Some((TEMPLATES, refused(message, "correct spec.sample of the Topic")))
         }
         Element::Event(event) => {
-            // The range contains only this name, so the filters of other subscriptions are not
-            // evaluated.
+            // The range contains only the name of this subscription, so the filters of others are
+            // not evaluated.
             let own =
                 NameRange { from: name.name.clone(), before: Some(format!("{}\0", name.name)) };
             catalogue.matching(&name.topic, &own, event, now_ms).next()?;
@@ -55,7 +55,7 @@ pub(crate) fn unrendered(
     })
 }
 
-/// The first field that a template error names.
+/// Returns the first field that a template error names.
 fn field_of(problem: &str) -> &'static str {
     let fields = ["bodyText", "body", "query", "headers", "url"];
     let place = problem.strip_prefix("destination.").unwrap_or_default();

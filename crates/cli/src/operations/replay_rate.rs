@@ -1,4 +1,4 @@
-//! Chooses the rate of a replay, with its reason.
+//! Determines the rate of a replay, and the reason for it.
 //!
 //! Separate because the command line and the console must send at the same rate.
 
@@ -17,7 +17,7 @@ use crate::operations::stack::Stack;
 use crate::operations::topics::{self, Wanted};
 use crate::terminal::advice::chain;
 
-/// The maximum rate of a job, and its source.
+/// The rate of a replay job, and where it comes from.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RateUsed {
     pub(crate) rate: Rate,
@@ -30,8 +30,8 @@ enum Why {
     OfJob,
     OfDestinations,
     Default,
-    /// The default rate, because the limits of the destinations cannot be read. Contains the
-    /// reason.
+    /// The limits of the destinations could not be read, for this reason, so the rate is the
+    /// default.
     Unread(String),
 }
 
@@ -52,8 +52,8 @@ impl fmt::Display for RateUsed {
 }
 
 impl RateUsed {
-    /// The given rate; otherwise the limits of the destinations in the stack; otherwise the
-    /// default.
+    /// Determines the rate of a new job: the given one, otherwise a rate within the limits of the
+    /// destinations in the stack, otherwise the default.
     pub(crate) async fn of_plan(
         given: Option<Rate>,
         stack: Option<&str>,
@@ -72,7 +72,7 @@ impl RateUsed {
         }
     }
 
-    /// Describes the rate for the terminal, with the option that changes it.
+    /// Describes the rate for the terminal, with the option that changes the rate.
     pub(crate) fn with_option(&self) -> String {
         match self.why {
             Why::Given => self.to_string(),
@@ -82,12 +82,12 @@ impl RateUsed {
         }
     }
 
-    /// A rate that a person chose.
+    /// Returns the rate that the user has chosen.
     pub(crate) fn given(rate: Rate) -> Self {
         Self { rate, why: Why::Given }
     }
 
-    /// The given rate; otherwise the rate of the resumed job.
+    /// Determines the rate of a resumed job: the given one, otherwise that in the job's ledger.
     pub(crate) fn of_job(given: Option<Rate>, job: &JobHeader) -> Self {
         match (given, job.rate) {
             (Some(rate), _) => Self::given(rate),
@@ -97,7 +97,8 @@ impl RateUsed {
         }
     }
 
-    /// The rate for these numbers of dead letters by subscription.
+    /// Determines a rate that exceeds no limit of a destination. `counts` is the number of dead
+    /// letters of each subscription.
     pub(crate) fn of_destinations(catalogue: &Catalogue, counts: &BTreeMap<String, u64>) -> Self {
         let mut destinations: BTreeMap<_, (u64, Option<u32>)> = BTreeMap::new();
         for (name, count) in counts {

@@ -1,7 +1,7 @@
 //! Creates the sender of a replay from options for its target and its queue.
 //!
-//! Separate from `deadletters`, which receives configured clients. The queues of `lastmile dev` and
-//! of stacks, and access to queues on this machine, concern only the command line.
+//! Separate from the crate `deadletters`, which receives configured clients. Only the command line
+//! handles the queues of `lastmile dev` and of stacks, and access to queues on this machine.
 
 use adapters::aws_ports::s3_client;
 use adapters::storage::Storage;
@@ -32,19 +32,19 @@ pub(crate) struct ReplayQueueArgs {
 pub(crate) struct ReplayQueues {
     given: Option<Url>,
     stack: Option<Stack>,
-    /// The queues of a `lastmile dev` with other addresses than the defaults: for deliveries, and
+    /// The queues of a `lastmile dev` that does not use the default addresses: for deliveries, and
     /// for events.
     local: Option<(String, String)>,
-    /// True if the dead letters are in a bucket. Then the queues of this machine are not the
-    /// default.
+    /// True if the dead letters are in a bucket. In this case, the queues of this machine are not
+    /// used by default.
     is_bucket: bool,
 }
 
 impl ReplayQueueArgs {
-    /// The queues that the options name, or those of the stack.
+    /// Resolves the options to queues. Looks up the queues of a stack if one is named.
     ///
     /// # Errors
-    /// When the stack cannot be read.
+    /// If the stack cannot be read.
     pub(crate) async fn open(
         self,
         stack: Option<&str>,
@@ -57,8 +57,8 @@ impl ReplayQueueArgs {
 }
 
 impl ReplayQueues {
-    /// Returns true if no option names a queue. The default is the queue of a `lastmile dev` on
-    /// this machine.
+    /// Returns true if no option names a queue. In this case, the queue of `lastmile dev` on this
+    /// machine is used.
     pub(crate) fn is_default(&self) -> bool {
         self.given.is_none() && self.stack.is_none() && self.local.is_none()
     }
@@ -69,8 +69,8 @@ impl ReplayQueues {
         queue.ok().flatten().is_some_and(|queue| is_here(&queue))
     }
 
-    /// The option that names the queue for this target, if a command without the option would use
-    /// another one.
+    /// Returns the option that names the queue for this target; empty if a command without the
+    /// option would use the same queue.
     pub(crate) fn option(&self, target: &ReplayTarget) -> String {
         let is_named = self.given.is_some() || self.local.is_some();
         let queue = self.for_target(target, None).ok().flatten().filter(|_| is_named);
@@ -79,19 +79,21 @@ impl ReplayQueues {
         other.map(|url| format!(" --queue-url {}", shell::typed(url.as_str()))).unwrap_or_default()
     }
 
-    /// The queues of a local AWS, for deliveries and for events.
+    /// Uses the queues of a local AWS: one for deliveries, one for events.
     pub(crate) fn local(retry: String, events: String) -> Self {
         Self { local: Some((retry, events)), ..Self::default() }
     }
 
-    /// The queue for this target; `None` for a URL. The order of precedence is: the given queue,
-    /// the stack's, the one in the job's ledger, the one of `lastmile dev`. Deliveries to a
-    /// subscription use the retry queue, because the events queue is untrusted. Events for a topic
-    /// use the events queue.
+    /// Returns the queue for this target; `None` for a URL.
+    ///
+    /// The order of precedence is: the given queue, the stack's queue, the queue in the job's
+    /// ledger, the queue of `lastmile dev`. Deliveries to a subscription use the retry queue,
+    /// because publishers may write to the events queue. Events for a topic use the events queue.
     ///
     /// # Errors
-    /// When the given queue is the events queue but deliveries are sent, the stack has no such
-    /// queue, or no option names a queue for the dead letters of a bucket.
+    /// - The given queue is the events queue, but deliveries are sent.
+    /// - The stack has no queue of the necessary type.
+    /// - The dead letters are in a bucket, and no option names a queue.
     pub(crate) fn for_target(
         &self,
         target: &ReplayTarget,
@@ -156,9 +158,9 @@ impl ReplayQueues {
         }
     }
 
-    /// Returns true if the ends of deliveries through this queue are recorded in this container.
-    /// They are recorded in the default container of the queue's deployment. `key` is the key of
-    /// any dead letter in this container.
+    /// Returns true if the outcomes of deliveries through this queue are recorded in this
+    /// container. They are recorded in the default container of the queue's deployment. `key` is
+    /// the key of any dead letter in this container.
     pub(crate) async fn records_results(
         &self,
         target: &ReplayTarget,
@@ -173,18 +175,18 @@ impl ReplayQueues {
         let Some(key) = key.filter(|_| is_here(queue) && container.prefix.is_empty()) else {
             return false;
         };
-        // The container of `lastmile dev` may be any folder, so look for the same dead letter
-        // there.
+        // The container of `lastmile dev` may be any folder. Therefore, look for the same dead
+        // letter through the queue's endpoint.
         let client = s3_client(&queue::clients_for(queue).await);
         let found = Storage::bucket(client, DEV_CONTAINER).get(key).await;
         matches!(found, Ok(Some(_)))
     }
 
-    /// Creates a sender to this target, with its queue if it needs one. Checks that the queue
-    /// responds, so that a job without a queue creates no ledger.
+    /// Creates a sender to this target, and connects to the queue if the target needs one. Checks
+    /// that the queue responds before the job has a ledger.
     ///
     /// # Errors
-    /// When there is no queue, or it does not respond; the message names the program to start.
+    /// If there is no queue, or the queue does not respond. The message names the program to start.
     pub(crate) async fn sender(
         &self,
         target: &ReplayTarget,

@@ -1,8 +1,8 @@
-//! The samples of `lastmile publish --sample`: initial events, as publishers send them.
+//! Creates the samples of `lastmile publish --sample`: new events, as publishers send them.
 //!
-//! Separate from publishing, because `try` creates such events too. The samples cover every input
-//! format. The printed form is accepted by the ingress and the events queue: one document per line
-//! when piped, indented on a terminal. The SDK builds CloudEvents.
+//! Separate from publishing, because `try` creates sample events too. There is a sample for every
+//! input format. The ingress and the events queue accept the printed form: one document per line in
+//! a pipe, indented on a terminal. The SDK builds the CloudEvents.
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
@@ -19,22 +19,22 @@ use serde_json::{Value, json};
 use crate::terminal::output::{out_json, stdout_is_terminal};
 use crate::terminal::usage::usage_error;
 
-/// The most events of one call.
+/// The maximum number of sample events of one command.
 const EVENTS_MAX: u32 = 10_000;
-/// The default number of events in a batch.
+/// The default number of events in a sample batch.
 const BATCH_EVENTS: u32 = 3;
-/// The default event type.
+/// The default event type of the samples.
 const TYPE: &str = "order.created";
-/// The file arguments of `publish`. Each sample option conflicts with them explicitly, because clap
+/// The file arguments of `publish`. Each sample option declares a conflict with them, because clap
 /// ignores `requires` if the required option conflicts with a given option.
 const FILES: [&str; 2] = ["files", "more_files"];
-/// The heading of the options in the help.
+/// The heading of the sample options in the help.
 const HEADING: &str = "Samples";
-/// The source of CloudEvents and of JSON events.
+/// The source that sample CloudEvents and JSON events name.
 const SOURCE: &str = "https://shop.example.com/checkout";
-/// The total of each order.
+/// The total price of each sample order.
 const TOTAL: &str = "19.90";
-/// The topic of Event Grid events, which is an Azure resource.
+/// The field `topic` of Event Grid events, which is the id of an Azure resource.
 const EVENT_GRID_TOPIC: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/shop\
                                 /providers/Microsoft.EventGrid/topics/orders";
 
@@ -101,7 +101,7 @@ struct MemberArgs {
 }
 
 impl SampleArgs {
-    /// The samples as a text that `publish` reads; `None` without `--sample`.
+    /// Formats the samples as a text that `publish` reads; `None` without `--sample`.
     pub(crate) fn text(&self, now_ms: u64) -> anyhow::Result<Option<String>> {
         let Some(kind) = self.kind else { return Ok(None) };
         let lines = documents(kind, &self.members, now_ms)?;
@@ -109,7 +109,7 @@ impl SampleArgs {
         Ok(Some(lines.join("\n")))
     }
 
-    /// With `--dry-run`, prints the samples and returns true.
+    /// Prints the samples and returns true if `--dry-run` is set.
     pub(crate) fn print_only(&self, now_ms: u64) -> anyhow::Result<bool> {
         let Some(kind) = self.kind.filter(|_| self.dry_run) else { return Ok(false) };
         for document in documents(kind, &self.members, now_ms)? {
@@ -122,8 +122,8 @@ impl SampleArgs {
     }
 }
 
-/// A new event in this input format, as it would be published; `None` for formats that only other
-/// services write.
+/// Creates a sample event in this input format. Returns `None` for formats that only other services
+/// write.
 pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
     let kind = match input {
         Input::Auto | Input::CloudEvents => Kind::CloudEvents,
@@ -137,7 +137,7 @@ pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
     documents.first().map(serde_json::to_string).transpose().map_err(anyhow::Error::from)
 }
 
-/// One document, which is printed on one line.
+/// One JSON document, which is printed on one line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Document {
@@ -147,7 +147,7 @@ enum Document {
     Json(Order),
 }
 
-/// The schema in Microsoft Learn, "Azure Event Grid event schema".
+/// An event in the schema of Microsoft Learn, "Azure Event Grid event schema".
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EventGridEvent {
@@ -160,7 +160,7 @@ struct EventGridEvent {
     data: Value,
 }
 
-/// The payload of a publisher without any event schema.
+/// The payload of a publisher that uses no event schema.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Order {
@@ -172,7 +172,7 @@ struct Order {
     total: &'static str,
 }
 
-/// The members that differ between the events of one call.
+/// The members that differ between the sample events of one command.
 struct Members {
     number: u32,
     id: String,
@@ -251,7 +251,8 @@ fn data(number: u32) -> Value {
     json!({ "orderId": number, "total": TOTAL, "currency": "EUR" })
 }
 
-/// A sample event of a topic, in a format that the destination's schema can represent.
+/// Creates a sample event for a subscription, in a format that the destination's schema can
+/// represent.
 pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::Result<String> {
     let input = match (input, subscription.destination.schema) {
         (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,

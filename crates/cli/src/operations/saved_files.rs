@@ -19,18 +19,19 @@ use crate::operations::aws_targets::refused_here;
 use crate::operations::files::{Files, have_errors, is_of_subscriptions, sort_findings};
 use crate::operations::unset_secrets::all_unset_here;
 
-/// The interval of checks.
+/// The interval at which the files are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A file that is missing in fewer checks may be in the process of replacement.
+/// The number of checks after which a missing file counts as removed. Before that, an editor may be
+/// replacing it.
 const MISSING_LOOKS: u32 = 10;
 
 #[derive(Debug)]
 pub(crate) struct SavedFiles {
     paths: Vec<PathBuf>,
     looks: Interval,
-    /// The state when the files were last read.
+    /// The modification times and lengths when the files were last read.
     read: Stamps,
-    /// The last state, and the number of consecutive checks that showed it.
+    /// The result of the last check, and the number of consecutive checks with this result.
     seen: (Stamps, u32),
     subscriptions: Subscriptions,
 }
@@ -40,24 +41,25 @@ type Stamps = Option<Vec<(PathBuf, Option<SystemTime>, u64)>>;
 
 type Subscriptions = BTreeMap<SubscriptionName, Arc<Subscription>>;
 
-/// The result of a save.
+/// The result of reading the files after a save.
 #[derive(Debug)]
 pub(crate) enum Saved {
     /// The files are valid.
     Valid {
-        /// The content of the files, with warnings, including those about unset variables.
+        /// The content of the files, with warnings, such as those about unset variables.
         reading: Box<Reading>,
         /// The number of subscriptions that were added, removed or changed.
         changed: usize,
     },
-    /// The files have errors; the earlier content stays in use.
+    /// The files have errors. The earlier content stays in use.
     Broken(Vec<Finding>),
-    /// A file cannot be read; the earlier content stays in use.
+    /// A file cannot be read. The earlier content stays in use.
     Unreadable(String),
 }
 
 impl SavedFiles {
-    /// Watches these paths. Create it before reading the files, or a save in between is missed.
+    /// Starts to watch these paths. Call this before reading the files, or a save between the two
+    /// is missed.
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -66,12 +68,13 @@ impl SavedFiles {
         Self { paths, looks, read, seen, subscriptions: Subscriptions::new() }
     }
 
-    /// Records the catalogue that was read.
+    /// Stores the current subscriptions, to count the changes of the next save.
     pub(crate) fn had(&mut self, catalogue: &Catalogue) {
         self.subscriptions = subscriptions(catalogue);
     }
 
-    /// Waits for the next save. Cancel-safe: dropping the future misses no save.
+    /// Waits for the next save, and reads the files. Cancel-safe: dropping the future misses no
+    /// save.
     pub(crate) async fn saved(&mut self) -> Saved {
         loop {
             self.looks.tick().await;
@@ -103,7 +106,7 @@ impl SavedFiles {
             return Saved::Broken(reading.findings);
         }
         let unset = all_unset_here(&reading);
-        // The variable was valid when `dev` started, so ignore errors.
+        // The variable was valid when `dev` started, so ignore its errors.
         let refused = refused_here(&reading).unwrap_or_default();
         reading.findings.extend(unset.into_iter().chain(refused));
         sort_findings(files.names(), &mut reading.findings);
@@ -114,14 +117,15 @@ impl SavedFiles {
     }
 }
 
-/// Reads the modification times and lengths of the files.
+/// Reads the modification times and lengths of the files; `None` if a file is missing.
 fn stamps(paths: &[PathBuf]) -> Stamps {
     let mut stamps = Vec::new();
     paths.iter().try_for_each(|path| add_stamps(path, &mut stamps))?;
     Some(stamps)
 }
 
-/// Adds the modification time and length of a file, or of each file below a folder.
+/// Adds the modification time and length of a file, or of each file below a folder. Returns `None`
+/// if a file is missing.
 fn add_stamps(path: &Path, stamps: &mut Vec<(PathBuf, Option<SystemTime>, u64)>) -> Option<()> {
     let metadata = std::fs::metadata(path).ok()?;
     if !metadata.is_dir() {

@@ -1,8 +1,8 @@
-//! At the end of a pause, prints the number of dead letters that it left, and the command that
-//! replays them.
+//! Prints, at the end of a pause, the number of dead letters that the pause has caused, and the
+//! command that replays them.
 //!
-//! Separate because a pause ends in several commands, and `doctor` looks for forgotten dead
-//! letters.
+//! Separate because a pause ends in several commands, and `doctor` looks for dead letters that were
+//! never replayed.
 
 use deadletters::ListedTotal;
 use deadletters::filter::Filter;
@@ -17,12 +17,12 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The time after which no function creates dead letters for a finished pause, with a margin.
-/// Functions learn of a change within half a minute, and may process a message received earlier for
-/// up to ten minutes.
+/// The time after the end of a pause when no function creates further dead letters because of it.
+/// Functions read a change within half a minute. They may then still process a message received
+/// earlier, for up to ten minutes. The rest is a margin.
 pub(crate) const QUIET_AFTER: &str = "PT12M";
 
-/// Prints the command for each subscription whose pause ends.
+/// Prints the replay command for each subscription whose pause ends.
 pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after: &Catalogue) {
     let goes_on =
         |name: &SubscriptionName| after.subscription(name).is_some_and(|after| !after.paused);
@@ -30,8 +30,8 @@ pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after:
     tell(stack, paused.filter(|name| goes_on(name)), Reason::Paused).await;
 }
 
-/// Prints the command that replays the dead letters of these subscriptions. The printed number
-/// counts keys, so it includes other dead letters of the subscription.
+/// Prints the command that replays the dead letters of these subscriptions, and their number. The
+/// number comes from keys, so it includes dead letters of the subscription with other reasons.
 pub(crate) async fn tell(
     stack: Option<&str>,
     names: impl IntoIterator<Item = &SubscriptionName>,
@@ -56,7 +56,7 @@ pub(crate) async fn tell(
     }
 }
 
-/// The command that replays until no more dead letters arrive.
+/// Formats the command that replays dead letters of a subscription until no more arrive.
 pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reason) -> String {
     let (name, reason) = (name.to_string(), reason.to_string());
     let mut words = vec!["lastmile", "deadletters", "replay"];
@@ -65,7 +65,7 @@ pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reas
     shell::command(&words)
 }
 
-/// The dead letters of a subscription in the container of the stack, counted by their keys.
+/// Counts the dead letters of a subscription by their keys, in the container of the stack.
 async fn count(stack: &str, name: &SubscriptionName) -> anyhow::Result<Option<ListedTotal>> {
     let letters = container::of_stack(&Stack::describe(stack).await?).await?;
     let filter = Filter {

@@ -1,4 +1,4 @@
-//! Formats words and commands for a shell, from which people copy them. Pure.
+//! Formats arguments and commands for a shell, so that people can copy them. Pure.
 //!
 //! Separate because the text must be correct for a shell, whatever an event or a name contains.
 
@@ -6,8 +6,8 @@ use delivery::shell::quoted;
 
 use crate::terminal::text;
 
-/// Quotes a text as one shell word. Invisible characters become octal numbers, so that the word can
-/// be copied.
+/// Quotes a text as one shell argument. Invisible characters become octal escapes, so that the
+/// argument can be copied.
 pub(crate) fn typed(text: &str) -> String {
     if text.chars().any(is_written_as_code) {
         return format!("\"$(printf '%b' {})\"", quoted(&codes(text.as_bytes())));
@@ -15,18 +15,18 @@ pub(crate) fn typed(text: &str) -> String {
     quoted(text)
 }
 
-/// Joins words to a command.
+/// Quotes each argument, and joins them to a command.
 pub(crate) fn command(words: &[&str]) -> String {
     words.iter().map(|word| typed(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true for invisible characters, except line ends and tabs.
+/// Returns true for characters that must be escaped: all invisible ones, except line ends and tabs.
 pub(crate) fn is_written_as_code(c: char) -> bool {
     text::is_invisible(c) && !matches!(c, '\n' | '\t')
 }
 
-/// Encodes bytes for `%b` of printf (POSIX). Invisible characters and bytes that are not text
-/// become octal numbers, so that the text can be copied.
+/// Escapes bytes for `%b` of printf (POSIX). Invisible characters and invalid UTF-8 become octal
+/// escapes, so that the text can be copied.
 pub(crate) fn codes(body: &[u8]) -> String {
     let mut codes = String::with_capacity(body.len());
     let code = |byte: u8| format!("\\0{byte:03o}");

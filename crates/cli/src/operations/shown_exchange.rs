@@ -1,10 +1,10 @@
-//! A request and its response, redacted for people. Pure.
+//! Redacts a request and its response, so that people may see them. Pure.
 //!
-//! Separate, because no other module reads the headers of a request.
+//! Separate because no other module reads the headers of a request.
 //!
-//! Promises: a header is shown only if lastmile sets it, or if its subscription marks its value as
+//! Promises: a header is shown only if lastmile sets it, or if its subscription marks the value as
 //! not secret. Credentials of the request are redacted in the response, as dispatch does in dead
-//! letters. In the body of a request only the secrets of templates are redacted, because the rest
+//! letters. In the body of a request, only the secrets of templates are redacted, because the rest
 //! is the event.
 
 use delivery::delivery::outcome::Exchange;
@@ -14,16 +14,16 @@ use delivery::subscription::header::Value;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{Subscription, shown as shown_address};
 
-/// The most bytes shown of a request's body.
+/// The maximum number of bytes shown of a request's body.
 const REQUEST_SHOWN_MAX_BYTES: usize = 64 * 1_024;
-/// The most bytes shown of a response's body: as many as are searched for credentials in all
-/// encodings.
+/// The maximum number of bytes shown of a response's body. This part is searched for credentials in
+/// all encodings.
 const RESPONSE_SHOWN_MAX_BYTES: usize = 4 * 1_024;
 
-/// Prefixes of header names that subscriptions cannot set.
+/// Prefixes of the names of headers that lastmile sets. Subscriptions cannot set such headers.
 const OUR_PREFIXES: [&str; 2] = ["ce-", "aeg-"];
-/// Other headers that are not secret. Subscriptions cannot set them, except `traceparent`. Headers
-/// that begin with `x-amz` describe the operation of an AWS service.
+/// Other headers that contain no secrets. Subscriptions cannot set them, except `traceparent`.
+/// Headers that begin with `x-amz` describe the operation of an AWS service.
 const OUR_HEADERS: [&str; 12] = [
     "content-type",
     "prefer",
@@ -39,11 +39,11 @@ const OUR_HEADERS: [&str; 12] = [
     "x-amzn-query-mode",
 ];
 
-/// A body, or its beginning.
+/// A body, or the beginning of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShownBody {
     pub(crate) text: String,
-    /// The length of the whole body, as far as it was read.
+    /// The length of the whole body in bytes, or of the part that was received.
     pub(crate) bytes: usize,
     pub(crate) is_cut: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) struct ShownBody {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShownResponse {
     pub(crate) status: u16,
-    /// All headers of the response.
+    /// All headers of the response, with credentials redacted.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: ShownBody,
 }
@@ -59,22 +59,22 @@ pub(crate) struct ShownResponse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShownExchange {
     pub(crate) method: &'static str,
-    /// The URL without credentials.
+    /// The URL of the request, without credentials.
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: ShownBody,
-    /// `None` if there was no response.
+    /// The response; `None` if there was none.
     pub(crate) response: Option<ShownResponse>,
     /// The reason why there was no response.
     pub(crate) detail: Option<String>,
     pub(crate) started_ms: u64,
-    /// The number of deliveries that shared the request.
+    /// The number of deliveries in the request.
     pub(crate) deliveries: usize,
 }
 
 impl ShownExchange {
-    /// Redacts an exchange of this subscription. If the subscription is unknown, hides all headers
-    /// that may be secret, and the path.
+    /// Redacts a request and its response. If the subscription is unknown, hides the path and all
+    /// headers that may be secret.
     pub(crate) fn of(
         request: &Request,
         exchange: &Exchange,
@@ -83,8 +83,8 @@ impl ShownExchange {
         Self::hiding(Credentials::default(), request, exchange, subscription)
     }
 
-    /// Redacts the exchange, and also these credentials in the response, which may occur there in
-    /// another form than in the request.
+    /// Redacts a request and its response. Also redacts these credentials in the response, where
+    /// they may occur in another form than in the request.
     pub(crate) fn hiding(
         mut credentials: Credentials,
         request: &Request,
@@ -101,7 +101,7 @@ impl ShownExchange {
             headers.push((name.clone(), value));
         }
         request.hidden.iter().for_each(|secret| credentials.add_header(secret.expose()));
-        // Represents the signature, which the sender adds.
+        // Add a header for the signature, because the sender signs later.
         headers
             .extend(request.signer.iter().map(|_| ("authorization".to_owned(), HIDDEN.to_owned())));
         credentials.add_url(&request.url);
@@ -137,7 +137,7 @@ impl ShownExchange {
         }
     }
 
-    /// The approximate memory that it occupies.
+    /// Returns the approximate memory that this value occupies, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let of_headers = |headers: &[(String, String)]| -> usize {
             headers.iter().map(|(name, value)| name.len() + value.len()).sum()
@@ -155,8 +155,8 @@ fn url(request: &Request, subscription: Option<&Subscription>) -> String {
     }
 }
 
-/// Returns true if the path of the address is a credential: of the destination, of the reply
-/// address, or of the sink.
+/// Returns true if the path of the address is a credential. The address may be that of the
+/// destination, of the replies, or of the sink.
 fn hides_path(request: &Request, subscription: &Subscription) -> bool {
     let (destination, dead_letter) = (&subscription.destination, &subscription.dead_letter);
     let is_sink = matches!(&dead_letter.sink, Sink::Address(url) if *url == request.url);
@@ -184,7 +184,8 @@ pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscripti
     if stated.peek().is_none() {
         return is_ours;
     }
-    // The subscription may be newer than the request, so compare the value with its text.
+    // The subscription may have changed since the request, so compare the value with the
+    // subscription's text.
     stated.all(|header| match &header.value {
         Value::Static(text) => text == value,
         Value::Path(_) => true,

@@ -10,22 +10,22 @@ use aws_sdk_iam::types::PolicyEvaluationDecisionType;
 
 use crate::terminal::advice::aws_error;
 
-/// The most concurrent simulations, because IAM throttles early.
+/// The maximum number of concurrent simulations, because IAM has a low rate limit.
 pub(crate) const AT_ONCE: usize = 4;
 
-/// An action that a role may not perform.
+/// An IAM action that a role may not perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) action: String,
-    /// True if a policy denies it, false if no policy allows it.
+    /// True if a policy denies the action, false if no policy allows it.
     pub(crate) is_denied: bool,
 }
 
-/// Simulates these actions of a role on a resource, and returns those that its policies do not
-/// allow.
+/// Simulates whether a role may perform these actions on a resource. Returns the actions that it
+/// may not perform.
 ///
 /// # Errors
-/// When IAM does not respond, or the role does not exist.
+/// If IAM does not respond, or the role does not exist.
 pub(crate) async fn refused(
     client: &Client,
     role: &str,

@@ -1,9 +1,9 @@
-//! A deployed CloudFormation stack: its parameters and outputs.
+//! Reads the parameters and outputs of a deployed CloudFormation stack.
 //!
 //! Separate because `apply`, `check`, `rollback` and `try` all begin with the name of a stack.
 //!
-//! Promises: a missing parameter or output is an error that names it. Does not retry, because a
-//! person waits and can run the command again.
+//! Promises: a missing parameter or output is an error that names it. Requests are not retried,
+//! because a person can run the command again.
 
 #[cfg(feature = "aws")]
 mod description;
@@ -23,10 +23,10 @@ use url::Url;
 use crate::operations::queues::{self, QUEUES, Share};
 use crate::terminal::advice::aws_error;
 
-/// The prefix of the subscriptions in the config bucket, as in the template.
+/// The prefix of the subscriptions in the config bucket, as the template defines it.
 const SUBSCRIPTIONS: &str = "subscriptions/";
 
-/// The most concurrent invocations of a provisioned event poller.
+/// The maximum number of concurrent invocations of a provisioned event poller.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
 pub(crate) const POLLER_INVOCATIONS: u32 = 10;
 
@@ -38,36 +38,36 @@ pub(crate) struct Stack {
     outputs: BTreeMap<String, String>,
 }
 
-/// The AWS configuration of the environment.
+/// Reads the AWS configuration of the environment.
 pub(crate) async fn aws() -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest()).http_client(http_client()).load().await
 }
 
 impl Stack {
-    /// Fails, because this build has no client for CloudFormation.
+    /// Returns an error, because this build has no client for CloudFormation.
     #[cfg(not(feature = "aws"))]
     pub(crate) async fn describe(_name: &str) -> anyhow::Result<Self> {
         Err(built_without_aws())
     }
 
-    /// Reads the stack if a name is given.
+    /// Reads the stack with this name; `None` without a name.
     pub(crate) async fn optional(name: Option<&str>) -> anyhow::Result<Option<Self>> {
         OptionFuture::from(name.map(Self::describe)).await.transpose()
     }
 
-    /// The value of a parameter; empty if it does not exist.
+    /// Returns the value of a parameter; empty if the parameter does not exist.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map_or("", String::as_str)
     }
 
-    /// The location from which its functions read the subscriptions.
+    /// Returns the location from which the stack's functions read the subscriptions.
     pub(crate) fn subscriptions(&self) -> anyhow::Result<Location> {
         let name = self.output("ConfigBucketName")?.to_owned();
         Ok(Location::Bucket { name, prefix: SUBSCRIPTIONS.to_owned() })
     }
 
-    /// The approximate number of messages in the queue with this output. It covers all
-    /// subscriptions, because SQS cannot filter messages.
+    /// Returns the approximate number of messages in the queue with this output. The number
+    /// includes all subscriptions, because SQS cannot filter messages.
     pub(crate) async fn messages_in(&self, output: &str) -> anyhow::Result<u64> {
         let url = self.output(output)?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
@@ -84,46 +84,46 @@ impl Stack {
         Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
     }
 
-    /// The values of a list parameter; empty if it does not exist.
+    /// Returns the values of a list parameter; empty if the parameter does not exist.
     pub(crate) fn list(&self, name: &str) -> impl Iterator<Item = &str> {
         self.parameter(name).split(',').map(str::trim).filter(|value| !value.is_empty())
     }
 
-    /// The ARNs, with wildcards, of dead-letter sinks outside the stack that its functions may
-    /// write to.
+    /// Returns the ARNs, with wildcards, of the dead-letter sinks outside the stack that its
+    /// functions may write to.
     pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
         self.list("ExtraSinkArns")
     }
 
-    /// The bucket of its default container.
+    /// Returns the bucket of the stack's default container.
     pub(crate) fn dead_letter_bucket(&self) -> Option<&str> {
         self.outputs.get("DeadLetterBucketName").map(String::as_str)
     }
 
-    /// The address of its default container.
+    /// Returns the address of the stack's default container.
     ///
     /// # Errors
-    /// When the stack has no bucket for dead letters.
+    /// If the stack has no bucket for dead letters.
     pub(crate) fn dead_letter_container(&self) -> anyhow::Result<String> {
         Ok(format!("s3://{}", self.output("DeadLetterBucketName")?))
     }
 
-    /// The prefix of the ARNs of a service's resources in its account and region, without a colon
-    /// at its end.
+    /// Returns the beginning of the ARNs of a service in the stack's account and region, without
+    /// the last colon.
     pub(crate) fn arn_of(&self, service: &str) -> Option<String> {
         let account = self.arn.split(':').nth(4)?;
         Some(format!("arn:{}:{service}:{}:{account}", self.partition(), self.region()?))
     }
 
-    /// The customer-managed key that encrypts its queues and buckets.
+    /// Returns the ARN of the customer-managed key that encrypts the stack's queues and buckets.
     pub(crate) fn key_arn(&self) -> Option<&str> {
         Some(self.parameter("KmsKeyArn")).filter(|arn| !arn.is_empty())
     }
 
-    /// Returns an output.
+    /// Returns the value of an output.
     ///
     /// # Errors
-    /// When the output does not exist; the message names it.
+    /// If the output does not exist; the message names it.
     pub(crate) fn output(&self, name: &str) -> anyhow::Result<&str> {
         let output = self.outputs.get(name).map(String::as_str);
         output.with_context(|| format!("the stack {} has no {name}", self.name))
@@ -138,24 +138,25 @@ impl Stack {
         self.own_queues().any(|own| own == queue.as_str())
     }
 
-    /// The region, from the stack's ARN.
+    /// Returns the region in the stack's ARN.
     pub(crate) fn region(&self) -> Option<&str> {
         self.arn.split(':').nth(3).filter(|region| !region.is_empty())
     }
 
-    /// The AWS partition, from the stack's ARN.
+    /// Returns the AWS partition in the stack's ARN.
     pub(crate) fn partition(&self) -> &str {
         self.arn.split(':').nth(1).unwrap_or("aws")
     }
 
-    /// The private or plain-HTTP destinations to which its functions may send.
+    /// Returns the private or plain-HTTP destinations to which the stack's functions may send.
     pub(crate) fn private_destinations(&self) -> anyhow::Result<PrivateDestinations> {
         let allowed = self.parameter("AllowPrivateDestinations");
         let problem = || format!("the stack {} has an invalid AllowPrivateDestinations", self.name);
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
-    /// The most concurrent invocations of its mappings; `None` if the stack has no such parameter.
+    /// Returns the maximum number of concurrent invocations of the stack's mappings; `None` if the
+    /// stack has no parameter `Concurrency`.
     pub(crate) fn concurrency(&self) -> Option<u32> {
         let shares = queues::shares_of(self.parameter("Concurrency").parse().ok()?)?;
         let of = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
@@ -165,17 +166,18 @@ impl Stack {
         Some(queues::mappings().map(of).sum())
     }
 
-    /// The most event pollers of the events queue, if it has provisioned ones.
+    /// Returns the maximum number of provisioned event pollers of the events queue; `None` if it
+    /// has none.
     fn pollers(&self) -> Option<u32> {
         self.parameter("EventsPollers").split_once('-')?.1.parse().ok()
     }
 
-    /// Returns true if it has a role that signs requests to destinations.
+    /// Returns true if the stack has a role that signs requests to destinations.
     pub(crate) fn signs_requests(&self) -> bool {
         !self.parameter("InvokeRoleArn").is_empty()
     }
 
-    /// The audiences for which its functions may request AWS identity tokens.
+    /// Returns the audiences for which the stack's functions may request AWS identity tokens.
     pub(crate) fn identity_audiences(&self) -> impl Iterator<Item = &str> {
         self.list("IdentityAudiences")
     }
@@ -188,7 +190,7 @@ impl Stack {
     }
 }
 
-/// The error of operations that need the feature `aws`, in a build without it.
+/// Creates the error for operations that need the feature `aws`, in a build without this feature.
 #[cfg(not(feature = "aws"))]
 pub(crate) fn built_without_aws() -> anyhow::Error {
     anyhow::anyhow!(
@@ -199,7 +201,7 @@ pub(crate) fn built_without_aws() -> anyhow::Error {
 
 #[cfg(test)]
 impl Stack {
-    /// One with these parameters and outputs.
+    /// Creates a stack with these parameters and outputs, for tests.
     pub(crate) fn sample(parameters: &[(&str, &str)], outputs: &[(&str, &str)]) -> Self {
         let owned = |all: &[(&str, &str)]| {
             all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

@@ -1,4 +1,4 @@
-//! The location of a deployment's subscriptions, as commands name it.
+//! Resolves the options that name the location of a deployment's subscriptions.
 
 use adapters::live_topics::Location;
 use adapters::storage::StoredObject;
@@ -20,14 +20,14 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The location that the options name.
+    /// Returns the location that the options name.
     pub(crate) async fn location(&self) -> anyhow::Result<Location> {
         let stack = Stack::optional(self.stack.as_deref()).await?;
         location(self.to.as_deref(), stack.as_ref())
     }
 }
 
-/// The location of the subscriptions, by `--to` or the stack.
+/// Returns the location of the subscriptions: that of `--to`, otherwise that of the stack.
 ///
 /// # Errors
 /// A usage error for an invalid address.
@@ -39,16 +39,17 @@ pub(crate) fn location(to: Option<&str>, stack: Option<&Stack>) -> anyhow::Resul
     }
 }
 
-/// The object or folder at this location.
+/// Opens the object or the folder at this location.
 pub(crate) async fn object(location: &Location) -> StoredObject {
-    // A local path needs no client, and the search for credentials may take seconds.
+    // A local path needs no S3 client. Creating one searches for credentials, which may take
+    // seconds.
     match location {
         Location::Folder(path) => StoredObject::file(path),
         Location::Bucket { name, prefix } => StoredObject::in_bucket(client().await, name, prefix),
     }
 }
 
-/// An S3 client with the configuration of the environment.
+/// Creates an S3 client with the configuration of the environment.
 pub(crate) async fn client() -> Client {
     let aws = stack::aws().await;
     adapters::aws_ports::s3_client(&aws)

@@ -1,8 +1,8 @@
-//! Simulates in IAM the permissions of the role that calls AWS targets.
+//! Simulates in IAM whether the stack's role may call the AWS targets.
 //!
-//! Separate because `check --stack` and `doctor` both report them. The target's own policy may
-//! allow a call that no policy of the role allows, and is not simulated. Therefore only an explicit
-//! denial is an error.
+//! Separate because `check --stack` and `doctor` both report the result. The target's own policy
+//! may allow a call that no policy of the role allows, and the simulation does not include that
+//! policy. Therefore, only an explicit denial is an error.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,27 +16,28 @@ use crate::operations::simulated_policy::{AT_ONCE, refused};
 use crate::operations::stack::Stack;
 use crate::operations::writable::Problem;
 
-/// The most targets that are simulated, because IAM throttles early.
+/// The maximum number of targets that are simulated, because IAM has a low rate limit.
 const TARGETS_MAX: usize = 200;
 
-/// The permission and the ARN of each target, with a subscription that needs it.
+/// The permission and the ARN of each target, with a subscription that uses the target.
 type Needs<'c> = BTreeMap<(&'static str, Cow<'c, str>), &'c SubscriptionName>;
 
-/// The results of the simulation.
+/// The result of simulating the permissions for AWS targets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulated {
-    /// The number of simulated targets.
+    /// The number of targets that were simulated.
     pub(crate) asked: usize,
-    /// The number of targets beyond the limit.
+    /// The number of targets beyond the limit, which were not simulated.
     pub(crate) left: usize,
     /// The targets that the role may not use.
     pub(crate) refused: Vec<(SubscriptionName, Problem)>,
 }
 
-/// Simulates each target of these subscriptions; returns nothing if the stack has no role.
+/// Simulates the permission for each target of these subscriptions. The result is empty if the
+/// stack has no role for targets.
 ///
 /// # Errors
-/// When IAM does not respond.
+/// If IAM does not respond.
 pub(crate) async fn simulated(
     client: &Client,
     stack: &Stack,
@@ -65,7 +66,7 @@ fn needs(catalogue: &Catalogue) -> Needs<'_> {
         let target = of.destination.aws.as_deref()?;
         Some(((target.iam_action(), target.resource()), &of.name))
     });
-    // Report the first subscription of each target.
+    // Several subscriptions may have the same target; report the first one.
     with_target.fold(Needs::new(), |mut needs, (need, name)| {
         needs.entry(need).or_insert(name);
         needs

@@ -1,4 +1,4 @@
-//! Servers and addresses of this machine.
+//! Finds and opens servers and addresses on this machine.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,19 +8,19 @@ use delivery::address::http_url;
 use tokio::net::TcpListener;
 use url::Url;
 
-/// The private destinations that are allowed by default.
+/// The private destinations that are allowed if the environment sets none.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
-/// The private destinations of the environment, or loopback if the variable is unset. An empty
-/// variable allows none.
+/// Returns the private destinations of the environment, or loopback addresses if the variable is
+/// unset. An empty variable allows none.
 pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
 }
 
-/// The server that replaces AWS, according to the variable that all AWS tools use.
+/// Returns the server that replaces AWS, according to the environment variable of all AWS tools.
 ///
 /// # Errors
-/// When the variable is not a URL.
+/// If the variable is not a URL.
 pub(crate) fn aws_endpoint() -> anyhow::Result<Option<Url>> {
     let named = std::env::var(AWS_ENDPOINT_URL).ok().filter(|text| !text.is_empty());
     named
@@ -28,23 +28,25 @@ pub(crate) fn aws_endpoint() -> anyhow::Result<Option<Url>> {
         .transpose()
 }
 
-/// Returns true if the URL is on this machine.
+/// Returns true if the host of a URL is this machine.
 pub(crate) fn is_here(url: &Url) -> bool {
     matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
 }
 
-/// Listens on this port of the loopback interface only, because these servers have no login.
+/// Listens on this port of the loopback interface only, because these servers do not authenticate
+/// requests.
 pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
 }
 
-/// Listens on this address.
+/// Listens on this address. An error names the address, and the option that sets another port.
 pub(crate) async fn listen_at(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("cannot listen on {address}; choose another --port"))
 }
 
-/// The address at which this machine reaches its own server that listens on `listening`.
+/// Returns the address at which this machine reaches a server of its own that listens on
+/// `listening`.
 pub(crate) fn reached_at(listening: SocketAddr) -> SocketAddr {
     let mut at = listening;
     if listening.ip().is_unspecified() {
@@ -58,7 +60,7 @@ pub(crate) fn reached_at(listening: SocketAddr) -> SocketAddr {
     at
 }
 
-/// The name of the current user, from the environment.
+/// Returns the name of the current user, from the environment.
 pub(crate) fn user() -> Option<String> {
     let set = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
     set("USER").or_else(|| set("LOGNAME")).or_else(|| set("USERNAME"))

@@ -1,7 +1,7 @@
-//! Notifies the processes of a stack of changed topics, so that they need not wait for their
-//! listing.
+//! Notifies the processes of a stack that topics have changed. Otherwise, they would find changes
+//! at their next listing.
 //!
-//! The notification is a hint, on which nothing depends. A failure is only printed as a note.
+//! Nothing depends on the notification. If it fails, a note is printed.
 
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;
@@ -17,12 +17,13 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// Half of the news that a process reads, because news about destinations needs room too.
+/// The maximum number of topics in notifications: half of the news that a process reads. The other
+/// half is for news about destinations.
 const TOLD_MAX: usize = NEWS_MAX as usize / 2;
-/// The most notifications that are written at once.
+/// The maximum number of notifications that are written concurrently.
 const WRITES_AT_ONCE: usize = 16;
 
-/// Sends notifications for these topics, if the stack is known.
+/// Notifies the processes of the stack, if there is one, that these topics have changed.
 pub(crate) async fn tell(stack: Option<&Stack>, topics: &[TopicName]) {
     let Some(stack) = stack.filter(|_| !topics.is_empty()) else { return };
     if let Err(problem) = tell_all(stack, topics).await {

@@ -1,8 +1,8 @@
-//! Finds secrets of subscriptions that are environment variables and are unset here.
+//! Finds secrets of subscriptions that are unset environment variables on this machine.
 //!
-//! Separate from sending, which would find the same with the first event. A person who starts `dev`
-//! or `try` can still correct it. Stored secrets are not checked, because only a Lambda extension
-//! reads them.
+//! Separate from sending, which would find them only with the first event. When `dev` or `try`
+//! starts, the user can still set them. Stored secrets are not checked, because only a Lambda
+//! extension reads them.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use dialects::{Finding, NamedSecret, Reading, Severity};
 use crate::operations::locations::location;
 use crate::operations::writable::Problem;
 
-/// Findings about missing or empty variables, one for each place that names a variable.
+/// Returns findings about unset or empty variables, one for each place that names a variable.
 pub(crate) fn unset_secrets<'a>(
     reading: &Reading,
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
@@ -37,13 +37,14 @@ pub(crate) fn unset_secrets<'a>(
     findings
 }
 
-/// Warnings about all subscriptions, for the environment of this process.
+/// Returns warnings about unset variables in all subscriptions, for the environment of this
+/// process.
 pub(crate) fn all_unset_here(reading: &Reading) -> Vec<Finding> {
     let all = reading.catalogue.subscriptions().map(AsRef::as_ref);
     unset_secrets(reading, all, Severity::Warning, |name| std::env::var(name).ok())
 }
 
-/// The problem with a variable, and its solution; `None` if it has a value.
+/// Returns the problem with a variable, and the advice; `None` if the variable has a value.
 fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Problem> {
     let what = match value {
         None => "not set",
@@ -55,8 +56,8 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
     Some(Problem { severity, message, help: Some(format!("export {name}=…, and start again")) })
 }
 
-/// The finding at the place where a document names the secret; in a deployment, at the name of the
-/// subscription.
+/// Creates a finding at the place where a document names the secret. Without a document, as in a
+/// deployment, uses the name of the subscription.
 fn at(
     reading: &Reading,
     subscription: &Subscription,

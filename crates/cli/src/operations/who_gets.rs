@@ -16,7 +16,7 @@ use crate::operations::rendered_request::rendered_request;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// Explains each event of a file, on each of these topics, for these subscriptions.
+/// Reports the result of each event in a file, for each of these topics and subscriptions.
 pub(crate) fn reports(
     file: &str,
     catalogue: &Catalogue,
@@ -46,7 +46,7 @@ pub(crate) fn reports(
     Ok(reports)
 }
 
-/// The names of all subscriptions that match an event of a file.
+/// Returns the names of all subscriptions that match an event of a file.
 ///
 /// # Errors
 /// A usage error if the file cannot be read, or contains a text that is not an event.
@@ -65,7 +65,7 @@ pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTre
     Ok(subscriptions.filter(|of| of.matches).map(|of| of.subscription).collect())
 }
 
-/// Adds the requests that templates render from the event, and the event as received.
+/// Adds the requests that templates render from the event, and the event as published.
 fn add_requests(report: &mut EventReport, catalogue: &Catalogue, element: &Element) {
     let Element::Event(event) = element else { return };
     let EventReport { subscriptions, onward, received, .. } = report;

@@ -16,7 +16,7 @@ use dialects::{Finding, Severity};
 use crate::operations::stack::Stack;
 use delivery::subscription::aws::covers;
 
-/// A problem with a field, and its solution.
+/// A problem with a field of a subscription, and advice.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) severity: Severity,
@@ -36,7 +36,7 @@ impl Problem {
         Self { severity: Severity::Warning, message, help: None }
     }
 
-    /// A finding about a file as a whole.
+    /// Creates a finding about a whole file.
     pub(crate) fn in_file(self, file: String, field: &str) -> Finding {
         let Self { severity, message, help } = self;
         let field = field.to_owned();
@@ -48,13 +48,14 @@ impl Problem {
     }
 }
 
-/// The reason why the dead letters of a subscription cannot reach its sink, if there is one.
+/// Returns the reason why the dead letters of a subscription cannot be written to its sink; `None`
+/// if they can.
 pub(crate) fn problem(subscription: &Subscription, stack: &Stack) -> Option<Problem> {
     match &subscription.dead_letter.sink {
         Sink::Container(container) => refused_container(&subscription.name, container, stack),
         Sink::Queue(queue) => refused_queue(&subscription.name, queue, stack),
-        // The default container belongs to the stack, an address needs no AWS permission, and
-        // events for a topic are sent through the stack's own events queue.
+        // None of these needs a check: the default container belongs to the stack, an address needs
+        // no AWS permission, and events for a topic use the stack's own events queue.
         Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => None,
     }
 }
@@ -71,7 +72,8 @@ fn refused_container(
     let [namespace, topic, subscription_segment] =
         [&name.topic.namespace, &name.topic.topic, &name.name].map(|of| segment(of));
     let blobs = format!("{folder}{namespace}/{topic}/{subscription_segment}/");
-    // The date and the GUID are between these parts, and differ for each blob.
+    // The key of a blob contains a date and a GUID between these two parts, which differ for each
+    // blob.
     let may_write = stack.extra_sinks().any(|arn| covers(arn, &[&blobs, ".json"]));
     (!may_write).then(|| refused(name, &format!("s3://{container}"), &format!("{folder}*"), stack))
 }

@@ -11,7 +11,7 @@ use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 /// Prefixes of the AWS error codes for denied access.
 const DENIALS: &[&str] = &["AccessDenied", "AllAccessDisabled", "AuthorizationError"];
 
-/// Advice by prefixes of the description.
+/// Advice for AWS errors, by the prefixes of their descriptions.
 const ADVICE: [(&[&str], &str); 10] = [
     (
         &["ExpiredToken", "RequestExpired", "TokenRefreshRequired"],
@@ -58,7 +58,7 @@ const ADVICE: [(&[&str], &str); 10] = [
     ),
 ];
 
-/// Converts an error of an AWS client for the chain of a command's error.
+/// Converts an error of an AWS client to an error of a command.
 pub(crate) fn aws_error<E>(error: &SdkError<E>) -> anyhow::Error
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -72,12 +72,13 @@ pub(crate) fn is_denied(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| begins(&cause.to_string()))
 }
 
-/// The whole chain of an error, without details of the operating system and of libraries.
+/// Joins an error and its causes with colons, without details of the operating system and of
+/// libraries.
 pub(crate) fn chain(error: &anyhow::Error) -> String {
     chain_words(error.as_ref()).join(": ")
 }
 
-/// Formats the chain, with advice below it if there is any.
+/// Formats an error with its causes, and with advice on a second line if there is any.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
     let said = chain_words(error.as_ref());
     let chain = said.join(": ");

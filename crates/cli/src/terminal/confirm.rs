@@ -1,6 +1,6 @@
-//! Asks the person who runs a command.
+//! Asks questions on the terminal before a command changes something.
 //!
-//! Separate because all questions have the same rules: they need a terminal, and only an explicit
+//! Separate because all questions follow the same rules: they need a terminal, and only an explicit
 //! yes counts.
 
 use std::io::IsTerminal as _;
@@ -9,22 +9,22 @@ use crate::terminal::output::ask;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The error if there is no terminal.
+/// The error message if a question cannot be asked, because standard input is not a terminal.
 const NOBODY_TO_ASK: &str = "nothing was changed, since nobody can be asked: standard input is not a terminal; \
                              confirm with --yes";
 
 /// Returns true if an irreversible action may proceed: with `--yes`, or after a confirmation.
 ///
 /// # Errors
-/// A usage error that names `--yes`, when standard input is not a terminal.
+/// A usage error that names `--yes`, if standard input is not a terminal.
 pub(crate) fn may_proceed(yes: bool, question: &str) -> anyhow::Result<bool> {
     Ok(yes || is_confirmed(question, NOBODY_TO_ASK)?)
 }
 
-/// Asks a question; returns true for a yes.
+/// Asks a yes-or-no question. Returns true if the response is yes.
 ///
 /// # Errors
-/// A usage error with the text `otherwise`, when standard input is not a terminal.
+/// A usage error with the text `otherwise`, if standard input is not a terminal.
 pub(crate) fn is_confirmed(question: &str, otherwise: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(usage_error(otherwise));
@@ -33,11 +33,11 @@ pub(crate) fn is_confirmed(question: &str, otherwise: &str) -> anyhow::Result<bo
     ask(format_args!("{question} [y/N] "));
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
-    // The end of the input counts as a no, like any other answer.
+    // The end of the input counts as a no, like any other response except yes.
     Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Asks before a replacement, unless `yes` is set.
+/// Returns true if `what` may be replaced: if `yes` is set, or after a confirmation.
 pub(crate) fn may_replace(yes: bool, what: &str) -> anyhow::Result<bool> {
     may_proceed(yes, &format!("replace {}?", text::line(what)))
 }

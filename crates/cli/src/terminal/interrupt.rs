@@ -6,7 +6,7 @@ use std::io;
 /// Waits for Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// When the process cannot listen for signals.
+/// If the process cannot listen for signals.
 pub(crate) async fn requested() -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -2,7 +2,7 @@
 
 use crate::terminal::text::grouped;
 
-/// Rounds to the nearest whole number.
+/// Rounds a number to the nearest whole number; a negative number becomes 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

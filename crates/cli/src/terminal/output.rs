@@ -33,7 +33,7 @@ pub(crate) enum LineOutput {
 }
 
 impl Output {
-    /// Writes one JSON value or the table; an empty table is omitted.
+    /// Writes the data as JSON or as a table, depending on the option. Omits an empty table.
     pub(crate) fn write(
         self,
         is_empty: bool,
@@ -48,22 +48,23 @@ impl Output {
     }
 }
 
-/// Writes data for people. Unlike `println!`, it does not panic if the reader has closed the pipe.
+/// Writes text for people. Unlike `println!`, the function does not panic if the reader has closed
+/// the pipe.
 pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     write(text::plain(text).as_bytes())
 }
 
-/// Writes coloured lines, with a line end.
+/// Writes coloured lines, and adds a line end.
 pub(crate) fn out_rendered(lines: &Rendered) -> anyhow::Result<()> {
     write(format!("{}\n", lines.as_str()).as_bytes())
 }
 
-/// Writes JSON and a line end. Invisible characters become equivalent escapes.
+/// Writes JSON and a line end. Replaces invisible characters with equivalent escapes.
 pub(crate) fn out_json(json: &str) -> anyhow::Result<()> {
     write(format!("{}\n", text::json(json)).as_bytes())
 }
 
-/// Writes bytes unchanged, except to a terminal.
+/// Writes bytes unchanged. On a terminal, escapes invisible characters.
 pub(crate) fn out_raw(bytes: &[u8]) -> anyhow::Result<()> {
     if stdout_is_terminal() {
         return out(&String::from_utf8_lossy(bytes));
@@ -78,9 +79,10 @@ pub(crate) fn stdout_is_terminal() -> bool {
 /// True if the command continues after the reader has closed its output.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
-/// From now on, output to a closed pipe is dropped and the command continues. For commands that
-/// change something, or answer by their exit code. Others end when the pipe closes, as `head`
-/// expects.
+/// Drops all later output after the reader has closed the pipe, so that the command continues.
+///
+/// Commands call this function if they change something, or if their exit code is their result.
+/// Other commands end when the reader closes the pipe, as `head` expects.
 pub(crate) fn goes_on_unread() {
     GOES_ON.store(true, Ordering::Relaxed);
 }
@@ -111,8 +113,7 @@ pub(crate) fn ask(text: impl Display) {
     let _ = std::io::stderr().lock().write_all(text::plain(&text.to_string()).as_bytes());
 }
 
-/// Returns true if the command ended because the reader of its output, such as `head`, closed the
-/// pipe.
+/// Returns true if the error means that the reader of the output, such as `head`, closed the pipe.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<std::io::Error>();
     error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)

@@ -1,18 +1,18 @@
-//! Progress bars on standard error, if it is a terminal.
+//! Shows progress bars on standard error, if it is a terminal.
 
 use std::fmt::Write;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// The redraw interval of counters.
+/// The interval at which counters are redrawn.
 const TICK: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// A progress bar with rate and remaining time.
+/// Creates a progress bar with rate and remaining time.
 pub(crate) fn bar(all: u64, what: &str) -> ProgressBar {
     ProgressBar::new(all).with_style(measured(what))
 }
 
-/// Turns a counter into a progress bar that begins at 0.
+/// Turns a counter into a progress bar with this total, starting at 0.
 pub(crate) fn measure(counter: &ProgressBar, all: u64, what: &str) {
     counter.set_position(0);
     counter.set_length(all);
@@ -23,7 +23,7 @@ fn measured(what: &str) -> ProgressStyle {
     style(&format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}  {{per_sec}}  {{eta}} left"))
 }
 
-/// A counter without a known total.
+/// Creates a counter for work whose total is unknown.
 pub(crate) fn count(what: &str) -> ProgressBar {
     let template = format!("{{human_pos}} {what}  {{per_sec}}");
     let bar = ProgressBar::no_length().with_style(style(&template));
@@ -31,7 +31,7 @@ pub(crate) fn count(what: &str) -> ProgressBar {
     bar
 }
 
-/// A counter whose value is read at each redraw.
+/// Creates a counter that calls `number` for its value at each redraw.
 pub(crate) fn asking(
     what: &str,
     number: impl Fn() -> u64 + Clone + Send + Sync + 'static,

@@ -1,12 +1,12 @@
-//! Redacts addresses in errors about the command line: their credentials and queries.
+//! Redacts URLs in errors about the command line: their credentials and queries.
 //!
-//! Separate because a mistyped address does not parse, but still contains its secret. Therefore any
-//! word with the marks of an address counts.
+//! Separate because a mistyped URL does not parse, but still contains its secret. Therefore any
+//! argument that contains the marks of a URL (`:/`, `@`, `?`) is treated as one.
 
-/// The replacement of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
-/// Redacts each of these words in the text.
+/// Replaces each of these arguments in a text by its redacted form.
 pub(crate) fn without_secrets<'a>(text: &str, words: impl Iterator<Item = &'a str>) -> String {
     words.fold(text.to_owned(), |text, word| {
         // With `--to=https://…`, an error quotes only the value.
@@ -22,7 +22,7 @@ pub(crate) fn without_secrets<'a>(text: &str, words: impl Iterator<Item = &'a st
     })
 }
 
-/// A word without user info and query, if it has the marks of an address.
+/// Replaces the user info and the query of an argument, if it looks like a URL.
 fn redacted(word: &str) -> String {
     let scheme_end = word.find(":/").map(|at| at + word.get(at..).map_or(0, leading));
     let (scheme, rest) = word.split_at(scheme_end.unwrap_or(0));
@@ -39,7 +39,7 @@ fn redacted(word: &str) -> String {
     format!("{scheme}{user}{rest}{query}")
 }
 
-/// The length of the colon and the slashes at the beginning.
+/// Returns the number of colons and slashes at the beginning of a text.
 fn leading(text: &str) -> usize {
     text.find(|c| !matches!(c, ':' | '/')).unwrap_or(text.len())
 }

@@ -12,11 +12,12 @@ use console::Term;
 
 use crate::terminal::text;
 
-/// Separates two parts of a line.
+/// The space between two parts of a line.
 const GAP: &str = "  ";
-/// The indentation of a folded line, which aligns it with the text after the time.
+/// The indentation of the second and later lines of a folded line, which aligns them with the text
+/// after the time.
 const INDENT_CHARS: usize = 15;
-/// Narrower terminals must fold lines themselves.
+/// The minimum width at which lines are folded here. A narrower terminal must fold lines itself.
 const WIDTH_MIN: usize = 40;
 
 /// When colours are used.
@@ -33,13 +34,14 @@ pub(crate) enum Style {
     Dim,
     Name,
     Good,
-    /// A failure that will be retried.
+    /// A failed attempt or request that will be retried.
     Waiting,
     Bad,
 }
 
 impl Style {
-    /// The parameter of "select graphic rendition" (ECMA-48, 8.3.117).
+    /// Returns the parameter of the terminal sequence "select graphic rendition" (ECMA-48,
+    /// 8.3.117).
     const fn rendition(self) -> Option<u8> {
         match self {
             Self::Plain => None,
@@ -59,7 +61,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Creates a part of one line, without invisible characters.
+    /// Creates a part of a line, with invisible characters escaped.
     pub(crate) fn new(style: Style, text: impl AsRef<str>) -> Self {
         Self { style, text: text::line(text.as_ref()) }
     }
@@ -79,7 +81,7 @@ impl Rendered {
         &self.0
     }
 
-    /// Appends a text on the next lines, escaped.
+    /// Adds a text below, escaped. The text may have several lines.
     pub(crate) fn and_then(mut self, text: &str) -> Self {
         self.0.push('\n');
         self.0.push_str(&text::plain(text));
@@ -87,19 +89,19 @@ impl Rendered {
     }
 }
 
-/// The colours and the width of the output.
+/// The properties of the output that determine the format of a line: colours and width.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
     has_color: bool,
-    /// The width of the terminal in characters; `None` in a pipe.
+    /// The width of the terminal in characters; `None` in a pipe or a file.
     width: Option<usize>,
 }
 
 impl Screen {
-    /// No colours and no width, as for a pipe.
+    /// A screen without colours and without a width, as for a pipe.
     pub(crate) const PLAIN: Self = Self { has_color: false, width: None };
 
-    /// The properties of standard output.
+    /// Determines the colours and the width of standard output.
     pub(crate) fn stdout(arguments: ColorArgs) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
@@ -109,7 +111,7 @@ impl Screen {
         Self { has_color, width: size.map(|(_, columns)| usize::from(columns)) }
     }
 
-    /// Formats a line of these parts, without a line end; folded if it would not fit.
+    /// Formats parts as a line without a line end. Folds the line if it does not fit the terminal.
     pub(crate) fn line(self, parts: &[Part]) -> Rendered {
         let width = self.width.filter(|width| *width >= WIDTH_MIN).unwrap_or(usize::MAX);
         let (mut line, mut at) = (String::new(), 0_usize);
@@ -149,7 +151,8 @@ fn fold(line: &mut String, at: &mut usize) {
     *at = INDENT_CHARS;
 }
 
-/// Decides whether to use colours, by <https://no-color.org> and the capabilities of the terminal.
+/// Returns true if output is coloured, according to the option, <https://no-color.org> and the
+/// terminal.
 fn is_colored(
     choice: ColorChoice,
     is_terminal: bool,

@@ -8,7 +8,7 @@ use crate::operations::topics::Changed;
 use crate::terminal::output::out;
 use crate::terminal::text;
 
-/// Prints the result of writing a topic.
+/// Prints whether a topic was written, and the size of its object.
 pub(crate) fn print_changed(topic: &TopicName, changed: Changed) -> anyhow::Result<()> {
     let name = text::line(&topic.to_string());
     match changed {
@@ -33,8 +33,8 @@ pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<
     Ok(changes.iter().any(|(_, change)| *change == Change::Removed))
 }
 
-/// Formats a change. A line end within a value is escaped, because it would look like another
-/// change.
+/// Formats a change as one line. Line ends inside values are escaped, because they would look like
+/// further changes.
 fn describe(subject: &Subject, change: &Change) -> String {
     let name = text::line(&subject.to_string());
     let field = |field: &str, value: String| format!("    {field}: {}\n", text::line(&value));
@@ -51,7 +51,7 @@ fn describe(subject: &Subject, change: &Change) -> String {
     format!("{mark} {name}\n{fields}")
 }
 
-/// The consequence of a removal.
+/// Describes the consequence of removing the subject of a change, such as a subscription.
 fn consequence(subject: &Subject) -> &'static str {
     match subject {
         Subject::Secrets(_) => {

@@ -1,6 +1,6 @@
 //! Prints the output of `dev`: its addresses and the next commands, the log lines of the functions,
-//! and the result of each save of the subscriptions. For people, or as JSON with one object per
-//! line.
+//! and the result of reading saved subscription files. The output is text for people, or JSON with
+//! one object per line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) struct DevView {
     repeats: Repeats,
 }
 
-/// The addresses of all servers.
+/// The addresses that `dev` prints when all its servers have started.
 #[derive(Debug)]
 pub(crate) struct Ready<'a> {
     /// The URL of the ingress.
@@ -45,11 +45,11 @@ pub(crate) struct Ready<'a> {
     pub(crate) queue: &'a str,
     /// The endpoint of SQS, S3 and DynamoDB.
     pub(crate) aws: &'a str,
-    /// The folder of dead letters.
+    /// The path of the folder with dead letters.
     pub(crate) dead_letters: &'a Path,
-    /// The location of the subscriptions.
+    /// The location of the subscription files, for people.
     pub(crate) subscriptions: &'a str,
-    /// The address of the console, unless it is off.
+    /// The address of the console; `None` if an option turns it off.
     pub(crate) console: Option<&'a str>,
 }
 
@@ -91,15 +91,15 @@ impl DevView {
         }
     }
 
-    /// Prints a log line of the functions, if it adds information. With JSON output, the log itself
-    /// is the output.
+    /// Prints a log line of the functions, unless it adds no information. With JSON output, the
+    /// function prints nothing, because the functions' log already goes to standard output.
     pub(crate) fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         if self.output == LineOutput::Json {
             return Ok(());
         }
         let is_ours =
             matches!(line.name.as_str(), "subscriptions.broken" | "subscriptions.missing");
-        // `dev` reports saves itself.
+        // `dev` itself prints the result of each save.
         if is_ours {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl DevView {
         }
     }
 
-    /// Prints the result of a save.
+    /// Prints the result of reading a saved file.
     pub(crate) fn saved(&mut self, saved: &Saved) -> anyhow::Result<()> {
         match (saved, self.output) {
             (Saved::Valid { reading, changed }, output) => {
@@ -167,8 +167,8 @@ impl DevView {
         }
     }
 
-    /// Prints warnings about subscriptions that this machine does not deliver to. The others work,
-    /// so `dev` continues.
+    /// Prints warnings about subscriptions to which this machine does not deliver. `dev` continues,
+    /// because the other subscriptions work.
     pub(crate) fn warnings(&self, event: &str, findings: &[Finding]) -> anyhow::Result<()> {
         match self.output {
             LineOutput::Json if !findings.is_empty() => {
@@ -183,8 +183,8 @@ impl DevView {
         }
     }
 
-    /// Prints that the subscriptions are unreadable at the start. `dev` continues, because the file
-    /// can be corrected meanwhile.
+    /// Prints that the subscription files cannot be read at the start. `dev` continues, because the
+    /// files can be corrected while it runs.
     pub(crate) fn unreadable(&self, problem: &str) -> anyhow::Result<()> {
         match self.output {
             LineOutput::Json => json_line("ERROR", "dev.broken", json!({ "problem": problem })),
@@ -205,7 +205,8 @@ impl DevView {
     }
 }
 
-/// The address of each destination, without its scheme and possible credentials.
+/// Returns the address of each destination by subscription, without the scheme and without
+/// credentials.
 fn destinations(catalogue: &Catalogue) -> BTreeMap<String, String> {
     let address = |subscription: &Subscription| {
         let shown = subscription.destination.display();
@@ -215,8 +216,8 @@ fn destinations(catalogue: &Catalogue) -> BTreeMap<String, String> {
     all.map(|subscription| (subscription.name.to_string(), address(subscription))).collect()
 }
 
-/// The next commands, which cause a first delivery: a receiver, if one is expected on this machine,
-/// and an event.
+/// Returns the commands that cause a first delivery: one that publishes an event, and one that
+/// starts a receiver if a subscription expects it on this machine.
 fn next(queue: &str, catalogue: &Catalogue) -> String {
     let Some(first) = catalogue.subscriptions().next() else {
         return "next: write a subscription into it, as in examples/native.yaml\n".to_owned();
@@ -245,7 +246,7 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
     lines
 }
 
-/// Prints a line of `dev` itself, in the form of the functions' log lines.
+/// Prints a line of `dev` itself, formatted like the functions' log lines.
 fn json_line(level: &str, message: &str, fields: Value) -> anyhow::Result<()> {
     let timestamp = moment::rfc3339(Machine.now_ms());
     let mut line = json!({ "timestamp": timestamp, "level": level, "message": message });

@@ -17,9 +17,10 @@ use crate::operations::line_words::{Kind, words};
 use crate::terminal::output::out_json;
 use crate::terminal::styled::{Part, Style, plain};
 
-/// Starts to receive the log lines of the functions in this process, up to this level.
-/// `are_written` also writes them to standard output, as JSON as in the cloud. `kept` also stores
-/// them, for `lastmile trace`.
+/// Subscribes to the log lines of the functions in this process, up to this level.
+///
+/// If `are_written`, also writes the lines to standard output, as JSON. If `kept` is given, also
+/// stores them, for `lastmile trace`.
 pub(crate) fn watch(
     level: LevelFilter,
     are_written: bool,
@@ -49,13 +50,13 @@ pub(crate) fn watch(
     lines
 }
 
-/// Formats a log line as one line of text; `None` for lines that add no information.
+/// Formats a log line as one line of text; `None` if it adds no information.
 pub(crate) fn describe(line: &Line) -> Option<String> {
     parts(line, None).map(|parts| plain(&parts))
 }
 
-/// The parts of a log line; `None` for lines that add no information. An attempt includes the
-/// address of its destination, if that is known.
+/// Splits a log line into coloured parts; `None` if the line adds no information. The line of an
+/// attempt includes the address of its destination, if given.
 pub(crate) fn parts(line: &Line, destination: Option<&str>) -> Option<Vec<Part>> {
     let words = words(line)?;
     let style = words.style();

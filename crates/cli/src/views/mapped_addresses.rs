@@ -11,8 +11,8 @@ use url::Url;
 use crate::terminal::output::out;
 use crate::terminal::text;
 
-/// Prints the references whose entries differ. Returns true if stored subscriptions keep fields of
-/// an earlier entry.
+/// Prints the references whose addresses or other fields change. Returns true if stored
+/// subscriptions keep fields of the old entry.
 pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyhow::Result<bool> {
     let references: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut is_kept = false;
@@ -35,15 +35,15 @@ pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyh
     Ok(is_kept)
 }
 
-/// The fields of an entry beside its address.
+/// Returns the fields of a reference's entry, except its address.
 fn besides(entry: &str) -> Map<String, Value> {
     let mut fields: Map<String, Value> = serde_json::from_str(entry).unwrap_or_default();
     fields.remove("url");
     fields
 }
 
-/// Formats an entry for people: its address and its other fields. Without an address, the reference
-/// is the address.
+/// Formats a reference's entry for people: its address and its other fields. Without an address
+/// field, the reference is the address.
 fn shown(entry: &str) -> String {
     let Ok(entry) = serde_json::from_str::<Map<String, Value>>(entry) else {
         return shown_address(entry);
@@ -56,8 +56,8 @@ fn shown(entry: &str) -> String {
     format!("{}{more}", address.map_or("the reference".to_owned(), shown_address))
 }
 
-/// Formats an address for people. Hides the path, which may be a credential; only a subscription
-/// states whether it is one.
+/// Formats an address without its path, which may be a credential. Only a subscription states
+/// whether it is one.
 fn shown_address(address: &str) -> String {
     match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => {

@@ -1,4 +1,4 @@
-//! Results of operations as text for people.
+//! Formats and prints results of operations as text for people.
 
 pub(crate) mod changes;
 pub(crate) mod dev_view;

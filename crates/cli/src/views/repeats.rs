@@ -1,16 +1,16 @@
-//! Folds repeated lines: shows the first few, and counts the others. Pure.
+//! Limits repeated lines of output: prints the first few, and counts the others. Pure.
 
 use delivery::time::duration::SECOND_MS;
 
-/// The most equal consecutive lines that are shown; further ones are counted.
+/// The number of equal consecutive lines that are printed; further ones are only counted.
 const SHOWN_MAX: u64 = 3;
-/// The time without output after which the next repetition is shown, with the count.
+/// The interval at which a repeated line is printed again, with the count of skipped ones.
 const COUNTED_MS: u64 = 10 * SECOND_MS;
 
-/// The line that was shown last, and its repetitions.
+/// Counts how often the last printed line has been repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    /// Equal keys mark equal lines; `None` for a line that is never folded.
+    /// The key that equal lines share; `None` for a line that is always printed.
     key: Option<String>,
     /// The number of consecutive lines with this key.
     seen: u64,
@@ -19,17 +19,17 @@ pub(crate) struct Repeats {
     shown_ms: u64,
 }
 
-/// The decision about a line.
+/// The decision about a repeated line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Show the line. Before it, report the number of lines that were not shown.
+    /// Print the line, after the number of lines that were skipped.
     Shown { folded: u64 },
-    /// Count the line.
+    /// Do not print the line, but count it.
     Folded,
 }
 
 impl Repeats {
-    /// Decides about the next line.
+    /// Decides whether to print the next line, which has this key.
     pub(crate) fn next(&mut self, key: Option<String>, at_ms: u64) -> Told {
         let is_same = key.is_some() && key == self.key;
         let is_due = at_ms >= self.shown_ms.saturating_add(COUNTED_MS);

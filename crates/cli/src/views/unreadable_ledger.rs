@@ -1,10 +1,10 @@
-//! Texts about unreadable replay ledgers, for the commands and the console.
+//! Formats texts about unreadable replay ledgers, for the commands and the console.
 
 use deadletters::replay::UnreadableLedger;
 
 use crate::terminal::text;
 
-/// Describes the replay jobs that are not shown, with the reason and advice; `None` if all are
+/// Describes the replay jobs that cannot be shown, with the reason and advice; `None` if all are
 /// shown.
 pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
     let first = ledgers.first()?;
@@ -17,8 +17,8 @@ pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
     Some(text::line(&format!("not shown: {jobs}: {first}; {what} {folder} elsewhere")))
 }
 
-/// The reason why dead letters are not replayed that the job of this ledger may have sent, with
-/// advice.
+/// Explains why dead letters are not replayed if an unreadable ledger may record that they were
+/// already sent.
 pub(crate) fn refusal(ledger: &UnreadableLedger) -> String {
     let folder = &ledger.folder;
     text::line(&format!(
@@ -27,7 +27,8 @@ pub(crate) fn refusal(ledger: &UnreadableLedger) -> String {
     ))
 }
 
-/// Describes unreadable dismissals, whose dead letters are shown as open.
+/// Describes dismissals that cannot be read, and whose dead letters therefore count as open; `None`
+/// if all can be read.
 pub(crate) fn dismissals_not_read(keys: &[String]) -> Option<String> {
     let first = text::line(keys.first()?);
     let records = text::counted(keys.len() as u64, "record");

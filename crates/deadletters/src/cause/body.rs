@@ -1,9 +1,8 @@
-//! Reads the errors in the body of a response.
+//! Reads the errors in the body of a response. Pure.
 //!
-//! Separate from the readers for each kind of body: this module chooses the reader and limits the
-//! bytes. Pure.
+//! Separate from the readers for each format: this module chooses the reader and limits the bytes.
 //!
-//! Promises: a body that was cut at any place can be read, because dead letters keep only the
+//! Promises: a body that was cut at any position can be read, because dead letters keep only the
 //! beginning of a response.
 
 use base64::Engine as _;
@@ -16,7 +15,8 @@ use crate::facts::RESPONSE_MAX_CHARS;
 
 const BASE64: &str = "base64:";
 
-/// Reads a stored response: either text, or `base64:` followed by encoded bytes.
+/// Reads the errors in a stored response, which is either text, or `base64:` followed by encoded
+/// bytes.
 pub(super) fn read(response: &str, status: Option<u16>) -> Errors {
     let decoded = response.strip_prefix(BASE64).and_then(decode);
     let body = decoded.as_deref().unwrap_or(response);
@@ -38,20 +38,20 @@ pub(super) fn read(response: &str, status: Option<u16>) -> Errors {
     Errors { lines, is_cut, has_more }
 }
 
-/// Decodes Base64; an incomplete group at the end is dropped.
+/// Decodes Base64 text, and drops an incomplete group at the end.
 fn decode(base64: &str) -> Option<String> {
     let base64: &str = base64.get(..base64.len().min(RESPONSE_MAX_CHARS * 2))?;
     let whole = base64.get(..base64.len() / 4 * 4)?;
     STANDARD.decode(whole).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The problems in a body.
+/// The errors found in a body.
 #[derive(Default)]
 struct Found {
     problems: Vec<Problem>,
     /// True if the end of the body is missing.
     is_cut: bool,
-    /// True if the missing end contained a further problem.
+    /// True if the missing end contained a further error.
     has_more: bool,
 }
 

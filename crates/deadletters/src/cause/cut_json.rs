@@ -2,8 +2,8 @@
 //!
 //! Separate because this module only handles JSON syntax. Pure.
 //!
-//! Promises: complete JSON is read unchanged. Truncated JSON is read up to the cut, including the
-//! truncated string. A second value omits the list element that the cut divides.
+//! Promises: complete JSON is read unchanged. Cut JSON is read up to the cut, including the string
+//! that the cut divides. A second value omits the list element that the cut divides.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) struct Read {
     pub(super) is_cut: bool,
 }
 
-/// Reads a body; `None` if it does not begin with JSON.
+/// Reads the JSON value of a body; `None` if the body does not begin with JSON.
 pub(super) fn read(body: &str) -> Option<Read> {
     if !body.starts_with(['{', '[', '"']) {
         return None;
@@ -32,15 +32,15 @@ pub(super) fn read(body: &str) -> Option<Read> {
     Some(Read { value, whole, is_cut: true })
 }
 
-/// The state of the scanner at the end of a text.
+/// The state of the JSON scanner at the end of a text.
 #[derive(Default)]
 struct Scan {
-    /// The closing brackets of the open objects and arrays.
+    /// The closing brackets for all open objects and arrays.
     open: Vec<char>,
     is_in_text: bool,
-    /// The offset of an escape sequence that the cut divides.
+    /// The offset of an escape sequence that the cut divides, if any.
     escape: Option<usize>,
-    /// The last offset where the open objects and arrays could be closed, and their closing
+    /// The last offset at which the open objects and arrays could be closed, with their closing
     /// brackets.
     complete: (usize, Vec<char>),
     /// The outermost open array: its index in `open`, and the end of its last complete element.
@@ -87,13 +87,14 @@ impl Scan {
         scan
     }
 
-    /// The body without the divided element of its outermost list.
+    /// Returns the body without the element of its outermost list that the cut divides.
     fn whole(&self, body: &str) -> Option<String> {
         let (place, end) = self.list?;
         Some(closed(body.get(..end)?, "", self.open.get(..=place)?))
     }
 
-    /// Possible completions of the body; the one that keeps most of the body comes first.
+    /// Returns possible completions of the body. The completion that keeps most of the body comes
+    /// first.
     fn repaired(&self, body: &str) -> impl Iterator<Item = String> {
         let kept = self.escape.and_then(|at| body.get(..at)).unwrap_or(body);
         let mark = if self.is_in_text { "\"" } else { "" };
@@ -103,7 +104,7 @@ impl Scan {
     }
 }
 
-/// Appends `mark` and the closing brackets to a text.
+/// Appends `mark` and the closing brackets in `open` to a text.
 fn closed(text: &str, mark: &str, open: &[char]) -> String {
     let marks: String = open.iter().rev().collect();
     format!("{text}{mark}{marks}")

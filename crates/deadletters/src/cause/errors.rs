@@ -1,6 +1,6 @@
-//! The errors of one response: the title for people, and the text that decides equality.
+//! The errors of one response: the title for people, and the text that identifies the cause.
 //!
-//! Separate from reading them, because neither the order of the errors nor the place of a cut may
+//! Separate from reading the errors, because neither their order nor the position of a cut may
 //! influence the result. Pure.
 //!
 //! Promises: errors with the same message form one part of the title, with all their fields. The
@@ -9,27 +9,28 @@
 use super::problem::Line;
 use super::templated::{TITLE_MAX_CHARS, Templated};
 
-/// Room for the status before the errors, and for the count after them.
+/// Number of characters reserved in a title for the status before the errors, and for the count
+/// after them.
 const RESERVED_CHARS: usize = 24;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Errors {
-    /// Each error once, in the order of the body.
+    /// The errors in the order of the body, without repetitions.
     pub(super) lines: Vec<Line>,
     pub(super) is_cut: bool,
-    /// True if further errors stood in a missing or broken end.
+    /// True if there were further errors in a missing or broken end of the body.
     pub(super) has_more: bool,
 }
 
-/// A message, and the fields that have this error.
+/// One part of a title: a message, and the fields that have this error.
 struct Part<'a> {
     message: &'a Templated,
     fields: Vec<&'a Templated>,
 }
 
 impl Errors {
-    /// A short summary: `Field required: body.email, body.name; must be positive: body.total and 2
-    /// more`.
+    /// Returns a short summary, such as `Field required: body.email, body.name; must be positive:
+    /// body.total and 2 more`.
     pub(super) fn title(&self) -> Option<Templated> {
         let mut lines: Vec<&Line> = self.lines.iter().collect();
         lines.sort_by_cached_key(|line| line.template());
@@ -48,8 +49,8 @@ impl Errors {
         (!lines.is_empty()).then_some(title)
     }
 
-    /// The text that decides equality. Only the first error of a cut body counts, because the
-    /// length of the values before the cut decides how many errors remain.
+    /// Returns the text that identifies the cause. For a cut body, only the first error counts,
+    /// because the length of the values before the cut determines how many errors remain.
     pub(super) fn compared(&self) -> String {
         let kept = if self.is_cut { 1 } else { self.lines.len() };
         let mut lines: Vec<String> = self.lines.iter().take(kept).map(Line::template).collect();
@@ -58,7 +59,7 @@ impl Errors {
     }
 }
 
-/// Groups the lines by message, in their order.
+/// Groups the errors by message, in their order.
 fn parts<'a>(lines: &[&'a Line]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
     for Line { message, field } in lines.iter().copied() {
@@ -72,8 +73,8 @@ fn parts<'a>(lines: &[&'a Line]) -> Vec<Part<'a>> {
 }
 
 impl Part<'_> {
-    /// Appends the message with as many fields as fit, and returns their number. The first part of
-    /// a title is always appended.
+    /// Appends the message to the title, with as many fields as fit. Returns the number of these
+    /// fields. The first part of a title is always appended.
     fn add_to(&self, title: &mut Templated) -> usize {
         let is_first = title.is_empty();
         let fits = |text: &Templated| is_first || text.chars() + RESERVED_CHARS <= TITLE_MAX_CHARS;

@@ -1,4 +1,4 @@
-//! The id of a cause, and prefixes of such ids as people type them.
+//! The id of a cause, and prefixes of ids as people type them.
 //!
 //! Separate because a filter contains prefixes but no causes.
 
@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 /// The UUIDv5 namespace of cause ids.
 const CAUSES: Uuid = Uuid::from_u128(0x9d2b_6f1c_53f0_4c8e_a7c4_1e0f_6b82_d935);
-/// Shorter prefixes would match several causes by accident.
+/// Minimum length of a prefix. Shorter prefixes would match several causes by accident.
 const PREFIX_MIN_DIGITS: usize = 4;
-/// The number of digits shown, unless two causes share them.
+/// Number of digits that are shown. More are shown if two causes share these digits.
 const SHOWN_DIGITS: usize = 8;
 
 /// The id of a cause: 32 hexadecimal digits that depend only on outcome, status and message.
@@ -26,7 +26,7 @@ impl CauseId {
         Self(Uuid::new_v5(&CAUSES, name.to_string().as_bytes()))
     }
 
-    /// Prefixes of these ids, each long enough to be unique.
+    /// Returns prefixes of the ids, all of one length that makes each unique.
     #[must_use]
     pub fn shortened(ids: &[Self]) -> Vec<String> {
         let texts: BTreeSet<String> = ids.iter().map(ToString::to_string).collect();
@@ -52,12 +52,12 @@ impl Serialize for CauseId {
     }
 }
 
-/// A prefix of the id of a cause.
+/// A prefix of the id of a cause, as people type it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CausePrefix(String);
 
 impl CausePrefix {
-    /// Returns true if the id begins with this prefix.
+    /// True if `id` begins with this prefix.
     #[must_use]
     pub fn is_of(&self, id: CauseId) -> bool {
         id.to_string().starts_with(&self.0)

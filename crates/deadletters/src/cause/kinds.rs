@@ -1,5 +1,5 @@
 //! Recognises parts of a text that vary as a whole (times, addresses, ids, phone numbers), and
-//! numbers that stay.
+//! numbers that are kept.
 //!
 //! Separate because [`super::template`] splits a text into parts, and this module classifies each
 //! part by its form.
@@ -11,14 +11,15 @@ use uuid::Uuid;
 use super::template::{ADDRESS, CODE_MAX_DIGITS, DURATION, EMAIL, ID, NUMBER, TIME};
 use super::word::{Word, has_few_capitals, is_duration};
 
-/// Shorter parts are not treated as encoded bytes.
+/// Minimum length of encoded bytes. Shorter parts are not treated as encoded bytes.
 const TOKEN_MIN_CHARS: usize = 16;
 const UUID_CHARS: usize = 36;
-/// Higher ports are ephemeral client ports, which vary (the default `ip_local_port_range` of Linux
-/// begins here).
+/// First ephemeral client port, which varies. The default `ip_local_port_range` of Linux begins
+/// here.
 const CLIENT_PORTS_FROM: u16 = 32_768;
 
-/// The placeholder of a part that varies as a whole.
+/// Returns the placeholder for a part that varies as a whole, such as a time; `None` for any other
+/// part.
 pub(super) fn placeholder(part: &str) -> Option<&'static str> {
     let has_digit = || part.contains(|c: char| c.is_ascii_digit());
     let is_address = || part.parse::<IpAddr>().is_ok() || part.parse::<SocketAddr>().is_ok();
@@ -39,26 +40,26 @@ pub(super) fn placeholder(part: &str) -> Option<&'static str> {
     }
 }
 
-/// Recognises a UUID, optionally followed by a number: `2f7c…-000000000042-7`.
+/// True if the part is a UUID, optionally followed by a number: `2f7c…-000000000042-7`.
 fn is_uuid(part: &str) -> bool {
     let (uuid, number) = part.split_at_checked(UUID_CHARS).unwrap_or((part, ""));
     let is_number = || number.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok());
     uuid.parse::<Uuid>().is_ok() && (number.is_empty() || is_number())
 }
 
-/// Recognises the port of a service: `5432`.
+/// True if the text is the port of a service, such as `5432`.
 pub(super) fn is_port(text: &str) -> bool {
     let is_short = text.len() >= 2 && text.chars().all(|c| c.is_ascii_digit());
     is_short && text.parse::<u16>().is_ok_and(|port| (1..CLIENT_PORTS_FROM).contains(&port))
 }
 
-/// Recognises a code at the beginning of a text: `1015` in `1015: access denied`.
+/// True if the part is a code, such as `1015` in `1015: access denied`.
 pub(super) fn is_code(part: &str) -> bool {
     (2..=CODE_MAX_DIGITS).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Recognises a phone number with its country code: `+1-555-0100`. A malformed one counts too:
-/// `+4x`.
+/// True if the part is a phone number with its country code, such as `+1-555-0100`. A malformed one
+/// such as `+4x` counts too.
 fn is_phone(part: &str) -> bool {
     let rest = part.strip_prefix('+').unwrap_or_default();
     rest.starts_with(|c: char| c.is_ascii_digit())
@@ -74,8 +75,8 @@ fn is_email(part: &str) -> bool {
     })
 }
 
-/// Recognises a date, a time of day or both, in digits: `2026-11-20T07:03:00Z`, `11/20/2026`,
-/// `07:03`.
+/// True if the part is a date, a time of day or both, in digits: `2026-11-20T07:03:00Z`,
+/// `11/20/2026`, `07:03`.
 fn is_time(part: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit();
     let first = part.trim_start_matches(is_digit);
@@ -91,8 +92,8 @@ fn is_time(part: &str) -> bool {
     is_shape && part.chars().all(|c| is_digit(c) || "-:/.+TZtz".contains(c))
 }
 
-/// Recognises year, month and day, or day and month in either order and a year. `0049-30-1` is not
-/// a date.
+/// True if the part is a date: year, month and day, or day and month in either order and a year.
+/// `0049-30-1` is not a date.
 fn is_date(part: &str, separator: char) -> bool {
     let mut numbers = part.splitn(3, separator);
     let mut next = || {
@@ -109,7 +110,8 @@ fn is_date(part: &str, separator: char) -> bool {
         || is_day(first) && is_day(second) && is_year(third)
 }
 
-/// Recognises encoded bytes: Base64 in any alphabet, or parts of it, as in a JWT.
+/// True if the part is encoded bytes: Base64 in any alphabet, or a sequence of Base64 parts, as in
+/// a JWT.
 fn is_token(part: &str) -> bool {
     let is_any = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
     let is_kept = |word: &&str| !Word::of(word).is_whole_id() && has_few_capitals(word);

@@ -1,4 +1,5 @@
-//! Bodies whose sentences are those of single libraries; the test of [`super::frameworks_tests`] reads them too.
+//! Bodies with sentences of single libraries, and the titles that they must get. The test in
+//! [`super::frameworks_tests`] reads these rows too.
 
 use super::frameworks_tests::{Row, row};
 

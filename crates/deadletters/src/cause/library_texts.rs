@@ -1,5 +1,5 @@
-//! Error texts of known libraries, reduced to the parts that do not vary. Libraries add the place,
-//! the rejected value or an extract of the request.
+//! Reduces error texts of known libraries to the parts that do not vary. Libraries add the location
+//! of the error, the rejected value or an extract of the request.
 //!
 //! Separate because each rule here is about a sentence of one library. All other rules are about
 //! text in general. Pure.
@@ -7,8 +7,8 @@
 use super::problem::Problem;
 use super::template::VALUE;
 
-/// Rewrites a text of one library, and may extract the field; `None` if another library wrote the
-/// text.
+/// Rewrites an error text of one library, and may extract the field; returns `None` for a text of
+/// another library.
 type Rewrite = fn(&str) -> Option<Problem>;
 
 const REWRITES: [Rewrite; 13] = [
@@ -27,10 +27,10 @@ const REWRITES: [Rewrite; 13] = [
     position,
 ];
 
-/// The words of Jackson before the place.
+/// Text that Jackson puts before the location of an error.
 const CHAIN: &str = " (through reference chain: ";
 
-/// Removes the additions of libraries from the texts of a problem.
+/// Removes the variable parts that libraries add to the texts of a problem.
 pub(super) fn without_additions(problem: Problem) -> Problem {
     let mut rewritten = Problem { texts: Vec::new(), ..problem.clone() };
     for text in &problem.texts {
@@ -64,8 +64,8 @@ fn with_field(text: String, field: Vec<String>) -> Problem {
     Problem { texts: vec![text], field, ..Problem::default() }
 }
 
-/// Jackson repeats its message, and may name the place at the end: `… (through reference chain:
-/// a.Order["lines"]->java.util.ArrayList[0]->…)`.
+/// Reads an error of Jackson. Jackson repeats its message, and may name the field at the end: `…
+/// (through reference chain: a.Order["lines"]->java.util.ArrayList[0]->…)`.
 fn jackson(text: &str) -> Option<Problem> {
     let is_jackson = text.contains("JSON parse error") || text.contains(CHAIN);
     let (told, chain) = text.split_once(CHAIN).unwrap_or((text, ""));
@@ -89,14 +89,15 @@ fn without_packages(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Axum puts a fixed sentence before the place and the cause, which serde writes.
+/// Reads an error of Axum, which puts a fixed sentence before the field and the cause. The cause is
+/// written by serde.
 fn serde(text: &str) -> Option<Problem> {
     text.strip_prefix("Failed to deserialize the JSON body into the target type: ")
         .map(Problem::text)
 }
 
-/// Go names the place within its sentence: `json: cannot unmarshal number 1.5 into Go struct field
-/// Order.cents of type int64`.
+/// Reads a JSON error of Go, which names the field within its sentence: `json: cannot unmarshal
+/// number 1.5 into Go struct field Order.cents of type int64`.
 fn go(text: &str) -> Option<Problem> {
     let (before, rest) = text.split_once("json: cannot unmarshal ")?;
     let (value, rest) = rest.split_once(" into Go struct field ")?;
@@ -106,8 +107,8 @@ fn go(text: &str) -> Option<Problem> {
     Some(with_field(told, vec![field.to_owned()]))
 }
 
-/// GraphQL names the place before the cause: `Variable "$order" got invalid value 1.5 at
-/// "order.lines[0].count"; Int cannot …`.
+/// Reads an error of GraphQL, which names the field before the cause: `Variable "$order" got
+/// invalid value 1.5 at "order.lines[0].count"; Int cannot …`.
 fn graphql(text: &str) -> Option<Problem> {
     let (place, told) = text.strip_prefix("Variable \"$")?.split_once("\"; ")?;
     let (_, place) = place.rsplit_once(" at \"")?;
@@ -118,8 +119,8 @@ fn graphql(text: &str) -> Option<Problem> {
     Some(with_field(told, vec![place.to_owned()]))
 }
 
-/// V8 quotes ten characters before and after the wrong token: `Unexpected token 'N',
-/// ..."rate":NaN,"co"... is not valid JSON`.
+/// Reads a JSON error of V8, which quotes ten characters before and after the wrong token:
+/// `Unexpected token 'N', ..."rate":NaN,"co"... is not valid JSON`.
 fn v8(text: &str) -> Option<Problem> {
     let (before, rest) = text.split_once("Unexpected token '")?;
     let (token, rest) = rest.split_once("', ")?;
@@ -130,16 +131,16 @@ fn v8(text: &str) -> Option<Problem> {
     Some(with_field(told, name.into_iter().map(ToOwned::to_owned).collect()))
 }
 
-/// Laravel appends the statement with its values: `… at row 1 (Connection: mysql, SQL: insert into
-/// …)`.
+/// Extracts the problem from a database error of Laravel, without the SQL statement and values that
+/// Laravel appends: `… at row 1 (Connection: mysql, SQL: insert into …)`.
 fn sql(text: &str) -> Option<Problem> {
     let ends = [" (Connection: ", " (SQL: "];
     let end = ends.iter().filter_map(|mark| text.find(mark)).min()?;
     text.contains("SQLSTATE[").then(|| Problem::text(text.get(..end).unwrap_or(text)))
 }
 
-/// Salesforce repeats the value without quotation marks: `Site: data value too large: Dock 7 (max
-/// length=80)`.
+/// Reads an error of Salesforce that repeats the value without quotation marks: `Site: data value
+/// too large: Dock 7 (max length=80)`.
 fn salesforce(text: &str) -> Option<Problem> {
     const MARK: &str = "data value too large: ";
     let at = text.find(MARK)? + MARK.len();
@@ -150,38 +151,38 @@ fn salesforce(text: &str) -> Option<Problem> {
     })
 }
 
-/// Salesforce ends with the value: `Lead Source: bad value for restricted picklist field: web
-/// form`.
+/// Reads an error of Salesforce that ends with the value: `Lead Source: bad value for restricted
+/// picklist field: web form`.
 fn picklist(text: &str) -> Option<Problem> {
     let (before, _) = text.split_once(" picklist field: ")?;
     Some(Problem::text(&format!("{before} picklist field: {VALUE}")))
 }
 
-/// Elasticsearch names the index; many clusters have one index per day: `index [orders-2026.11.05]
-/// blocked by: …`.
+/// Reads an error of Elasticsearch, and removes the name of the index. Many clusters have one index
+/// per day: `index [orders-2026.11.05] blocked by: …`.
 fn elasticsearch(text: &str) -> Option<Problem> {
     let (_, told) = text.strip_prefix("index [")?.split_once("] blocked by: ")?;
     Some(Problem::text(&format!("index [{VALUE}] blocked by: {told}")))
 }
 
-/// Firestore names the document by its path: `Document already exists:
-/// projects/shop/databases/(default)/documents/orders/A-17`.
+/// Reads an error of Firestore, and removes the id of the document from its path: `Document already
+/// exists: projects/shop/databases/(default)/documents/orders/A-17`.
 fn firestore(text: &str) -> Option<Problem> {
     let (before, path) = text.split_once("/documents/")?;
     let (collection, _) = path.rsplit_once('/')?;
     Some(Problem::text(&format!("{before}/documents/{collection}/{VALUE}")))
 }
 
-/// PHP appends file paths: `Uncaught TypeError: … string given, called in /var/www/a.php on line
-/// 19`.
+/// Reads an error of PHP, and removes the file paths: `Uncaught TypeError: … string given, called
+/// in /var/www/a.php on line 19`.
 fn php(text: &str) -> Option<Problem> {
     let at = text.find("Uncaught ")?;
     let files = [", called in /", " in /"].iter().filter_map(|mark| text.get(at..)?.find(mark));
     Some(Problem::text(text.get(..at + files.min()?)?))
 }
 
-/// Envoy puts a fixed text and its retries before the reason: `upstream connect error or
-/// disconnect/reset before headers. retried and …`.
+/// Reads an error of Envoy, which puts a fixed text and its retries before the reason: `upstream
+/// connect error or disconnect/reset before headers. retried and …`.
 fn envoy(text: &str) -> Option<Problem> {
     let (_, reason) =
         text.strip_prefix("upstream connect error or ")?.split_once("reset reason: ")?;
@@ -194,7 +195,8 @@ fn envoy(text: &str) -> Option<Problem> {
     Some(Problem::text(&format!("upstream connect error: {reason}")))
 }
 
-/// Protocol Buffers name a position in the request: `(line 1:98): unknown field`.
+/// Reads an error of Protocol Buffers, and removes the position in the request: `(line 1:98):
+/// unknown field`.
 fn position(text: &str) -> Option<Problem> {
     let (before, rest) = text.split_once("(line ")?;
     let (place, after) = rest.split_once(')')?;

@@ -1,18 +1,19 @@
 //! Splits texts that list several errors: one per line, in a JSON list, or in sentences of AWS and
 //! Joi.
 //!
-//! Separate because such a text occurs both in JSON and alone. Lines that have nothing in common
-//! are not a list; the cause is then in the first line. Pure.
+//! Separate because such texts occur both in JSON and alone. Lines that have nothing in common are
+//! not a list; the cause is then in the first line. Pure.
 
 use serde_json::Value;
 
 use super::problem::Problem;
 use super::shapes;
 
-/// The marks of list items.
+/// The characters with which list items begin.
 const BULLETS: [&str; 4] = ["- ", "* ", "• ", "· "];
 
-/// The problems listed in the only text of a problem; the problem itself if its text is not a list.
+/// Returns the problems that the only text of a problem lists. If the text is not a list, returns
+/// the problem unchanged.
 pub(super) fn split(problem: Problem) -> Vec<Problem> {
     let [text] = problem.texts.as_slice() else { return vec![problem] };
     if let Some(found) = of_json(text).or_else(|| of_aws(text)).or_else(|| of_joi(text)) {
@@ -26,8 +27,8 @@ pub(super) fn split(problem: Problem) -> Vec<Problem> {
     listed.into_iter().map(of).collect()
 }
 
-/// The lines of a list, without a heading that ends in a colon. All items begin with a bullet, or
-/// with the same label.
+/// Returns the items of a list, without a heading that ends in a colon. All items must begin with a
+/// bullet, or with the same label.
 fn listed(text: &str) -> Option<Vec<&str>> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let items = match lines.split_first() {
@@ -40,7 +41,7 @@ fn listed(text: &str) -> Option<Vec<&str>> {
     (is_list && is_several).then(|| items.iter().map(|line| without_bullet(line)).collect())
 }
 
-/// The bullet of an item, or its first word if that ends in a colon: `Key:`.
+/// Returns the bullet with which an item begins, or its first word if that ends in a colon: `Key:`.
 fn label(line: &str) -> Option<&str> {
     let bullet = BULLETS.iter().find(|bullet| line.starts_with(**bullet)).copied();
     let word = || line.split(' ').next().filter(|word| word.ends_with(':'));
@@ -61,8 +62,8 @@ fn of_validator(line: &str) -> Option<Problem> {
 }
 
 /// Reads a JSON list at the end of a text, as HubSpot and Zod write it: `Property values were not
-/// valid: [{"message": …}]`. Each error must name its place; otherwise a copy of the sent event
-/// might be mistaken for a list of errors.
+/// valid: [{"message": …}]`. Each error must name a field; otherwise a copy of the sent event might
+/// be mistaken for a list of errors.
 fn of_json(text: &str) -> Option<Vec<Problem>> {
     let (before, list) = text.split_at(text.find("[{")?);
     let value: Value = serde_json::from_str(list).ok()?;
@@ -90,8 +91,8 @@ fn of_aws(text: &str) -> Option<Vec<Problem>> {
     listed.split("; Value ").map(of).collect()
 }
 
-/// Reads the errors of Joi, each of which begins with its place: `"lines[0].price" must be
-/// positive. "lines[6].price" must be positive`.
+/// Reads the errors of Joi, each of which begins with a field: `"lines[0].price" must be positive.
+/// "lines[6].price" must be positive`.
 fn of_joi(text: &str) -> Option<Vec<Problem>> {
     let rest = text.strip_prefix('"').filter(|rest| rest.contains(". \""))?;
     Some(rest.split(". \"").map(|error| Problem::text(&format!("\"{error}"))).collect())

@@ -1,12 +1,13 @@
 //! Groups dead letters by cause: the same outcome, status and message, across subscriptions. Pure.
 //!
-//! This module forms the groups; its submodules read one letter each. [`title`] describes a letter.
-//! [`body`] and [`shapes`] find the errors in a response. [`template`] replaces varying parts by
-//! placeholders. [`templated`] restores the values that all letters of a group share.
+//! This module forms the groups; its submodules read one dead letter each. [`title`] describes a
+//! dead letter. [`body`] and [`shapes`] find the errors in a response. [`template`] replaces
+//! varying parts by placeholders. [`templated`] restores the values that all dead letters of a
+//! group share.
 //!
 //! Promises: dead letters that differ only in varying parts have one cause, in whatever order they
-//! are added. The id of a cause depends on each letter alone, so it is the same in every run. A
-//! title may lose values when a letter with other values is added.
+//! are added. The id of a cause depends on each dead letter alone, so it is the same in every run.
+//! A title may lose values when a dead letter with other values is added.
 
 mod body;
 mod cut_json;
@@ -44,76 +45,76 @@ pub use self::trend::Trend;
 use crate::facts::decided_ms;
 use crate::stats::greatest_first;
 
-/// Dead letters that failed in the same way.
+/// A group of dead letters that failed in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
-    /// The id, which is the same in every run.
+    /// The id of the cause, which is the same in every run.
     pub id: CauseId,
-    /// The title of the newest letter: `422 Field required: body.customer.email`. Placeholders
-    /// replace parts that differ between letters.
+    /// The title of the newest dead letter, such as `422 Field required: body.customer.email`.
+    /// Placeholders replace parts that differ between dead letters.
     pub title: String,
-    /// The outcome of the last attempt; the reason, if no attempt caused the end of the delivery.
+    /// The outcome of the last attempt, or the reason if the delivery ended without an attempt.
     pub outcome: String,
-    /// The HTTP status of the last response.
+    /// The HTTP status of the last response, if any.
     pub status: Option<u16>,
-    /// The party that failed.
+    /// The party that failed, such as the destination.
     pub at: FailedAt,
-    /// True if nothing failed because a person stopped these deliveries.
+    /// True if the deliveries did not fail, but a person stopped them.
     pub is_set_aside: bool,
-    /// True if the newest letter is newer than a dismissal of the cause. False where dismissals
-    /// were not read.
+    /// True if the newest dead letter is newer than a dismissal of the cause. Always false if
+    /// dismissals were not read.
     pub is_reopened: bool,
-    /// The number of letters.
+    /// The number of dead letters with this cause.
     pub count: u64,
-    /// The share of all letters, from 0 to 1.
+    /// The share of this cause in all dead letters, from 0 to 1.
     pub share: f64,
-    /// The subscriptions and their numbers of letters, the most frequent first.
+    /// The subscriptions with their numbers of dead letters, most frequent first.
     pub subscriptions: Vec<SubscriptionCount>,
-    /// The time of the first decision.
+    /// Time at which the first event became a dead letter.
     pub first_ms: Option<u64>,
-    /// The time of the last decision.
+    /// Time at which the last event became a dead letter.
     pub last_ms: Option<u64>,
-    /// The time when the oldest of the events was published. With retries, it is long before the
-    /// first decision.
+    /// Time at which the oldest of the events was published. With retries, this is long before
+    /// `first_ms`.
     pub oldest_event_ms: Option<u64>,
-    /// The trend: the last hour compared with the hour before.
+    /// The trend of the cause: the last hour compared with the hour before.
     pub trend: Trend,
-    /// The letter with the latest attempt, which has the newest response of the endpoint.
+    /// The dead letter with the latest attempt, which contains the newest response of the endpoint.
     pub example: Uuid,
 }
 
 impl Cause {
-    /// True if the title has a placeholder, such as `<number>`.
+    /// True if the title contains a placeholder, such as `<number>`.
     #[must_use]
     pub fn has_placeholder(&self) -> bool {
         PLACEHOLDERS.iter().any(|of| self.title.contains(of))
     }
 }
 
-/// A subscription, and its number of letters.
+/// A subscription, and its number of dead letters with one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SubscriptionCount {
-    /// `namespace/topic/name`.
+    /// The full name of the subscription, `namespace/topic/name`.
     pub name: String,
-    /// The number of letters.
+    /// The number of dead letters of the subscription.
     pub count: u64,
 }
 
-/// Returns the cause of a dead letter.
+/// Returns the id of the cause of a dead letter.
 #[must_use]
 pub fn cause_id(letter: &StoredDeadLetter) -> CauseId {
     id_of(&describe(letter))
 }
 
-/// Returns the cause of a dead letter, and its title with placeholders.
+/// Returns the id of the cause of a dead letter, and its title with placeholders.
 #[must_use]
 pub fn titled_cause(letter: &StoredDeadLetter) -> (CauseId, String) {
     let described = describe(letter);
     (id_of(&described), described.title.template)
 }
 
-/// The cause of one dead letter, for callers that group letters repeatedly. Reading it from the
-/// response is the slowest step.
+/// The cause of one dead letter. Callers that group dead letters repeatedly keep it, because
+/// finding the cause in the response is the slowest step.
 #[derive(Debug)]
 pub struct KnownCause {
     id: CauseId,
@@ -121,14 +122,14 @@ pub struct KnownCause {
 }
 
 impl KnownCause {
-    /// Reads the cause of a dead letter.
+    /// Finds the cause of a dead letter.
     #[must_use]
     pub fn of(letter: &StoredDeadLetter) -> Self {
         let described = describe(letter);
         Self { id: id_of(&described), described }
     }
 
-    /// Returns the id.
+    /// Returns the id of the cause.
     #[must_use]
     pub fn id(&self) -> CauseId {
         self.id
@@ -139,11 +140,11 @@ fn id_of(described: &Described) -> CauseId {
     CauseId::new(&described.outcome, described.status, &described.message)
 }
 
-/// Groups dead letters, one by one.
+/// Groups of dead letters by cause. Dead letters are added one by one.
 #[derive(Debug, Default)]
 pub struct Causes(HashMap<CauseId, Group>);
 
-/// The letters of one cause so far.
+/// The dead letters of one cause that were added so far.
 #[derive(Debug)]
 struct Group {
     described: Described,
@@ -154,15 +155,15 @@ struct Group {
     count: u64,
     times_ms: Vec<u64>,
     oldest_event_ms: Option<u64>,
-    /// Time and id of the newest letter. The id breaks ties, so the title does not depend on the
-    /// order of reading.
+    /// Time and id of the newest dead letter. The id breaks ties, so the title does not depend on
+    /// the order of reading.
     newest: (Option<u64>, Uuid),
-    /// Time of the last attempt, and id of the letter that was attempted last.
+    /// Time of the last attempt, and id of the dead letter with that attempt.
     last_attempted: (Option<u64>, Uuid),
 }
 
 impl Causes {
-    /// Adds a dead letter to its group.
+    /// Adds a dead letter to the group of its cause.
     pub fn add(&mut self, letter: &StoredDeadLetter) {
         self.add_known(letter, &KnownCause::of(letter));
     }
@@ -177,8 +178,8 @@ impl Causes {
         }
     }
 
-    /// Returns the causes: stopped deliveries first, then by number of letters. Trends compare the
-    /// windows before `end_ms`.
+    /// Returns the causes: first those of deliveries that a person stopped, then by number of dead
+    /// letters. Trends compare the windows before `end_ms`.
     #[must_use]
     pub fn sorted(self, end_ms: u64) -> Vec<Cause> {
         let total: u64 = self.0.values().map(|group| group.count).sum();

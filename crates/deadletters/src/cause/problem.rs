@@ -1,19 +1,19 @@
 //! A problem: one error that a response reports.
 //!
-//! Separate because all readers of bodies produce problems, and all problems are rendered in one
+//! Separate because all readers of bodies produce problems, and all problems are formatted in one
 //! way.
 
 use super::template::{self, ID, TEMPLATE_MAX_CHARS, VALUE};
 use super::templated::Templated;
 
-/// The most segments of a place that are kept.
+/// Maximum number of segments of a field path that are kept.
 const SEGMENTS_MAX: usize = 12;
-/// Names that frameworks use for errors of the whole request.
+/// Field names that frameworks use for errors of the whole request.
 const NO_FIELDS: [&str; 8] =
     ["base", "non_field_errors", "__all__", "_errors", "detail", "_schema", "formerrors", "error"];
-/// Names that frameworks put before every field.
+/// Names that frameworks put before every field path.
 const ROOTS: [&str; 3] = ["$", "#", "."];
-/// Codes that only state that the request is wrong. They are omitted if there is a text.
+/// Codes that only state that the request is wrong. They are omitted if the problem has a text.
 const VAGUE_CODES: [&str; 9] = [
     "validationerror",
     "validationfailed",
@@ -25,37 +25,38 @@ const VAGUE_CODES: [&str; 9] = [
     "invalidrequest",
     "unprocessable",
 ];
-/// Additions of libraries after the message: request ids, the position in a text, or the rejected
-/// value.
+/// Texts with which libraries begin variable additions to a message: request ids, the position in a
+/// text, or the rejected value.
 const APPENDED: [&str; 3] = [" (Service: ", " | LineNumber:", ". Preview of field's value: "];
-/// The place that System.Text.Json appends. The member beside the message has the same place.
+/// Text with which System.Text.Json begins the field path after a message. A member beside the
+/// message has the same path.
 const APPENDED_PLACE: &str = ". Path: $";
-/// Type names. One of them may be the rejected value, but stays in the text: `expected string,
+/// Names of types. A type name may be the rejected value, but stays in the text: `expected string,
 /// received number`.
 const TYPES: [&str; 8] =
     ["undefined", "null", "string", "number", "object", "array", "boolean", "integer"];
-/// The length to which a message may be cut in favour of a long field.
+/// Minimum length to which a message is cut in favour of a long field path.
 const MESSAGE_MIN_CHARS: usize = 40;
-/// Shorter values are recognised only within quotation marks.
+/// Minimum length of a rejected value to be recognised without quotation marks.
 const BARE_VALUE_MIN_CHARS: usize = 3;
 
 /// One error that a response reports.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) code: Option<String>,
-    /// The texts; general ones first.
+    /// The texts of the problem, the most general first.
     pub(super) texts: Vec<String>,
-    /// The segments of the place; empty if the problem names none.
+    /// The segments of the field path; empty if the problem names no field.
     pub(super) field: Vec<String>,
-    /// The value that the destination rejected. A text may repeat it.
+    /// The value that the destination rejected. A text of the problem may repeat this value.
     pub(super) rejected: Option<String>,
 }
 
-/// A problem as it is shown and compared.
+/// A problem in the form in which it is shown and compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) message: Templated,
-    /// The place; empty if the message already contains it.
+    /// The field path; empty if the message already contains it.
     pub(super) field: Templated,
 }
 
@@ -64,8 +65,8 @@ impl Line {
         self.message.is_empty() && self.field.is_empty()
     }
 
-    /// The line that decides equality: `Field required: body.customer.email`. A long message is
-    /// cut, its field is not.
+    /// Returns the text that identifies the problem: `Field required: body.customer.email`. A long
+    /// message is cut, but not the field path.
     pub(super) fn template(&self) -> String {
         let mut line = self.message.clone();
         if !self.field.is_empty() {
@@ -82,7 +83,7 @@ impl Problem {
         Self { texts: vec![text.to_owned()], ..Self::default() }
     }
 
-    /// Renders the problem with placeholders for varying parts.
+    /// Formats the problem, with placeholders for varying parts.
     pub(super) fn line(&self, is_generic: impl Fn(&str) -> bool) -> Line {
         let mut kept: Vec<Templated> = Vec::new();
         for part in self.parts(&is_generic) {
@@ -102,7 +103,7 @@ impl Problem {
         Line { message, field: if is_named { Templated::default() } else { field } }
     }
 
-    /// The code and the texts, without empty and generic ones.
+    /// Returns the code and the texts, without empty and generic ones.
     fn parts(&self, is_generic: impl Fn(&str) -> bool) -> Vec<Templated> {
         let code = self.code.iter().map(|code| Templated::with(template::of_code(code), code));
         let texts =
@@ -155,7 +156,7 @@ fn is_vague(code: &str) -> bool {
     VAGUE_CODES.contains(&letters.as_str())
 }
 
-/// The first line of a text, without a status at its beginning: `503 Service Unavailable`.
+/// Returns the first line of a text, without a status at its beginning: `503 Service Unavailable`.
 fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let line = super::text::first_line(text).unwrap_or_default();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -168,13 +169,13 @@ fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Returns true if a text contains another as whole words, in any case.
+/// True if `text` contains `part` as whole words, in any case.
 fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (text.to_lowercase(), part.to_lowercase());
     places(&text, &part).next().is_some()
 }
 
-/// The offsets of a text in another, as whole words.
+/// Returns the offsets at which `text` contains `part` as whole words.
 fn places<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(part).map(|(at, _)| at).filter(move |at| {
@@ -184,8 +185,8 @@ fn places<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = usize> + 'a 
     })
 }
 
-/// Joins a place to one text: `items.<number>.price`. Names stay; ids and indexes become
-/// placeholders.
+/// Joins the segments of a field path: `items.<number>.price`. Names are kept; ids and indexes
+/// become placeholders.
 fn field(segments: &[String]) -> Templated {
     let split = segments.iter().flat_map(|segment| segment.split(['.', '/', '[', ']']));
     let named = split.filter(|segment| !segment.is_empty() && !ROOTS.contains(segment));

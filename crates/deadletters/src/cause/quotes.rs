@@ -11,23 +11,23 @@
 
 use super::template::{self, NUMBER};
 
-/// Longer quoted texts are not identifiers.
+/// Maximum length of an identifier. Longer quoted texts are values.
 const IDENTIFIER_MAX_CHARS: usize = 40;
-/// Longer patterns count as values.
+/// Maximum length of a pattern. Longer patterns count as values.
 const PATTERN_MAX_CHARS: usize = 60;
-/// Quoted text after one of these words is a value, whatever its form.
+/// Words before a quoted value. Quoted text after one of these words is a value, whatever its form.
 const BEFORE_VALUES: &str = "entry value values got received was input found user customer username sku id uuid \
     string invalid unknown unsupported parsing literal";
-/// A quoted text after a noun with one of these adjectives is a value: `unsupported currency
-/// 'usd'`.
+/// Adjectives before a noun and a quoted value: `unsupported currency 'usd'`.
 const DOUBTS: &str = "invalid unknown unsupported unrecognized unrecognised unexpected illegal bad wrong \
     incorrect malformed convert";
-/// Names of these things are the same for every event.
+/// Words for things whose names are the same for every event. Quoted text after one of these words
+/// is a name.
 const NAMED: &str = "field fields property properties parameter parameters param attribute column key member \
     argument header option variable keyword type table relation function method index \
     constraint module class enum topic queue database schema role route scope permission \
     service name view";
-/// Words after a quoted value.
+/// Words after a quoted value, such as in `"usd" is not a valid choice`.
 const AFTER_VALUES: [&str; 17] = [
     "is not a valid ",
     "is not an allowed ",
@@ -47,7 +47,7 @@ const AFTER_VALUES: [&str; 17] = [
     "does not match the",
     "could not be parsed",
 ];
-/// Words after a quoted field: `invalid request: 'email' is required`.
+/// Words after a quoted field name: `invalid request: 'email' is required`.
 const AFTER_FIELDS: [&str; 8] = [
     "is required",
     "is missing",
@@ -58,7 +58,8 @@ const AFTER_FIELDS: [&str; 8] = [
     "can't be",
     "may not be",
 ];
-/// Quoted text after one of these words is a pattern if it has the form of a pattern.
+/// Words before a quoted pattern. Quoted text after one of these words is a pattern if it has the
+/// form of one.
 const BEFORE_PATTERNS: &str = "match matches matching pattern regex regexp expression";
 const MEDIA_TYPES: [&str; 7] =
     ["application/", "text/", "multipart/", "image/", "audio/", "video/", "font/"];
@@ -75,7 +76,8 @@ pub(super) struct Quoted<'b, 'a> {
     pub(super) after: &'a str,
 }
 
-/// The quoted part at the beginning of a text. An apostrophe within a word is not a quotation mark.
+/// Returns the quoted part at the beginning of `text`. An apostrophe within a word is not a
+/// quotation mark.
 pub(super) fn quoted<'b, 'a>(before: &'b str, text: &'a str) -> Option<Quoted<'b, 'a>> {
     let open = text.chars().next()?;
     let close = match open {
@@ -103,8 +105,8 @@ pub(super) fn quoted<'b, 'a>(before: &'b str, text: &'a str) -> Option<Quoted<'b
 }
 
 impl Quoted<'_, '_> {
-    /// The quoted part with its marks if it is a name, with indexes replaced by a placeholder;
-    /// `None` for a value.
+    /// Returns the quoted part with its quotation marks if it is a name; `None` if it is a value.
+    /// Indexes in the name become placeholders.
     pub(super) fn name(&self) -> Option<String> {
         let Self { whole, inner, .. } = self;
         if self.is_media_type()
@@ -142,7 +144,8 @@ impl Quoted<'_, '_> {
         is_in(BEFORE_VALUES, word) || is_doubtful && !self.is_before(&AFTER_FIELDS)
     }
 
-    /// Recognises the name of a thing that is the same for every event: `unknown field "x"`.
+    /// True if the quoted part is the name of a thing that is the same for every event: `unknown
+    /// field "x"`.
     fn is_after_named(&self) -> bool {
         let [_, word] = self.words_before();
         is_in(NAMED, word)
@@ -153,7 +156,7 @@ impl Quoted<'_, '_> {
         beginnings.iter().any(|words| after.starts_with(words))
     }
 
-    /// The two words before the quoted part, without a colon.
+    /// Returns the two words before the quoted part, without a colon.
     fn words_before(&self) -> [&str; 2] {
         let mut words = self.before.trim_end_matches([' ', ':']).rsplit(' ');
         let last = words.next().unwrap_or_default();
@@ -165,8 +168,8 @@ fn is_in(words: &str, word: &str) -> bool {
     words.split(' ').any(|of| word.eq_ignore_ascii_case(of))
 }
 
-/// Recognises a short path of words without ids: `order.lines[<number>].price`,
-/// `Customer.getEmail()`, `/data/name`.
+/// Returns a short path of words without ids: `order.lines[<number>].price`, `Customer.getEmail()`,
+/// `/data/name`. Returns `None` for any other text.
 fn identifier(inner: &str) -> Option<String> {
     let path = inner.strip_suffix("()").unwrap_or(inner).replace(NUMBER, "0");
     let is_begin = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '/');

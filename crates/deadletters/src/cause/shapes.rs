@@ -1,8 +1,8 @@
 //! Finds the errors in a JSON body by the members that frameworks use.
 //!
 //! Separate from the syntax and from the text of a title. Three readers cover all frameworks: lists
-//! of errors, messages by field, and single errors. A framework adds a row to a table here, not a
-//! function. Pure.
+//! of errors, messages by field, and single errors. To support a framework, add a row to a table
+//! here, not a function. Pure.
 //!
 //! Promises: the errors have the order of the body. Members of an object are found by name, because
 //! their order is not significant.
@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 
 use super::problem::Problem;
 
-/// The most levels of objects that are read.
+/// Maximum depth of nested objects that are read.
 const DEPTH_MAX: usize = 8;
-/// The most errors that are read from one body.
+/// Maximum number of errors that are read from one body.
 const PROBLEMS_MAX: usize = 64;
 
 type Object = Map<String, Value>;
 
-/// The members that hold several errors, in order of preference; the frameworks are examples.
+/// Names of members that hold several errors, in order of preference; the frameworks are examples.
 const LISTS: [(&[&str], Errors); 25] = [
     (&["errors"], Errors::Any), // Rails, Laravel, JSON:API, GraphQL, ASP.NET, Phoenix, Spring, GitHub
     (&["error", "errors"], Errors::Located), // Google, Mongoose
@@ -47,18 +47,18 @@ const LISTS: [(&[&str], Errors); 25] = [
     (&["error"], Errors::Listed), // Laravel, CodeIgniter
 ];
 
-/// The kinds of values that count as errors of a member.
+/// The forms in which a member may hold errors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Errors {
-    /// Lists, and messages by field.
+    /// Lists of errors, and messages by field.
     Any,
-    /// Only errors that name a field; the others repeat a message from elsewhere.
+    /// Only errors that name a field. Errors without a field repeat a message of another member.
     Located,
-    /// Only a list, or messages in lists; an object may be one error.
+    /// Only a list, or messages in lists. An object may be one error.
     Listed,
 }
 
-/// The members that hold a general text. Names are compared without case, `-` and `_`.
+/// Names of members with a general text. Names are compared without case, `-` and `_`.
 const GENERAL: [&str; 5] = ["title", "error", "faultcode", "errortype", "summary"];
 const SPECIFIC: [&str; 18] = [
     "message",
@@ -82,11 +82,11 @@ const SPECIFIC: [&str; 18] = [
 ];
 const CODES: [&str; 7] =
     ["code", "errorcode", "errcode", "type", "exception", "errortype", "status"];
-/// The members that hold a more detailed code.
+/// Names of members with a more detailed code.
 const SUBCODES: [&str; 3] = ["declinecode", "subcode", "errorsubcode"]; // Stripe, Facebook
-/// The members that repeat the rejected value.
+/// Names of members that repeat the rejected value.
 const REJECTED: [&str; 5] = ["input", "value", "rejectedvalue", "received", "invalidvalue"];
-/// The members that name the place of an error.
+/// Names of members that name the field of an error.
 const FIELDS: [&str; 13] = [
     "loc",
     "propertypath",
@@ -102,12 +102,12 @@ const FIELDS: [&str; 13] = [
     "name",
     "key",
 ];
-/// The members that name the place of a single error; the others of [`FIELDS`] have other meanings
-/// there.
+/// Names of members that name the field of a single error. The other names in [`FIELDS`] have other
+/// meanings there.
 const FIELDS_OF_SINGLE: [&str; 5] = ["param", "field", "target", "attribute", "fieldname"];
-/// The members whose object is the error itself.
+/// Names of members whose object is the error itself.
 const INNER: [&str; 4] = ["error", "errors", "fault", "exception"];
-/// The members whose object may be the error if no text stands beside them.
+/// Names of members whose object may be the error, if no text stands beside them.
 const ENVELOPES: [&str; 6] = ["detail", "response", "data", "body", "meta", "result"];
 
 /// Returns the errors in a JSON value; empty if it contains no known member.
@@ -137,7 +137,8 @@ fn of_object(object: &Object) -> Vec<Problem> {
     if is_by_field { by_field(object, &[], 0) } else { Vec::new() }
 }
 
-/// Spring and others report only the path if no route matches a request.
+/// Reads the response of Spring and others if no route matches a request, which contains only the
+/// path.
 fn missing_route(object: &Object) -> Option<Problem> {
     let status = member(object, "status")?.as_u64()?;
     let path = member(object, "path")?.as_str()?;
@@ -147,7 +148,7 @@ fn missing_route(object: &Object) -> Option<Problem> {
     is_missing.then(|| Problem::text(&format!("{error}: {path}")))
 }
 
-/// The member at a path.
+/// Returns the member of an object at a path.
 fn at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
     let (last, first) = path.split_last()?;
     let mut object = object;
@@ -161,8 +162,8 @@ fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.iter().find(|(of, _)| is_named(of, name)).map(|(_, value)| value)
 }
 
-/// Compares without case and punctuation: `Invalid-Params` equals `invalidparams`. Allocates
-/// nothing, because each error is compared with dozens of names.
+/// True if a member has this name. Ignores case and punctuation: `Invalid-Params` equals
+/// `invalidparams`. Allocates nothing, because each error is compared with dozens of names.
 fn is_named(member: &str, name: &str) -> bool {
     let letters = member.bytes().filter(|byte| !matches!(byte, b'-' | b'_' | b'@' | b' '));
     letters.map(|byte| byte.to_ascii_lowercase()).eq(name.bytes())
@@ -200,7 +201,7 @@ fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
     found
 }
 
-/// Recognises a list of messages, or messages by field.
+/// True if the value is a list of messages, or messages by field.
 fn is_messages(value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().all(|of| of.is_string() || is_messages(of)),
@@ -209,7 +210,8 @@ fn is_messages(value: &Value) -> bool {
     }
 }
 
-/// The errors in a list: texts, objects with one error each, or objects with messages by field.
+/// Returns the errors in a list. Elements are texts, objects with one error each, or objects with
+/// messages by field.
 fn items(value: &Value, field: &[String], depth: usize) -> Vec<Problem> {
     let elements = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let problems = elements.iter().flat_map(|element| match element {
@@ -221,7 +223,8 @@ fn items(value: &Value, field: &[String], depth: usize) -> Vec<Problem> {
     problems.take(PROBLEMS_MAX).collect()
 }
 
-/// The errors within an element, such as the violations of a field; otherwise the element itself.
+/// Returns the errors within an element, such as the violations of a field. If there are none, the
+/// element itself is the error.
 fn item(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     if depth > DEPTH_MAX {
         return Vec::new();
@@ -254,21 +257,21 @@ fn item(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     }
 }
 
-/// An error at a place. The code is dropped if there are a field and a text, because it only
-/// repeats the text.
+/// Adds a field to an error. If there are a field and a text, drops the code, which only repeats
+/// the text.
 fn located(problem: Problem, field: Vec<String>) -> Problem {
     let code = problem.code.filter(|_| field.is_empty() || problem.texts.is_empty());
     let field = if field.is_empty() { problem.field } else { field };
     Problem { code, field, ..problem }
 }
 
-/// Messages keyed by the name of the violated rule.
+/// Reads messages that are keyed by the name of the violated rule.
 fn by_rule(rules: &Object, field: &[String]) -> Vec<Problem> {
     let texts = rules.values().filter_map(Value::as_str);
     texts.map(|text| Problem { field: field.to_vec(), ..Problem::text(text) }).collect()
 }
 
-/// Messages keyed by field; a field may contain further fields.
+/// Reads messages that are keyed by field. A field may contain further fields.
 fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     if depth > DEPTH_MAX {
         return Vec::new();
@@ -295,7 +298,8 @@ fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     problems.take(PROBLEMS_MAX).collect()
 }
 
-/// The place that an error names: a text, or a list of segments. JSON:API has it in `source`.
+/// Returns the path of the field that an error names, as a text or as a list of segments. JSON:API
+/// has the path in `source`.
 fn place(object: &Object) -> Vec<String> {
     place_by(object, &FIELDS)
 }
@@ -315,7 +319,8 @@ fn place_by(object: &Object, names: &[&str]) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// A single error: its code, its general text and its specific text. Inner objects take precedence.
+/// Reads a single error: its code, its general text and its specific text. Inner objects take
+/// precedence.
 fn single(object: &Object, depth: usize) -> Option<Problem> {
     let within = |names: &[&str]| {
         let objects = names.iter().filter_map(|name| member(object, name)?.as_object());
@@ -341,7 +346,7 @@ fn single(object: &Object, depth: usize) -> Option<Problem> {
     Some(Problem { code, texts, field, rejected })
 }
 
-/// The text in a member. Play has a list in `msg`. The class of an exception is a code; its
+/// Returns the text in a member. Play has a list in `msg`. The class of an exception is a code; its
 /// description is a text: `#<KeyError: no id>`.
 fn text_in(object: &Object, name: &str) -> Option<String> {
     let value = member(object, name)?;
@@ -358,7 +363,7 @@ fn text_in(object: &Object, name: &str) -> Option<String> {
     }
 }
 
-/// The permission in the details of an error of Google: `pubsub.topics.publish for
+/// Returns the permission in the details of a Google error: `pubsub.topics.publish for
 /// projects/shop/topics/orders`.
 fn permission(object: &Object) -> Option<String> {
     let details = member(object, "details")?.as_array()?;
@@ -374,8 +379,8 @@ fn spoken(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.trim().is_empty()).map(ToOwned::to_owned)
 }
 
-/// The code of an error: `ORA-00942`, `1001`, `ValidationException` of
-/// `com.amazonaws#ValidationException`. GraphQL has it in `extensions`.
+/// Returns the code of an error, such as `ORA-00942`, `1001`, or `ValidationException` for
+/// `com.amazonaws#ValidationException`. GraphQL has the code in `extensions`.
 fn code(object: &Object) -> Option<String> {
     let extensions = member(object, "extensions").and_then(Value::as_object);
     let find = |names: &[&str]| {
@@ -388,8 +393,8 @@ fn code(object: &Object) -> Option<String> {
     own.or_else(|| extensions.and_then(code))
 }
 
-/// The code in a member. Lower-case types are meant for programs, and HTTP statuses are already
-/// known.
+/// Returns the code in a member. Ignores lower-case types, which are meant for programs, and HTTP
+/// statuses, which are already known.
 fn code_of(name: &str, value: String) -> Option<String> {
     let is_type = matches!(name, "type" | "errortype" | "exception");
     let last = value.rsplit(['#', '/', '\\', '.']).next().filter(|_| is_type);

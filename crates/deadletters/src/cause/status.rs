@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 
-/// Other names of statuses: from older standards, and those that servers use.
+/// Additional names of statuses: from older standards, and names that servers use.
 const OTHER_NAMES: [(u16, &str); 11] = [
     (302, "Moved Temporarily"),
     (404, "page not found"), // Go
@@ -18,10 +18,10 @@ const OTHER_NAMES: [(u16, &str); 11] = [
     (503, "Service Unavailable: Back-end server is at capacity"),
     (504, "Gateway Time-out"),
 ];
-/// Texts that frameworks use if they have nothing to report.
+/// Texts that frameworks send if they have nothing to report.
 const EMPTY_TEXTS: [&str; 5] = ["error", "no message available", "none", "null", "about:blank"];
 
-/// The name of a status according to RFC 9110.
+/// Returns the name of a status according to RFC 9110.
 pub(super) fn name(status: u16) -> Option<&'static str> {
     match status {
         413 => Some("Content Too Large"),
@@ -30,7 +30,7 @@ pub(super) fn name(status: u16) -> Option<&'static str> {
     }
 }
 
-/// Returns true for a text that only repeats the status: its name in any spelling, or its number.
+/// True if the text only repeats the status: its name in any spelling, or its number.
 pub(super) fn is_generic(text: &str, status: Option<u16>) -> bool {
     let letters = letters(text);
     let is_empty = letters.is_empty() && !text.contains(|c: char| !c.is_ascii());

@@ -2,11 +2,11 @@
 //!
 //! Separate because these rules are about text in general, from any source. Pure.
 //!
-//! Promises: texts that differ only in such parts have the same [`identity`]. The template of a
-//! template is the template itself. It has at most [`TEMPLATE_MAX_CHARS`] characters. Anything that
-//! resembles a word stays: a name, a random id without digits. Quoted identifiers stay, because
-//! most of them name fields; [`super::quotes`] has the rule. Ports of services and codes at the
-//! beginning of a text stay, because different ones mean different causes.
+//! Promises: texts that differ only in varying parts have the same [`identity`]. The template of a
+//! template is the template itself. A template has at most [`TEMPLATE_MAX_CHARS`] characters.
+//! Anything that resembles a word is kept: a name, a random id without digits. Quoted identifiers
+//! are kept, because most of them name fields; [`super::quotes`] has the rule. Ports of services
+//! and codes at the beginning of a text are kept, because different ones mean different causes.
 
 use std::net::SocketAddr;
 
@@ -14,17 +14,18 @@ use super::kinds::{is_code, is_port, placeholder};
 use super::quotes::quoted;
 use super::word::{Varies, Word, is_unit_of_time};
 
-/// Longer templates are cut: a template has to be recognizable, not complete.
+/// Maximum length of a template; longer ones are cut. A template has to be recognizable, not
+/// complete.
 pub(super) const TEMPLATE_MAX_CHARS: usize = 160;
-/// The part of a text that is read. Titles rarely show more.
+/// Maximum number of characters of a text that are read. Titles rarely show more.
 const TEXT_MAX_CHARS: usize = 768;
-/// The most passes over a template; one is nearly always enough.
+/// Maximum number of passes over a template. One pass is nearly always enough.
 const PASSES_MAX: usize = 16;
 
 pub(super) const ID: &str = "<id>";
 pub(super) const NUMBER: &str = "<number>";
 pub(super) const VALUE: &str = "<value>";
-/// Replaces the query of a URL, which may contain a secret.
+/// Replacement for the query of a URL, which may contain a secret.
 pub(super) const HIDDEN_QUERY: &str = "?…";
 pub(super) const TIME: &str = "<time>";
 pub(super) const DURATION: &str = "<duration>";
@@ -33,37 +34,38 @@ pub(super) const ADDRESS: &str = "<address>";
 pub(super) const PLACEHOLDERS: [&str; 8] =
     [ID, NUMBER, VALUE, TIME, DURATION, EMAIL, ADDRESS, HIDDEN_QUERY];
 
-/// Longer codes get placeholders.
+/// Maximum length of an error code that is kept. Parts of a longer code become placeholders.
 const CODE_MAX_CHARS: usize = 60;
-/// The most digits in a code, such as ORA-00942.
+/// Maximum number of digits in a code, such as ORA-00942.
 pub(super) const CODE_MAX_DIGITS: usize = 5;
-/// A number after one of these words is a code, which is part of the cause: `error 1062`,
+/// Words before a code. A number after one of these words is part of the cause: `error 1062`,
 /// `ORA-00942`, `status code: 409`.
 const BEFORE_CODES: [&str; 9] =
     ["error", "errno", "err", "ora", "sqlstate", "status", "http", "code", "exception"];
-/// Words that must precede `code`: the number in `postal code 12345` is a value.
+/// Words before `code`. A number after `code` is an error code only if one of these words precedes
+/// `code`. The number in `postal code 12345` is data.
 const BEFORE_CODE: [&str; 5] = ["error", "status", "exit", "result", "reason"];
 
-/// The most capitals before the number of an id: 2 in `FG-2210`.
+/// Maximum number of capitals before the number of an id: 2 in `FG-2210`.
 const PREFIX_MAX_CHARS: usize = 4;
-/// The fewest digits in the number of such an id.
+/// Minimum number of digits in an id that begins with capitals, such as `FG-2210`.
 const SERIAL_MIN_DIGITS: usize = 3;
-/// Capitals that name a standard or an algorithm: `ISO-8601`, `SHA-256`.
+/// Capitals that name a standard or an algorithm, not an id: `ISO-8601`, `SHA-256`.
 const STANDARDS: [&str; 5] = ["ISO", "RFC", "SHA", "AES", "IEC"];
 
 /// Characters that may join the parts of one id, number or time.
 const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
-/// Characters where a part may end that is an id, a time or an address as a whole.
+/// Characters at which a part may end that is an id, a time or an address as a whole.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
-/// Prepares a text: its beginning, on one line, with ASCII units for microseconds.
+/// Prepares a text: takes its beginning, joins the lines, and replaces the unit `µs` by ASCII.
 pub(super) fn normalized(text: &str) -> String {
     let text: String = text.chars().take(TEXT_MAX_CHARS).collect();
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("µs", "us").replace("μs", "us")
 }
 
-/// Returns the template of a text.
+/// Returns the template of a text, with placeholders for all varying parts.
 pub(super) fn of(text: &str) -> String {
     let mut template = normalized(text);
     // Repeat, because a replaced part may have hidden another, for example the end of a quotation.
@@ -77,13 +79,13 @@ pub(super) fn of(text: &str) -> String {
     template
 }
 
-/// The template for comparison. An id may consist of digits only, so ids and numbers are equal
-/// here.
+/// Returns the template in the form in which it is compared. Ids and numbers are treated as equal,
+/// because an id may consist of digits only.
 pub(super) fn identity(template: &str) -> String {
     template.replace(NUMBER, ID)
 }
 
-/// The template of an error code: the code itself, unless it contains an id.
+/// Returns the template of an error code: the code itself, unless it contains an id.
 pub(super) fn of_code(code: &str) -> String {
     let is_part = |part: &str| part.len() <= CODE_MAX_DIGITS || Word::of(part).varies.is_none();
     let is_code = code.len() <= CODE_MAX_CHARS
@@ -92,12 +94,13 @@ pub(super) fn of_code(code: &str) -> String {
     if is_code { code.to_owned() } else { of(code) }
 }
 
-/// The template of one segment of a place: an index becomes a number, and a long index an id.
+/// Returns the template of one segment of a field path. An index becomes a number, and a long index
+/// an id.
 pub(super) fn of_segment(segment: &str) -> String {
     of(&segment.replace(' ', "_"))
 }
 
-/// Cuts a text to this length, with an ellipsis.
+/// Cuts a text to at most `max_chars`, with an ellipsis.
 pub(super) fn cut(text: String, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text,
@@ -131,7 +134,8 @@ fn pass(text: &str) -> String {
     template.0
 }
 
-/// The replacement of a quoted part, and the text after it.
+/// Returns the replacement of a quoted part, and the text after that part. `is_json` is true within
+/// JSON, where names of members are kept.
 fn read_quoted<'a>(before: &str, text: &'a str, is_json: bool) -> Option<(String, &'a str)> {
     let quoted = quoted(before, text)?;
     let is_member = is_json && quoted.after.starts_with(':');
@@ -139,16 +143,16 @@ fn read_quoted<'a>(before: &str, text: &'a str, is_json: bool) -> Option<(String
     Some((kept.unwrap_or_else(|| VALUE.to_owned()), quoted.after))
 }
 
-/// Returns true for characters of an id, a number, a time, an address or a URL.
+/// True if the character can be part of an id, a number, a time, an address or a URL.
 fn is_in_chunk(c: char) -> bool {
     c.is_ascii_alphanumeric() || SEPARATORS.contains(&c) || matches!(c, '-' | '_' | '.' | '%')
 }
 
-/// The template of the text read so far.
+/// The template of the text that was read so far.
 struct Template(String);
 
 impl Template {
-    /// Adds a part without spaces and quotation marks; `after` is the rest of the text.
+    /// Adds a part of the text without spaces and quotation marks. `after` is the rest of the text.
     fn add_chunk(&mut self, chunk: &str, after: &str) {
         let part = chunk.trim_end_matches(['.', ':', '?', '-']);
         if chunk.ends_with(':') && self.is_at_begin() && is_code(part) {
@@ -182,7 +186,7 @@ impl Template {
         self.0.push_str(chunk.strip_prefix(part).unwrap_or_default());
     }
 
-    /// Adds a part that may be, or contain, something that varies.
+    /// Adds a part of the text, with placeholders for what varies in it.
     fn add_part(&mut self, part: &str) {
         let mut rest = part;
         loop {
@@ -237,7 +241,7 @@ impl Template {
         }
     }
 
-    /// Returns true after a host and a colon: `<address>:`, `db.internal:`.
+    /// True if the template ends with a host and a colon: `<address>:`, `db.internal:`.
     fn ends_with_host(&self) -> bool {
         let Some(before) = self.0.strip_suffix(':') else { return false };
         let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
@@ -249,12 +253,12 @@ impl Template {
             || host.contains('.') && host.ends_with(|c: char| c.is_ascii_alphabetic())
     }
 
-    /// Returns true at the beginning of the text, and after `| ` as in titles of web pages.
+    /// True at the beginning of the text, and after `| ` as in titles of web pages.
     fn is_at_begin(&self) -> bool {
         self.0.is_empty() || self.0.ends_with("| ")
     }
 
-    /// Recognises an error code by its length and the words before it.
+    /// True if `number` is an error code, by its length and the words before it.
     fn is_code(&self, number: &str) -> bool {
         let is_joint = |c: char| !c.is_alphanumeric() && c != '>';
         let before = self.0.trim_end_matches(is_joint);
@@ -269,7 +273,7 @@ impl Template {
             && (word != "code" || BEFORE_CODE.contains(&earlier.as_str()))
     }
 
-    /// Adds a placeholder, unless the one before it already covers both.
+    /// Adds a placeholder, unless the last placeholder already covers both.
     fn put(&mut self, placeholder: &str) {
         match placeholder {
             TIME => return self.put_time(),
@@ -319,7 +323,8 @@ impl Template {
         }
     }
 
-    /// Turns the number at the end of the text into a duration; false if there is none.
+    /// Turns the number at the end of the template into a duration. Returns false if the template
+    /// does not end with a number.
     fn put_unit(&mut self) -> bool {
         let Some(before) = self.0.trim_end_matches(' ').strip_suffix(NUMBER) else { return false };
         let earlier = before.trim_end_matches(' ');
@@ -331,7 +336,7 @@ impl Template {
         true
     }
 
-    /// Adds a time; a date before it becomes part of it.
+    /// Adds the placeholder of a time. A date before it becomes part of the same time.
     fn put_time(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if beside.ends_with(TIME) {
@@ -341,7 +346,7 @@ impl Template {
         }
     }
 
-    /// Adds the name of a month or day; a number before it becomes part of the same time.
+    /// Adds the name of a month or day. A number before it becomes part of the same time.
     fn put_month(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if let Some(before) = beside.strip_suffix(NUMBER) {
@@ -361,7 +366,7 @@ fn begins_with_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with(NUMBER)
 }
 
-/// Recognises the English name of a month or day, as in dates.
+/// True if the word is the English name of a month or day, as in dates.
 fn is_of_date(word: &str) -> bool {
     const NAMES: [&str; 19] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon",

@@ -1,25 +1,25 @@
 //! A text with placeholders, together with the values that they replaced.
 //!
-//! Separate because placeholders decide equality of causes, and values are only shown. A title
-//! shows a value that all letters of the cause share: the limit in `must be at most 100`, the port
-//! in `refused: db:5432`. It shows a placeholder where the letters differ. Pure.
+//! Separate because placeholders identify causes, and values are only shown. A title shows a value
+//! that all dead letters of the cause share: the limit in `must be at most 100`, the port in
+//! `refused: db:5432`. The title shows a placeholder where the dead letters differ. Pure.
 //!
 //! Promises: values never influence the id of a cause. A title does not depend on the order in
-//! which letters are added.
+//! which dead letters are added.
 
 use super::template::{self, HIDDEN_QUERY, NUMBER, PLACEHOLDERS, VALUE};
 
-/// Longer values are not shown.
+/// Maximum length of a value that is shown.
 const VALUE_MAX_CHARS: usize = 60;
-/// Longer titles are cut. The limit is above that of a template, because values may be longer than
-/// their placeholders.
+/// Maximum length of a title; longer titles are cut. The limit is above that of a template, because
+/// values may be longer than their placeholders.
 pub(super) const TITLE_MAX_CHARS: usize = 240;
 
-/// A text with placeholders, and their values.
+/// A template, and the values of its placeholders.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Templated {
     pub(super) template: String,
-    /// One for each placeholder, in order; `None` if the value is unknown.
+    /// The value of each placeholder, in order; `None` if a value is unknown.
     values: Vec<Option<String>>,
 }
 
@@ -28,7 +28,7 @@ impl Templated {
         Self::with(template::of(text), text)
     }
 
-    /// Pairs a template with the text it was made from.
+    /// Creates a templated text from a template and the text from which the template was made.
     pub(super) fn with(template: String, text: &str) -> Self {
         let (literals, placeholders) = parts(&template);
         let found = values_between(&literals, &template::normalized(text));
@@ -37,7 +37,7 @@ impl Templated {
         Self { template, values }
     }
 
-    /// A template whose values are unknown.
+    /// Creates a templated text whose values are unknown.
     pub(super) fn without_values(template: String) -> Self {
         let count = parts(&template).1.len();
         Self { template, values: vec![None; count] }
@@ -51,7 +51,7 @@ impl Templated {
         self.template.chars().count()
     }
 
-    /// Appends another text, with the separator unless this one is empty.
+    /// Appends another templated text. The separator is omitted if this text is empty.
     pub(super) fn push(&mut self, separator: &str, other: &Self) {
         if !self.is_empty() {
             self.template.push_str(separator);
@@ -67,7 +67,7 @@ impl Templated {
         })
     }
 
-    /// Prepends a text without placeholders.
+    /// Prepends a text that has no placeholders.
     pub(super) fn after(self, prefix: &str) -> Self {
         Self { template: format!("{prefix}{}", self.template), ..self }
     }
@@ -80,10 +80,11 @@ impl Templated {
     }
 }
 
-/// The values that all letters of a cause share.
+/// The values that all dead letters of a cause share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// `None` if the titles have different numbers of placeholders.
+    /// The value of each placeholder, if all dead letters share it. `None` if their titles have
+    /// different numbers of placeholders.
     values: Option<Vec<Option<String>>>,
     is_single: bool,
 }
@@ -93,7 +94,7 @@ impl Shared {
         Self { values: Some(title.values.clone()), is_single: true }
     }
 
-    /// Drops the values that differ in this letter.
+    /// Drops the values that differ in the title of another dead letter.
     pub(super) fn add(&mut self, title: &Templated) {
         self.is_single = false;
         let shared = self.values.take().filter(|values| values.len() == title.values.len());
@@ -103,8 +104,8 @@ impl Shared {
         });
     }
 
-    /// Returns the title with the shared values. A single letter does not show what varies, so its
-    /// ids, times and addresses stay hidden.
+    /// Returns the title with the shared values. A single dead letter does not show what varies, so
+    /// its ids, times and addresses stay hidden.
     pub(super) fn shown(&self, title: &Templated) -> String {
         let (literals, placeholders) = parts(&title.template);
         let values = self.values.as_deref().unwrap_or_default();
@@ -126,7 +127,7 @@ impl Shared {
     }
 }
 
-/// Splits a template into literal parts and the placeholders between them.
+/// Splits a template into its literal parts, and the placeholders between these parts.
 fn parts(template: &str) -> (Vec<&str>, Vec<&'static str>) {
     let (mut literals, mut placeholders) = (Vec::new(), Vec::new());
     let (mut rest, mut from) = (template, 0);
@@ -145,7 +146,8 @@ fn parts(template: &str) -> (Vec<&str>, Vec<&'static str>) {
     (literals, placeholders)
 }
 
-/// The texts between literal parts; `None` if the text does not contain these parts in this order.
+/// Returns the texts between the literal parts; `None` if the text does not contain these parts in
+/// this order.
 fn values_between(literals: &[&str], text: &str) -> Option<Vec<String>> {
     let (first, others) = literals.split_first()?;
     let mut rest = text.strip_prefix(first)?;

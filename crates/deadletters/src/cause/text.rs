@@ -1,11 +1,11 @@
 //! Finds the cause in responses that are not JSON: lines, web pages and XML.
 //!
-//! Separate because pages and log lines hide the cause in other places than JSON. Pure.
+//! Separate because pages and log lines have the cause in other positions than JSON. Pure.
 
 use super::problem::Problem;
 use super::trace;
 
-/// The places of the cause in a web page, best first. Many titles only repeat the status.
+/// Pairs of marks around the cause in a web page, best first. Many titles only repeat the status.
 const PAGE_PLACES: [(&str, &str); 9] = [
     ("<pre class=\"exception_value\"", "</pre"), // Django
     ("<title", "</title"),
@@ -17,7 +17,7 @@ const PAGE_PLACES: [(&str, &str); 9] = [
     ("reason: <strong>", "</strong"), // Apache: the first paragraph is the same for every reason
     ("<p", "</p"),
 ];
-/// The XML elements that contain a code, without their prefixes.
+/// Names of XML elements that contain a code, without namespace prefixes.
 const XML_CODES: [&str; 2] = ["code", "faultcode"];
 const XML_TEXTS: [&str; 8] =
     ["message", "faultstring", "detail", "title", "text", "errormessage", "description", "error"];
@@ -33,18 +33,18 @@ const ENTITIES: [(&str, &str); 9] = [
     ("&amp;", "&"),
 ];
 
-/// The first line that is not empty.
+/// Returns the first line that is not empty.
 pub(super) fn first_line(text: &str) -> Option<String> {
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(ToOwned::to_owned)
 }
 
-/// The part of a plain text that states the cause.
+/// Returns the part of a plain text that states the cause.
 pub(super) fn plain(text: &str) -> Option<Problem> {
     let text = text.trim();
     trace::read(text).or_else(|| (!text.is_empty()).then(|| Problem::text(text)))
 }
 
-/// The cause in a web page or in XML.
+/// Returns the cause in a web page or in XML.
 pub(super) fn marked(body: &str, is_generic: impl Fn(&str) -> bool) -> Option<Problem> {
     // Lower-casing ASCII keeps all offsets.
     let lower = body.to_ascii_lowercase();
@@ -68,13 +68,13 @@ fn page(body: &str, lower: &str, is_generic: impl Fn(&str) -> bool) -> Option<Pr
     Some(Problem { texts, ..Problem::default() })
 }
 
-/// The innermost exception in an error page of Tomcat.
+/// Returns the innermost exception in an error page of Tomcat.
 fn root_cause(body: &str, lower: &str) -> Option<String> {
     let at = lower.rfind("<b>root cause</b>")?;
     between(body.get(at..)?, lower.get(at..)?, "<pre", "</pre")
 }
 
-/// Recognises titles that a framework uses for all its error pages.
+/// True if a framework uses this title for all its error pages.
 fn is_of_framework(title: &str) -> bool {
     let title = title.to_ascii_lowercase();
     matches!(title.as_str(), "error" | "proxy error")
@@ -82,14 +82,14 @@ fn is_of_framework(title: &str) -> bool {
         || title.starts_with("whitelabel")
 }
 
-/// Removes the site from a title: `billing.example.com | 522: Connection timed out`.
+/// Removes the host from a title: `billing.example.com | 522: Connection timed out`.
 fn without_host(title: &str) -> &str {
     let is_host = |text: &str| text.contains('.') && !text.contains(' ');
     title.split_once(" | ").filter(|(site, _)| is_host(site)).map_or(title, |(_, rest)| rest)
 }
 
 /// Removes the status from the beginning of a title: `HTTP Status 404 – Not Found`, `404 - Not
-/// Found`. Another number is a code and stays.
+/// Found`. Any other number is a code and is kept.
 fn without_status(title: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let words = ["HTTP ERROR ", "HTTP Status ", "Error "];
     let rest = words.iter().find_map(|word| title.strip_prefix(word)).unwrap_or(title);
@@ -100,7 +100,7 @@ fn without_status(title: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     if is_status && !after.is_empty() { after.to_owned() } else { title.to_owned() }
 }
 
-/// The first line between two marks.
+/// Returns the first line between the marks `open` and `close`.
 fn between(body: &str, lower: &str, open: &str, close: &str) -> Option<String> {
     let begins = lower.match_indices(open).find(|(at, _)| {
         // `<p` must not match `<pre`.
@@ -123,7 +123,7 @@ fn xml(body: &str, lower: &str) -> Option<Problem> {
     (problem.code.is_some() || !problem.texts.is_empty()).then_some(problem)
 }
 
-/// The text of the first element with this name, with any prefix.
+/// Returns the text of the first XML element with this name, in any namespace.
 fn element(body: &str, lower: &str, name: &str) -> Option<String> {
     lower.match_indices(name).find_map(|(at, _)| {
         let before = lower.get(..at)?;

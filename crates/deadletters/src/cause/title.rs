@@ -1,9 +1,10 @@
-//! The title of a dead letter's cause, and the text that decides equality.
+//! The title of a dead letter's cause, and the text that identifies the cause.
 //!
-//! Separate from grouping, because a filter needs the cause of a single letter. Pure.
+//! Separate from grouping, because a filter needs the cause of a single dead letter. Pure.
 //!
-//! Promises: every letter has a title that is not empty. A letter that was never attempted has the
-//! cause of its destination's last failure of another delivery, if the letter records it.
+//! Promises: every dead letter has a title that is not empty. A dead letter without attempts may
+//! record the last failure of its destination in another delivery. It then has the cause of that
+//! failure.
 
 use delivery::deadletter::stored::{FailedAt, Failure, StoredDeadLetter};
 use delivery::delivery::FailingDestination;
@@ -14,17 +15,17 @@ use url::Url;
 use super::templated::{TITLE_MAX_CHARS, Templated};
 use super::{body, status, template, transport};
 
-/// Shorter paths do not identify a destination.
+/// Minimum length of a path that identifies a destination.
 const PATH_MIN_CHARS: usize = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Described {
-    /// For people, with placeholders for varying parts.
+    /// The title for people, with placeholders for varying parts.
     pub(super) title: Templated,
-    /// The outcome of the last attempt; the reason, if no attempt caused the end of the delivery.
+    /// The outcome of the last attempt, or the reason if the delivery ended without an attempt.
     pub(super) outcome: String,
     pub(super) status: Option<u16>,
-    /// The part of the identity beside outcome and status.
+    /// The part of the cause's identity besides outcome and status.
     pub(super) message: String,
 }
 
@@ -53,7 +54,8 @@ fn without_attempt(reason: &str, title: String) -> Described {
     Described { title, outcome: reason.to_owned(), status: None, message }
 }
 
-/// The title of a reason that is a cause by itself, whatever the result of earlier attempts.
+/// Returns the title if the reason alone determines the cause, whatever the earlier attempts
+/// returned.
 fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -> Option<String> {
     let detail = failure.detail.and_then(super::text::first_line);
     let with_detail = |what: &str| match &detail {
@@ -95,8 +97,7 @@ fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -
     })
 }
 
-/// The name of a missing topic is the cause, so the title includes it: `topic shop/ordrs does not
-/// exist`.
+/// Returns the title for a missing topic, with its name: `topic shop/ordrs does not exist`.
 fn missing_topic(detail: Option<&str>, letter: &StoredDeadLetter) -> String {
     let named = detail.and_then(|detail| detail.strip_prefix('"')?.strip_suffix('"'));
     let sent_to = || detail?.strip_prefix("there is no topic ")?.split(',').next();
@@ -125,7 +126,7 @@ fn of_attempts(
     of_response(outcome, status, failure)
 }
 
-/// The cause of a letter that was deferred until it expired.
+/// Describes the cause of a dead letter whose delivery was deferred until it expired.
 fn of_failing(
     failing: Option<&FailingDestination>,
     reason: Option<Reason>,
@@ -194,14 +195,14 @@ fn of_response(outcome: &str, status: u16, failure: &Failure<'_>) -> Described {
     }
 }
 
-/// The path of a destination, which frameworks repeat: `Cannot POST /hooks`.
+/// Returns the path of a destination, which frameworks repeat: `Cannot POST /hooks`.
 fn path(url: &str) -> Option<String> {
     let url: Url = url.parse().ok()?;
     let path = template::of(url.path());
     (path.len() >= PATH_MIN_CHARS).then_some(path)
 }
 
-/// The status in the name of a reason.
+/// Returns the HTTP status in the name of a reason.
 fn status_of(reason: Reason) -> Option<u16> {
     let statuses = [400, 401, 403, 404, 405, 410, 413, 415, 422];
     if let Reason::UndeliverableDueToHttpStatus(status) = reason {
@@ -210,7 +211,8 @@ fn status_of(reason: Reason) -> Option<u16> {
     statuses.into_iter().find(|status| Reason::of_status(*status) == reason)
 }
 
-/// Splits a name of another system into words: `DestinationPaused` becomes `destination paused`.
+/// Splits a name that another system has written into words: `DestinationPaused` becomes
+/// `destination paused`.
 fn words(name: &str) -> String {
     if name.contains(' ') {
         return template::of(name.trim_end_matches('.'));

@@ -1,20 +1,20 @@
 //! Reads stack traces and error reports that do not begin with the cause.
 //!
-//! Separate because each language has its own order. Python ends with the cause, Django has it in
-//! the second line, Elixir marks it, and Java names the innermost cause last. Pure.
+//! Separate because each language has its own order. Python ends with the cause, Django has the
+//! cause in the second line, Elixir marks it, and Java names the innermost cause last. Pure.
 
 use super::problem::Problem;
 
-/// The first line of a Python traceback; its last line has the error.
+/// First line of a Python traceback; the last line has the error.
 const PYTHON: &str = "Traceback (most recent call last)";
-/// A line of Django's report in plain text.
+/// Beginning of a line in Django's plain-text error report.
 const DJANGO: &str = "\nRequest Method: ";
-/// The mark of an Elixir exception: `** (DBConnection.ConnectionError) connection not available …`.
+/// Mark before an Elixir exception: `** (DBConnection.ConnectionError) connection not available …`.
 const ELIXIR: &str = "\n    ** (";
-/// Begins each cause in a Java stack trace.
+/// Beginning of each cause in a Java stack trace.
 const JAVA: &str = "\nCaused by: ";
 
-/// The cause in a plain text; `None` if the text is not such a report.
+/// Returns the cause in a stack trace or error report; `None` for any other text.
 pub(super) fn read(text: &str) -> Option<Problem> {
     python(text).or_else(|| django(text)).or_else(|| elixir(text)).or_else(|| java(text))
 }
@@ -24,7 +24,7 @@ fn python(text: &str) -> Option<Problem> {
     text.starts_with(PYTHON).then(last).flatten().map(Problem::text)
 }
 
-/// Reads `IntegrityError at /hooks/`, followed by the message.
+/// Reads Django's report: `IntegrityError at /hooks/`, followed by the message.
 fn django(text: &str) -> Option<Problem> {
     let mut lines = text.lines();
     let is_report = lines.next()?.contains(" at /") && text.contains(DJANGO);

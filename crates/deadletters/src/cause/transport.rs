@@ -10,7 +10,7 @@ use delivery::delivery::outcome::Outcome;
 
 use super::template;
 
-/// A fragment of a detail in lower case, and its meaning.
+/// Pairs of a fragment in the detail of a failure, in lower case, and its description for people.
 const MEANINGS: [(&str, &str); 37] = [
     ("connection refused", "connection refused"),
     ("connection reset", "connection reset"),
@@ -50,7 +50,7 @@ const MEANINGS: [(&str, &str); 37] = [
     ("timed out", "connection timed out"),
     ("headers, or", "response headers too large"),
 ];
-/// Error layers of the HTTP client, which add no information.
+/// Prefixes that layers of the HTTP client add to an error. They are removed.
 const LAYERS: [&str; 6] = [
     "error sending request: ",
     "error reading the answer: ",
@@ -59,9 +59,9 @@ const LAYERS: [&str; 6] = [
     "tcp connect error: ",
     "connection error: ",
 ];
-/// The beginning of the detail of a timeout; a duration follows.
+/// Beginning of the detail of a timeout; a duration follows.
 const NO_ANSWER_WITHIN: &str = "no whole answer within ";
-/// The beginning of the detail of a rejected client certificate.
+/// Beginning of the detail of a rejected client certificate.
 const REFUSED_CALLER: &str = "it refused who is calling: ";
 
 /// Returns the title of a failure without a response.
@@ -90,7 +90,7 @@ pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) 
     line
 }
 
-/// Shortens whole seconds: `30000 ms` becomes `30 s`.
+/// Converts a duration to seconds if it is whole seconds: `30000 ms` becomes `30 s`.
 fn in_seconds(duration: &str) -> String {
     let ms = duration.strip_suffix(" ms").and_then(|ms| ms.parse::<u64>().ok());
     match ms {

@@ -5,27 +5,27 @@
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use serde::Serialize;
 
-/// In a short range, a window is this fraction of the range.
+/// Number of windows in a range shorter than ten hours. A window is otherwise an hour.
 const WINDOWS_PER_RANGE: u64 = 10;
 
-/// Compares the number of letters in the last window with the window before it. A window is an
-/// hour, or a tenth of a shorter range. Example: 40 letters in the last hour and 30 in the hour
-/// before are rising.
+/// Compares the number of dead letters in the last window with the window before. A window is an
+/// hour, or a tenth of a shorter range. Example: 40 dead letters in the last hour and 30 in the
+/// hour before are rising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trend {
-    /// More than 5/4 of the window before.
+    /// More than 5/4 of the number in the window before.
     Rising,
-    /// Between 3/4 and 5/4 of the window before.
+    /// Between 3/4 and 5/4 of the number in the window before.
     Steady,
-    /// Fewer than 3/4 of the window before.
+    /// Fewer than 3/4 of the number in the window before.
     Falling,
-    /// No letters in either window.
+    /// No dead letters in either window.
     Over,
 }
 
 impl Trend {
-    /// Returns the trend as one word.
+    /// Returns the name of the trend, such as `rising`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,8 +36,8 @@ impl Trend {
         }
     }
 
-    /// Returns the trend of letters with these times. The range begins with the first letter of any
-    /// cause.
+    /// Returns the trend of dead letters with these times. The range begins with the first dead
+    /// letter of any cause.
     pub(super) fn of(times_ms: &[u64], range_from_ms: u64, end_ms: u64) -> Self {
         let tenth = end_ms.saturating_sub(range_from_ms) / WINDOWS_PER_RANGE;
         let window_ms = tenth.clamp(MINUTE_MS, HOUR_MS);

@@ -1,21 +1,22 @@
-//! Classifies words of letters and digits: names that stay, ids, numbers, and numbers with a unit.
+//! Classifies words of letters and digits: names that are kept, ids, numbers, and numbers with a
+//! unit.
 //!
 //! Separate because [`super::template`] splits a text into words, and this module classifies each
 //! word alone.
 
-/// Minimum length of a hexadecimal id without decimal digits.
+/// Minimum length of a hexadecimal id that has only letters.
 const HEX_MIN_CHARS: usize = 8;
 /// Minimum length of a hexadecimal id that contains decimal digits.
 const MIXED_HEX_MIN_CHARS: usize = 6;
-/// A longer run of letters is an id.
+/// Maximum length of a name. A longer run of letters is an id.
 const WORD_MAX_CHARS: usize = 64;
-/// The most digits in a code such as E1001.
+/// Maximum number of digits in a code such as E1001.
 const CODE_MAX_DIGITS: usize = 4;
-/// The longest unit after a number, as in `5003ms`.
+/// Maximum length of a unit after a number, as in `5003ms`.
 const UNIT_MAX_CHARS: usize = 3;
-/// Numbers in the names of types and algorithms: `Int32`, `SHA256`.
+/// Numbers that belong to the names of types and algorithms: `Int32`, `SHA256`.
 const WIDTHS: [&str; 6] = ["16", "32", "64", "128", "256", "512"];
-/// Units that turn the number before them into a duration.
+/// Units of time, which turn the number before them into a duration.
 const UNITS_OF_TIME: [&str; 26] = [
     "ns",
     "us",
@@ -49,18 +50,18 @@ const UNITS_OF_TIME: [&str; 26] = [
 pub(super) enum Varies {
     /// An identifier without a meaning of its own.
     Id,
-    /// A count or a measure.
+    /// A number that varies, such as a count or a measure.
     Number,
 }
 
 /// A run of letters and digits, split into three parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Word<'a> {
-    /// Letters that stay, as in `customer1234`.
+    /// Letters that are kept, such as `customer` in `customer1234`.
     pub(super) name: &'a str,
-    /// The kind of the part after `name`, if that part varies.
+    /// The type of the part after `name`; `None` if that part does not vary.
     pub(super) varies: Option<Varies>,
-    /// Letters that stay after the varying part, as in `5003ms`.
+    /// Letters that are kept after the varying part, such as `ms` in `5003ms`.
     pub(super) unit: &'a str,
 }
 
@@ -100,7 +101,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// Returns true if no letter of the word stays.
+    /// True if the whole word is an id, so that no letter is kept.
     pub(super) fn is_whole_id(&self) -> bool {
         self.name.is_empty() && self.varies.is_some() && self.unit.is_empty()
     }
@@ -110,18 +111,18 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// Distinguishes words such as `SSLHandshakeException` from random upper and lower case.
+/// True if the word has few capitals, such as `SSLHandshakeException`. Random ids have many.
 pub(super) fn has_few_capitals(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(char::is_ascii_uppercase).count();
     capitals * 3 <= word.len() || !word.contains(|c: char| c.is_ascii_lowercase())
 }
 
-/// Recognises a unit after a number, as in `12 ms`.
+/// True if the word is a unit of time, such as `ms` in `12 ms`.
 pub(super) fn is_unit_of_time(word: &str) -> bool {
     UNITS_OF_TIME.contains(&word)
 }
 
-/// Recognises a duration of at least two units, as Go prints it: `1m30s`, `2h3.5s`.
+/// True if the text is a duration of at least two units, as Go prints it: `1m30s`, `2h3.5s`.
 pub(super) fn is_duration(text: &str) -> bool {
     let mut rest = text;
     let mut parts = 0;

@@ -1,4 +1,4 @@
-//! Computes the entries of a chunk that is started or resumed. Pure.
+//! Computes the ledger entries of a chunk when it is started or resumed. Pure.
 //!
 //! Separate because this module decides which dead letters are sent again and which never are.
 
@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use super::{LedgerEntry, PlannedReplay, ReplayState, delivery_id};
 
-/// The dead letters in a chunk: the most messages in one call of SQS.
+/// Number of dead letters in a chunk: the maximum number of messages in one call of SQS.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub(crate) const CHUNK: usize = 10;
 
 impl ReplayState {
-    /// Returns true if a resumed job leaves the entry unchanged.
+    /// True if a resumed job leaves an entry with this state unchanged.
     fn is_final(self) -> bool {
         match self {
             Self::Sent | Self::Skipped | Self::Missing | Self::Unfit | Self::Closed => true,
@@ -23,7 +23,7 @@ impl ReplayState {
     }
 }
 
-/// Returns the entries of a chunk. Those with `intent` must be sent now.
+/// Returns the entries of a chunk. The dead letters of entries with `intent` must be sent now.
 pub(crate) fn start_chunk(
     job: &str,
     planned: &[PlannedReplay],
@@ -46,7 +46,7 @@ pub(crate) fn start_chunk(
         };
         match existing {
             Some(entry) if entry.state.is_final() => entry.clone(),
-            // A recorded end proves that the dead letter was sent.
+            // A recorded result proves that the dead letter was sent.
             Some(entry) if entry.end.is_some() => {
                 LedgerEntry { state: ReplayState::Sent, end: None, ..entry.clone() }
             }

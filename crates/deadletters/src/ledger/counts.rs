@@ -1,4 +1,4 @@
-//! Counts of a ledger: dead letters by state, and deliveries by end. Pure.
+//! Counts the entries of a ledger: dead letters by state, and deliveries by result. Pure.
 //!
 //! Separate because several commands sum up jobs without keeping their entries.
 
@@ -8,27 +8,27 @@ use delivery::delivery::replay::ReplayOutcome;
 
 use super::{Ends, JobHeader, LedgerEntry, ReplayState};
 
-/// The dead letters of a job by state.
+/// Numbers of dead letters in a job, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
-    /// [`ReplayState::Intent`].
+    /// Number of dead letters in state [`ReplayState::Intent`].
     pub uncertain: u64,
-    /// [`ReplayState::Sent`].
+    /// Number of dead letters in state [`ReplayState::Sent`].
     pub sent: u64,
-    /// [`ReplayState::Refused`].
+    /// Number of dead letters in state [`ReplayState::Refused`].
     pub refused: u64,
-    /// [`ReplayState::Skipped`].
+    /// Number of dead letters in state [`ReplayState::Skipped`].
     pub skipped: u64,
-    /// [`ReplayState::Missing`].
+    /// Number of dead letters in state [`ReplayState::Missing`].
     pub gone: u64,
-    /// [`ReplayState::Unfit`].
+    /// Number of dead letters in state [`ReplayState::Unfit`].
     pub unfit: u64,
-    /// [`ReplayState::Closed`].
+    /// Number of dead letters in state [`ReplayState::Closed`].
     pub closed: u64,
 }
 
 impl ReplayCounts {
-    /// Counts entries.
+    /// Counts ledger entries by state.
     pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a LedgerEntry>) -> Self {
         let mut counts = Self::default();
         for entry in entries {
@@ -45,7 +45,7 @@ impl ReplayCounts {
         counts
     }
 
-    /// Returns the sum of both.
+    /// Returns the sum of these counts and `other`.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -66,30 +66,30 @@ impl ReplayCounts {
     }
 }
 
-/// The chunks with uncertain dead letters, and their number in each.
+/// Returns the chunks that contain uncertain dead letters, with their number in each chunk.
 pub(crate) fn uncertain_chunks(chunks: &BTreeMap<u32, Vec<LedgerEntry>>) -> Vec<(u32, u64)> {
     let counted =
         chunks.iter().map(|(number, entries)| (*number, ReplayCounts::of(entries).uncertain));
     counted.filter(|(_, uncertain)| *uncertain > 0).collect()
 }
 
-/// The deliveries of a job by end.
+/// Numbers of deliveries of a job, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndCounts {
-    /// [`ReplayOutcome::Delivered`].
+    /// Number of deliveries with [`ReplayOutcome::Delivered`].
     pub delivered: u64,
-    /// [`ReplayOutcome::DeadAgain`].
+    /// Number of deliveries with [`ReplayOutcome::DeadAgain`].
     pub dead_again: u64,
-    /// [`ReplayOutcome::Dropped`].
+    /// Number of deliveries with [`ReplayOutcome::Dropped`].
     pub dropped: u64,
-    /// Sent, with no end yet.
+    /// Number of deliveries that were sent and have no result yet.
     pub under_way: u64,
-    /// Without an end for longer than [`UNKNOWN_AFTER_MS`].
+    /// Number of deliveries without a result for longer than [`UNKNOWN_AFTER_MS`].
     pub unknown: u64,
 }
 
 impl EndCounts {
-    /// Counts the ends of the deliveries of these entries.
+    /// Counts the deliveries of these entries by result.
     #[must_use]
     pub fn of<'a>(
         entries: impl IntoIterator<Item = &'a LedgerEntry>,
@@ -126,19 +126,19 @@ impl EndCounts {
     }
 }
 
-/// The header and the counts of a job.
+/// A replay job with its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {
     /// The header of the job.
     pub header: JobHeader,
-    /// The dead letters by state.
+    /// The numbers of dead letters by state.
     pub counts: ReplayCounts,
-    /// The deliveries by end; all zero if the job does not record ends.
+    /// The numbers of deliveries by result; all zero if the job does not record results.
     pub ends: EndCounts,
 }
 
 impl JobSummary {
-    /// Returns true if every dead letter is finished.
+    /// True if no dead letter of the job is left to send.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.counts.finished() == self.header.letters as u64
@@ -146,8 +146,8 @@ impl JobSummary {
 }
 
 impl JobHeader {
-    /// Returns true if the ends of all deliveries can be counted. A skipped dead letter may have
-    /// been sent earlier, and the end of that delivery is indistinguishable from the others.
+    /// True if the results of all deliveries can be counted. A skipped dead letter may have been
+    /// sent earlier, and the result of that delivery is indistinguishable from the others.
     #[must_use]
     pub fn has_results(&self, counts: &ReplayCounts) -> bool {
         self.results && counts.skipped == 0

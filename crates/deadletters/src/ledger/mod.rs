@@ -6,8 +6,8 @@
 //! - `plan.ndjson` has a header, then every dead letter in the order of sending;
 //! - `<n>.ndjson`, one for each chunk of ten, is written before sending (`intent`) and again after
 //!   it;
-//! - `done.ndjson` has the header and all entries. It is written once every dead letter is
-//!   finished, and again with the ends once every delivery has ended.
+//! - `done.ndjson` has the header and all entries. It is written when every dead letter is
+//!   finished, and again with the results when every delivery has ended.
 //!
 //! A chunk with entries in state `intent` is uncertain: it may have been sent. A resumed job prints
 //! such chunks and sends them again, unless `--skip-uncertain` is given. The delivery id is a
@@ -38,7 +38,7 @@ use crate::rate::Rate;
 
 /// The UUIDv5 namespace of the ids of replayed deliveries.
 const REPLAY_NAMESPACE: Uuid = uuid!("0c1d7b52-5b5e-5a0f-8f52-6f2f0b6d4c11");
-/// The target of a job that sends each dead letter to its own subscription.
+/// The value of [`JobHeader::to`] for a job that sends each dead letter to its own subscription.
 pub(crate) const SUBSCRIPTION: &str = "subscription";
 
 /// The header of a job: the first line of its plan.
@@ -47,38 +47,38 @@ pub struct JobHeader {
     pub(crate) v: u32,
     /// The name of the job.
     pub job: String,
-    /// The time of the start, RFC 3339.
+    /// The start time of the job, in RFC 3339.
     pub at: String,
     /// The target: `subscription`, `topic NS/TOPIC`, a URL, or the part of a URL that may be
     /// stored.
     pub to: String,
-    /// The URL of the queue; `None` if the job sends to a URL directly.
+    /// The URL of the queue to which the job sends; `None` if it sends to a URL directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// The number of dead letters.
+    /// The number of dead letters in the plan.
     pub letters: usize,
-    /// True if the ends of its deliveries are recorded beside the ledger.
+    /// True if the results of the job's deliveries are recorded beside the ledger.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub results: bool,
-    /// The maximum rate; a resume may use another.
+    /// The maximum rate. A resumed job may use another rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// The person who started the job, if known.
+    /// The name of the person who started the job, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// A note of that person.
+    /// A note of the person who started the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A dead letter in a plan.
+/// A dead letter in the plan of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlannedReplay {
     pub(crate) key: String,
 }
 
 impl PlannedReplay {
-    /// The id of the dead letter, from its key.
+    /// Returns the id of the dead letter, which its key contains.
     pub(crate) fn letter(&self) -> Uuid {
         id_of_key(&self.key)
     }
@@ -88,48 +88,48 @@ impl PlannedReplay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayState {
-    /// About to be sent; after a crash it may or may not have been sent.
+    /// The dead letter is about to be sent. After a crash it may or may not have been sent.
     Intent,
-    /// Accepted by the target.
+    /// The target has accepted the dead letter.
     Sent,
-    /// Not accepted; a resumed job tries again.
+    /// The target has not accepted the dead letter. A resumed job tries again.
     Refused,
-    /// Uncertain, and skipped on request.
+    /// The dead letter was uncertain, and was skipped on request.
     Skipped,
     /// The blob no longer exists, or is unreadable.
     #[serde(rename = "gone")]
     Missing,
-    /// The target can never accept it.
+    /// The target can never accept this dead letter.
     Unfit,
-    /// Another job has sent it, or a person has dismissed it, since this job began.
+    /// Since this job began, another job has sent the dead letter, or a person has dismissed it.
     Closed,
 }
 
-/// The entry of a dead letter in a chunk.
+/// The entry of one dead letter in a chunk of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// The id of the dead letter.
     pub letter: Uuid,
-    /// The id of the new delivery.
+    /// The id of the new delivery, which replays the dead letter.
     pub delivery: Uuid,
-    /// The progress of the replay.
+    /// The progress of replaying the dead letter.
     pub state: ReplayState,
-    /// The time of the last change of state, RFC 3339.
+    /// The time of the last change of state, in RFC 3339.
     pub at: String,
     /// The reason why the dead letter was not sent, or why the state is uncertain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The end of the delivery, if known. Chunk files never contain it.
+    /// The result of the delivery, if known. Chunk files never contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<KnownEnd>,
 }
 
-/// The known end of a delivery.
+/// The result of a delivery, with its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownEnd {
-    /// The kind of end.
+    /// The result, such as delivered.
     pub state: ReplayOutcome,
-    /// The time, RFC 3339.
+    /// The time of the result, in RFC 3339.
     pub at: String,
 }
 

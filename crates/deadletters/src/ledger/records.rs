@@ -1,4 +1,4 @@
-//! The replay of a dead letter, and the known end of its delivery. Pure.
+//! The replay of a dead letter, and the known result of its delivery. Pure.
 //!
 //! Separate from the counts, because the state of a dead letter depends on one replay only.
 
@@ -13,51 +13,51 @@ use uuid::Uuid;
 use super::{JobHeader, KnownEnd, LedgerEntry, ReplayState, SUBSCRIPTION};
 use crate::recorded::recorded_ms;
 
-/// The ends of the deliveries of a job, keyed by the dead letter.
+/// The results of the deliveries of a job, by dead letter.
 pub type Ends = HashMap<Uuid, StoredReplayEnd>;
 
-/// The longest time until the end of a delivery is reported. The delivery may take 14 days, the
+/// Maximum time until the result of a delivery is reported. The delivery may take 14 days, the
 /// delivery of its dead letter to a sink another 14 days, retries against storage three days, and
 /// the report one day.
 pub const UNKNOWN_AFTER_MS: u64 = 2 * LIFETIME_MAX_MS + 4 * DAY_MS;
 
-/// The known progress of a delivery that was sent.
+/// The known progress of a replayed delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayEndState {
-    /// The job does not record ends.
+    /// The job does not record results.
     NotRecorded,
     /// The delivery may still end.
     UnderWay,
-    /// No end was reported in time; the delivery may have succeeded or failed.
+    /// No result was reported in time. The delivery may have succeeded or failed.
     Unknown,
-    /// The delivery has ended.
+    /// The delivery has ended with this result.
     Ended(KnownEnd),
 }
 
-/// The replay of a dead letter.
+/// The replay of one dead letter by one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayRecord {
     /// The name of the job.
     pub job: String,
-    /// The entry in the ledger of that job.
+    /// The entry of the dead letter in the ledger of the job.
     pub entry: LedgerEntry,
-    /// The source of the delivery's end.
+    /// The source of the delivery's result.
     pub ending: Ending,
 }
 
-/// The source of the ends of a job's deliveries.
+/// The source from which the results of a job's deliveries are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The functions record them beside the ledger.
+    /// Reports of the functions, which are stored beside the ledger.
     Recorded,
-    /// A delivery ends when its topic or URL accepts it.
+    /// The response of the topic or URL: a delivery has ended as soon as its target accepts it.
     Accepted,
-    /// The job has no source of ends.
+    /// No source: the job's results are never known.
     Untold,
 }
 
 impl Ending {
-    /// Derives the source from the header of a job.
+    /// Determines the source of a job's results from the header of the job.
     #[must_use]
     pub(crate) fn of(header: &JobHeader) -> Self {
         match header.to == SUBSCRIPTION {
@@ -69,14 +69,14 @@ impl Ending {
 }
 
 impl ReplayRecord {
-    /// Returns true if the job was interrupted while sending, so the dead letter may or may not
-    /// have been sent.
+    /// True if the job was interrupted while sending, so the dead letter may or may not have been
+    /// sent.
     #[must_use]
     pub fn is_uncertain(&self) -> bool {
         self.entry.state == ReplayState::Intent
     }
 
-    /// The known progress of the delivery.
+    /// Returns the known progress of the delivery at `now_ms`.
     #[must_use]
     pub(crate) fn end_state(&self, now_ms: u64) -> ReplayEndState {
         match (&self.entry.end, self.ending) {
@@ -94,21 +94,21 @@ impl ReplayRecord {
 }
 
 impl LedgerEntry {
-    /// Returns true if the dead letter was sent, and an end can no longer be expected.
+    /// True if the dead letter was sent, and no result can be expected any more.
     #[must_use]
     pub fn is_end_unknown(&self, now_ms: u64) -> bool {
         self.state == ReplayState::Sent && self.is_overdue(now_ms)
     }
 
-    /// Returns true if the delivery, if it was sent, would have ended by now.
+    /// True if the delivery, if it was sent, must have ended by now.
     pub(crate) fn is_overdue(&self, now_ms: u64) -> bool {
         let sent_ms = moment::parse(&self.at);
         sent_ms.is_some_and(|sent_ms| now_ms.saturating_sub(sent_ms) > UNKNOWN_AFTER_MS)
     }
 }
 
-/// Keeps the entry that decides the state of a dead letter: a delivered one, otherwise the newest
-/// that was or may have been sent.
+/// Adds a record, if it determines the state of its dead letter: a delivered one does, otherwise
+/// the newest that was or may have been sent.
 pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: ReplayRecord) {
     let was_sent = matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent);
     if !was_sent && record.entry.end.is_none() {

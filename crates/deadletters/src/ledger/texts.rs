@@ -1,13 +1,13 @@
 //! Reads and writes the texts of a ledger: JSON lines. Pure.
 //!
-//! Separate because the texts are stored, so their version is independent of the program's.
+//! Separate because the texts are stored, so their version is independent of the program's version.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{JobHeader, LedgerEntry, PlannedReplay};
 
-/// The version that is written.
+/// The version of the texts that are written.
 pub(crate) const VERSION: u32 = 1;
 
 #[derive(Deserialize)]
@@ -21,10 +21,10 @@ pub(crate) fn write_plan(header: &JobHeader, plan: &[PlannedReplay]) -> Vec<u8> 
     text.into_bytes()
 }
 
-/// Reads a plan.
+/// Reads the text of a plan.
 ///
 /// # Errors
-/// When it has another version, or is incomplete.
+/// Fails if the plan has another version, or is incomplete.
 pub(crate) fn read_plan(bytes: &[u8]) -> Result<(JobHeader, Vec<PlannedReplay>), String> {
     read_with_header(bytes)
 }
@@ -33,15 +33,15 @@ pub(crate) fn write_done(header: &JobHeader, entries: &[LedgerEntry]) -> Vec<u8>
     [json_line(header).into_bytes(), write_entries(entries)].concat()
 }
 
-/// Reads the file of a finished job.
+/// Reads the text of `done.ndjson`, which a finished job has.
 ///
 /// # Errors
-/// When it has another version, or is incomplete.
+/// Fails if the text has another version, or is incomplete.
 pub(crate) fn read_done(bytes: &[u8]) -> Result<(JobHeader, Vec<LedgerEntry>), String> {
     read_with_header(bytes)
 }
 
-/// Reads a header, and one line for each of its dead letters.
+/// Reads a header, and one line for each dead letter that the header counts.
 fn read_with_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<(JobHeader, Vec<T>), String> {
     let mut lines = std::str::from_utf8(bytes).map_err(|error| error.to_string())?.lines();
     let header = lines.next().unwrap_or_default();
@@ -65,10 +65,10 @@ pub(crate) fn write_entries<'a>(entries: impl IntoIterator<Item = &'a LedgerEntr
     entries.into_iter().map(json_line).collect::<String>().into_bytes()
 }
 
-/// Reads a chunk.
+/// Reads the text of a chunk.
 ///
 /// # Errors
-/// When a line is not an entry.
+/// Fails if a line is not an entry.
 pub(crate) fn read_entries(bytes: &[u8]) -> Result<Vec<LedgerEntry>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     text.lines()

@@ -1,8 +1,9 @@
-//! Reads and counts the ends of a job's deliveries: lines in the objects in `ends/` of its ledger.
+//! Reads and counts the results of a job's deliveries. They are lines in the objects in `ends/` of
+//! the job's ledger.
 //!
-//! The functions write them. Separate from the ledger, which records sending. A missing end means
-//! that the delivery is still under way. After [`UNKNOWN_AFTER_MS`] its end is unknown: the
-//! function was killed before the report, or the queue refused it.
+//! The functions write the results. Separate from the ledger, which records sending. A missing
+//! result means that the delivery is still in progress. After [`UNKNOWN_AFTER_MS`] the result is
+//! unknown: the function was killed before the report, or the queue refused the report.
 
 use std::collections::HashSet;
 
@@ -19,29 +20,30 @@ use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord};
 
 pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
 
-/// The interval between two checks for new ends.
+/// Interval between two checks for new results.
 pub const LOOK_EVERY_MS: u64 = SECOND_MS;
 
-/// A listed object with ends.
+/// A listed object that contains results of deliveries.
 pub(super) struct ListedEnds {
     pub(super) key: String,
-    /// The time of writing.
+    /// Time at which the object was written.
     pub(super) modified_ms: u64,
 }
 
 impl DeadLetters {
-    /// Returns the ends of the deliveries of a job so far.
+    /// Returns the results so far of the deliveries of a job.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// Fails if the results cannot be read.
     pub async fn ends(&self, job: &str) -> anyhow::Result<Ends> {
         self.read_ends(&self.end_keys(job).await?).await
     }
 
-    /// Reads the objects with ends whose keys are not in `seen`, and adds their keys.
+    /// Reads the objects with results whose keys are not in `seen`. Adds the results to `ends`, and
+    /// the keys to `seen`.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// Fails if the results cannot be read.
     pub async fn read_new_ends(
         &self,
         job: &str,
@@ -56,11 +58,12 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Returns the ends of a job with these counts. Empty if the job does not record ends, or if
-    /// skipped dead letters make the ends ambiguous (see [`JobHeader::has_results`]).
+    /// Returns the results of a job whose dead letters have these counts. Empty if the job does not
+    /// record results, or if skipped dead letters make the results ambiguous (see
+    /// [`JobHeader::has_results`]).
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// Fails if the results cannot be read.
     pub async fn told_ends(
         &self,
         header: &JobHeader,
@@ -72,15 +75,15 @@ impl DeadLetters {
         }
     }
 
-    /// Returns the keys of the objects with the ends of a job.
+    /// Returns the keys of the objects with the results of a job.
     ///
     /// # Errors
-    /// When they cannot be listed.
+    /// Fails if the objects cannot be listed.
     pub async fn end_keys(&self, job: &str) -> anyhow::Result<Vec<String>> {
         Ok(self.listed_ends(job).await?.into_iter().map(|listed| listed.key).collect())
     }
 
-    /// Lists the objects with the ends of a job, without reading them.
+    /// Lists the objects with the results of a job, without reading them.
     pub(super) async fn listed_ends(&self, job: &str) -> anyhow::Result<Vec<ListedEnds>> {
         let prefix = ends_folder(&self.container.prefix, job);
         let page = self.container.pages(ListRequest { prefix, ..ListRequest::default() }).await?;
@@ -88,7 +91,7 @@ impl DeadLetters {
         Ok(listed.map(|it| ListedEnds { key: it.key, modified_ms: it.modified_ms }).collect())
     }
 
-    /// The ends in these objects, one for each dead letter.
+    /// Returns the results in these objects, one for each dead letter.
     pub(super) async fn read_ends(&self, keys: &[String]) -> anyhow::Result<Ends> {
         let mut ends = Ends::new();
         let reads = keys.iter().map(|key| self.container.get_at_most(BLOB_MAX_BYTES, key));
@@ -104,8 +107,8 @@ impl DeadLetters {
     }
 }
 
-/// Keeps the better of two ends: a duplicated delivery may end twice, and counts as delivered if
-/// either was.
+/// Adds a result, unless a better one for the same dead letter is known. A duplicated delivery may
+/// have two results, and counts as delivered if either is.
 fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
     match ends.get(&end.letter) {
         Some(known) if known.state <= end.state => {}
@@ -114,7 +117,7 @@ fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
 }
 
 impl ReplayRecord {
-    /// Returns the known progress of the delivery at present.
+    /// Returns the known progress of the delivery at the current time.
     #[must_use]
     pub fn end_state_now(&self) -> ReplayEndState {
         self.end_state(Machine.now_ms())

@@ -1,15 +1,15 @@
 //! Decides whether a replay stops because its deliveries fail. Pure.
 //!
-//! Separate from the run, which sends, and from [`super::new_ends`], which reads the ends of
+//! Separate from the run, which sends, and from [`super::new_ends`], which reads the results of
 //! deliveries.
 
 use delivery::delivery::replay::ReplayOutcome;
 
 use super::sender::SendResult;
 
-/// The number of dead letters that a run sends first, as a probe.
+/// Number of dead letters that a run sends first, as a probe.
 pub const PROBED: usize = 5;
-/// The number of consecutive failures that stops a run.
+/// Number of consecutive failures at which a run stops.
 pub(super) const IN_A_ROW: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Verdict {
     Stop,
 }
 
-/// Checks the ends of a run so far, oldest first.
+/// Decides whether a run stops, from the results of its deliveries so far, oldest first.
 pub(super) fn judge_ends(ends: &[ReplayOutcome]) -> Verdict {
     match ends.iter().rev().take_while(|end| is_failure(**end)).count() {
         IN_A_ROW.. => Verdict::Stop,
@@ -26,21 +26,21 @@ pub(super) fn judge_ends(ends: &[ReplayOutcome]) -> Verdict {
     }
 }
 
-/// The decision after the probe.
+/// The decision after the results of the probe were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeVerdict {
-    /// Too few deliveries have ended.
+    /// Wait, because too few deliveries have ended.
     Wait,
-    /// At least one was delivered.
+    /// Continue, because at least one dead letter was delivered.
     Continue,
-    /// None has ended in time.
+    /// Continue although no delivery has ended in time.
     ContinueUnproved,
-    /// At least one has failed, and none was delivered.
+    /// Stop, because at least one delivery has failed, and none has succeeded.
     Stop,
 }
 
-/// Checks the ends of the probe. `sent` is the number of dead letters sent; `ends` has those that
-/// ended.
+/// Decides how a run continues after its probe. `sent` is the number of dead letters sent, and
+/// `ends` are the results so far. `is_time_over` is true if the run must not wait for more results.
 pub(super) fn judge_probe(sent: usize, ends: &[ReplayOutcome], is_time_over: bool) -> ProbeVerdict {
     let failed = ends.iter().filter(|end| is_failure(**end)).count();
     if sent == 0 || failed < ends.len() {
@@ -63,18 +63,18 @@ pub(super) fn is_failure(end: ReplayOutcome) -> bool {
     }
 }
 
-/// The results of sending across all chunks of a run: the responses of a queue or a URL.
+/// The results of sending all chunks of a run, as the responses of a queue or a URL.
 #[derive(Debug, Default)]
 pub(super) struct SendFailures {
     in_a_row: usize,
     is_any_accepted: bool,
-    /// The problem of the last failure.
+    /// The problem of the last refused dead letter.
     problem: Option<String>,
 }
 
 impl SendFailures {
     /// Adds the results of a chunk. Returns a reason if the run must stop: too many consecutive
-    /// failures, or failures only so far.
+    /// failures, or no success so far.
     pub(super) fn add(&mut self, results: &[SendResult]) -> Option<String> {
         for result in results {
             match result {
@@ -95,7 +95,7 @@ impl SendFailures {
         Some(format!("stopped: the last {IN_A_ROW} deliveries failed: {problem}"))
     }
 
-    /// Returns a reason if there were failures and nothing was accepted.
+    /// Returns a reason if there were failures and no dead letter was accepted.
     pub(super) fn nothing_accepted(&self) -> Option<String> {
         let problem = self.problem.as_ref().filter(|_| !self.is_any_accepted)?;
         Some(format!("stopped: nothing was accepted: {problem}"))

@@ -1,7 +1,7 @@
 //! Stores and finds the ledgers of all jobs. Each job has a folder with its plan, its chunks, and
 //! finally `done.ndjson`.
 //!
-//! Separate from [`ledger`], which defines the content.
+//! Separate from [`ledger`], which defines the content of the files.
 //!
 //! An unreadable ledger (of a newer version, or modified by a person) does not hide others; results
 //! list it separately. Its job may have sent dead letters that still count as open, so callers must
@@ -32,11 +32,11 @@ const JOBS_AT_ONCE: usize = 8;
 /// The content of `done.ndjson`.
 type DoneLedger = (JobHeader, Vec<LedgerEntry>);
 
-/// The content of a job's ledger.
+/// The content of a job's ledger, from `done.ndjson` or from the plan and the chunks.
 struct JobLedger {
     header: JobHeader,
     entries: Vec<LedgerEntry>,
-    /// The dead letters of the plan; empty if the job is done.
+    /// The ids of the dead letters in the plan; empty if the job is done.
     planned: Vec<Uuid>,
 }
 
@@ -58,7 +58,7 @@ impl JobLedger {
     }
 }
 
-/// Refuses a file that belongs to another job.
+/// Returns the content of a file, or an error if the file belongs to another job.
 fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>), String> {
     match read.0.job == job {
         true => Ok(read),
@@ -66,21 +66,21 @@ fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>)
     }
 }
 
-/// All replay jobs.
+/// All replay jobs of a container.
 #[derive(Debug, Clone, Default)]
 pub struct Jobs {
-    /// The readable jobs, oldest first.
+    /// The jobs with a readable ledger, oldest first.
     pub summaries: Vec<JobSummary>,
-    /// The ledgers of the other jobs.
+    /// The ledgers that cannot be read.
     pub unreadable: Vec<UnreadableLedger>,
 }
 
 impl DeadLetters {
-    /// Returns the replays of these dead letters, or of all. For unfinished jobs, reads only the
-    /// chunks that contain one of them.
+    /// Returns the newest replay of each of these dead letters, or of all dead letters. For
+    /// unfinished jobs, reads only the chunks that contain one of them.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn replayed(&self, ids: Option<&[Uuid]>) -> anyhow::Result<Replayed> {
         let (mut records, mut planned) = (HashMap::new(), HashMap::new());
         let unreadable = self
@@ -93,11 +93,11 @@ impl DeadLetters {
         Ok(Replayed { records, planned, unreadable })
     }
 
-    /// Returns every replay of these dead letters, the oldest job first, and the unreadable
-    /// ledgers, which may contain more.
+    /// Returns every replay of these dead letters, the oldest job first. Also returns the
+    /// unreadable ledgers, which may contain more.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn replays(
         &self,
         ids: &[Uuid],
@@ -114,10 +114,10 @@ impl DeadLetters {
         Ok((records, unreadable))
     }
 
-    /// Returns every replay job.
+    /// Returns every replay job of the container.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// Fails if the container cannot be read.
     pub async fn jobs(&self) -> anyhow::Result<Jobs> {
         let mut summaries = Vec::new();
         let unreadable = self.each_ledger(None, |ledger| summaries.push(ledger.summary())).await?;
@@ -125,8 +125,8 @@ impl DeadLetters {
         Ok(Jobs { summaries, unreadable })
     }
 
-    /// Calls `visit` with the ledger of each job, which contains only the entries of these dead
-    /// letters, or all entries. Returns the unreadable ledgers. See [`Self::ledger_of`].
+    /// Calls `visit` with the ledger of each job. A ledger contains only the entries of the dead
+    /// letters in `ids`, or all entries. Returns the unreadable ledgers. See [`Self::ledger_of`].
     async fn each_ledger(
         &self,
         ids: Option<&[Uuid]>,
@@ -155,8 +155,8 @@ impl DeadLetters {
         Ok(unreadable)
     }
 
-    /// The ledger of a job with the ends so far. For an unfinished job it contains only the chunks
-    /// with a wanted dead letter. `None` if the job has no plan.
+    /// Returns the ledger of a job with the results so far. For an unfinished job, the ledger
+    /// contains only the chunks with a wanted dead letter. Returns `None` if the job has no plan.
     async fn ledger_of(
         &self,
         job: &str,
@@ -177,11 +177,11 @@ impl DeadLetters {
         self.with_ends(JobLedger { header, entries, planned }, false).await.map(Some)
     }
 
-    /// The file of a finished job. If the cached copy is unchanged, S3 does not return the content
-    /// again.
+    /// Returns the content of `done.ndjson` of a finished job. If the cached copy is unchanged, S3
+    /// does not send the content again.
     ///
     /// # Errors
-    /// [`UnreadableLedger`]; or when the container cannot be read.
+    /// [`UnreadableLedger`] if the file is unreadable. Also fails if the container cannot be read.
     async fn done_of(&self, job: &str) -> anyhow::Result<Option<DoneLedger>> {
         let (key, cache) = (self.ledger_key(job, "done"), self.cache.as_ref());
         let known = cache.and_then(|cache| {
@@ -205,8 +205,8 @@ impl DeadLetters {
         }
     }
 
-    /// Adds the recorded ends to a ledger. Once all ends are known, writes them into the file of a
-    /// finished job, so that the next command needs one request only.
+    /// Adds the recorded results to a ledger. If the job is done and all results are known, writes
+    /// them into `done.ndjson`, so that the next command needs one request only.
     async fn with_ends(&self, ledger: JobLedger, is_done: bool) -> anyhow::Result<JobLedger> {
         let JobLedger { header, mut entries, planned } = ledger;
         let now_ms = Machine.now_ms();
@@ -227,15 +227,15 @@ impl DeadLetters {
             }
             if is_done && !entries.iter().any(is_under_way) {
                 let key = self.ledger_key(&header.job, "done");
-                // A caller with read-only permissions cannot write this, and lists the ends again
-                // next time.
+                // A caller with read-only permissions cannot write this file, and lists the results
+                // again next time.
                 _ = self.container.put(&key, write_done(&header, &entries)).await;
             }
         }
         Ok(JobLedger { header, entries, planned })
     }
 
-    /// The names of all jobs.
+    /// Returns the names of all jobs.
     pub(super) async fn job_names(&self) -> anyhow::Result<Vec<String>> {
         let prefix = self.ledgers();
         let request =
@@ -248,10 +248,10 @@ impl DeadLetters {
         Ok(names.filter(|name: &String| is_job_name(name)).collect())
     }
 
-    /// The plan of a job; `None` if it does not exist.
+    /// Returns the plan of a job; `None` if the job does not exist.
     ///
     /// # Errors
-    /// [`UnreadableLedger`]; or when the container cannot be read.
+    /// [`UnreadableLedger`] if the plan is unreadable. Also fails if the container cannot be read.
     pub(super) async fn plan_of(
         &self,
         job: &str,
@@ -259,7 +259,7 @@ impl DeadLetters {
         self.ledger_file(job, "plan", |bytes| of_job(job, read_plan(bytes)?)).await
     }
 
-    /// The chunks with these numbers, or all.
+    /// Returns the chunks with these numbers, or all chunks.
     pub(super) async fn read_chunks(
         &self,
         job: &str,
@@ -289,7 +289,7 @@ impl DeadLetters {
         Ok(chunks.into_iter().flatten().collect())
     }
 
-    /// The content of a ledger file; `None` if the file does not exist.
+    /// Returns the content of a ledger file; `None` if the file does not exist.
     async fn ledger_file<T>(
         &self,
         job: &str,
@@ -308,7 +308,7 @@ impl DeadLetters {
         UnreadableLedger { job: job.to_owned(), folder, file, problem }
     }
 
-    /// The key of a ledger file: `plan`, `done`, or the number of a chunk.
+    /// Returns the key of a ledger file. `file` is `plan`, `done`, or the number of a chunk.
     pub(super) fn ledger_key(&self, job: &str, file: &str) -> String {
         format!("{}{job}/{file}.ndjson", self.ledgers())
     }

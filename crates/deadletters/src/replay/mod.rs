@@ -1,9 +1,9 @@
-//! Replays dead letters: the original event, only to its own subscription, as a new delivery with a
-//! new id and no attempts.
+//! Replays dead letters: sends the original event only to its own subscription, as a new delivery
+//! with a new id and no attempts.
 //!
 //! A job first writes its complete plan. Then it sends chunks of ten, and writes each chunk to the
 //! ledger before and after sending. A job that was killed at any time can be resumed from its
-//! [`ledger`], which lists uncertain deliveries. The ends of the deliveries are in [`ends`].
+//! [`ledger`], which lists uncertain deliveries. The results of the deliveries are in [`ends`].
 //! Separate from [`sender`], which handles targets but no ledgers, from [`ReplayPlan`], which is
 //! pure, and from `run`, which sends.
 //!
@@ -47,29 +47,29 @@ use crate::rate::Rate;
 pub use self::ledger_files::{Jobs, Replayed, UnreadableLedger};
 pub use self::plan::{ReplayPlan, is_subscription};
 
-/// The rate of one run, and its treatment of uncertain and deferred deliveries.
+/// Options of one run of a job.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunOptions {
-    /// The maximum rate; without it, the rate in the job's ledger applies.
+    /// The maximum rate; `None` for the rate in the job's ledger.
     pub rate: Option<Rate>,
     /// True if uncertain dead letters are skipped instead of sent again.
     pub skip_uncertain: bool,
-    /// True if a delivery that is set aside again is not a failure. The functions cache a pause for
-    /// some time after its end.
+    /// True if a delivery that is set aside again does not count as a failure. The functions cache
+    /// a pause for some time after its end.
     pub expects_set_aside: bool,
 }
 
-/// Progress of a running job.
+/// An event that reports the progress of a running job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunEvent {
-    /// The probe is sent; the job waits for its ends.
+    /// The probe was sent; the job waits for the results of its deliveries.
     Probing,
-    /// No delivery of the probe has ended in time, and the job sends the others.
+    /// No delivery of the probe has ended in time. The job sends the other dead letters.
     NoneEnded {
-        /// The time waited.
+        /// The time that the job has waited.
         waited_ms: u64,
     },
-    /// A chunk was sent.
+    /// A chunk was sent, with these counts.
     Chunk(ReplayCounts),
 }
 
@@ -78,21 +78,21 @@ pub enum RunEvent {
 pub struct NewJob {
     /// The name of the job.
     pub job: String,
-    /// The target of its dead letters.
+    /// The target to which the dead letters are sent.
     pub target: ReplayTarget,
-    /// The URL of the queue; `None` for a URL target.
+    /// The URL of the queue; `None` if the target is a URL.
     pub queue: Option<String>,
-    /// True if the functions record the ends of its deliveries in this container.
+    /// True if the functions record the results of the job's deliveries in this container.
     pub results: bool,
-    /// The maximum rate; without it, the default.
+    /// The maximum rate; `None` for the default rate.
     pub rate: Option<Rate>,
-    /// The person who starts the job, if known.
+    /// The name of the person who starts the job, if known.
     pub by: Option<String>,
-    /// A note of that person.
+    /// A note of the person who starts the job.
     pub note: Option<String>,
 }
 
-/// Returns the default name of a job: its start time in a form that keys allow.
+/// Returns the default name of a job: its start time, in a form that keys allow.
 #[must_use]
 pub fn job_name(now_ms: u64) -> String {
     // Milliseconds, because two jobs may start within one second.
@@ -100,7 +100,7 @@ pub fn job_name(now_ms: u64) -> String {
     to_the_ms.replace([':', '.'], "-")
 }
 
-/// A job and its ledger.
+/// A replay job and its ledger.
 pub struct ReplayJob {
     letters: DeadLetters,
     /// The header of the job.
@@ -113,10 +113,10 @@ pub struct ReplayJob {
 }
 
 impl ReplayJob {
-    /// Writes the plan of a new job.
+    /// Creates a job and writes its plan.
     ///
     /// # Errors
-    /// When a job with this name exists, or the ledger cannot be written.
+    /// Fails if a job with this name exists, or the ledger cannot be written.
     pub async fn start(
         letters: &DeadLetters,
         new: NewJob,
@@ -147,10 +147,10 @@ impl ReplayJob {
         Ok(Self { letters, header, plan, chunks, is_resumed: false, closed })
     }
 
-    /// Reads a job from its ledger.
+    /// Reads a job from its ledger, to continue it.
     ///
     /// # Errors
-    /// When no job has this name, or its ledger cannot be read.
+    /// Fails if no job has this name, or its ledger cannot be read.
     pub async fn resume(letters: &DeadLetters, job: &str) -> anyhow::Result<Self> {
         let Some((header, plan)) = letters.plan_of(job).await? else {
             let jobs = letters.job_names().await?;
@@ -165,27 +165,27 @@ impl ReplayJob {
         Ok(Self { letters, header, plan, chunks, is_resumed: true, closed })
     }
 
-    /// Returns the chunks that may have been sent, with the number of uncertain dead letters in
-    /// each.
+    /// Returns the chunks that may or may not have been sent, with the number of uncertain dead
+    /// letters in each.
     #[must_use]
     pub fn uncertain(&self) -> Vec<(u32, u64)> {
         ledger::uncertain_chunks(&self.chunks)
     }
 
-    /// Returns the dead letters of the job by state.
+    /// Returns the numbers of the job's dead letters by state.
     #[must_use]
     pub fn counts(&self) -> ReplayCounts {
         ReplayCounts::of(self.chunks.values().flatten())
     }
 
-    /// Counts the ends of the deliveries that the job has sent.
+    /// Counts the deliveries that the job has sent, by their results in `ends`.
     #[must_use]
     pub fn end_counts(&self, ends: &Ends) -> EndCounts {
         EndCounts::of(self.chunks.values().flatten(), ends, Machine.now_ms())
     }
 
-    /// Returns the counts of the chunks that a run does not send. Added to the counts that
-    /// [`Self::run`] reports, they give the counts of the job.
+    /// Returns the counts of the chunks that a run does not send. The counts of the job are these
+    /// and the counts that [`Self::run`] reports.
     #[must_use]
     pub fn settled(&self) -> ReplayCounts {
         let open: HashSet<u32> = self.open_chunks().into_iter().collect();
@@ -206,13 +206,13 @@ impl ReplayJob {
         })
     }
 
-    /// Sends all unfinished dead letters. Once `interrupted` is ready, no chunk begins, and those
-    /// under way are finished. If there are more than five dead letters, five are sent first as a
-    /// probe. The run stops if the probe fails, or after ten consecutive failures.
+    /// Sends all unfinished dead letters. After `interrupted` is ready, no further chunk is sent;
+    /// chunks in progress are finished. If there are more than five dead letters, five are sent
+    /// first as a probe. The run stops if the probe fails, or after ten consecutive failures.
     ///
     /// # Errors
-    /// When the ledger or a dead letter cannot be read or written, or deliveries fail. The ledger
-    /// then has the progress.
+    /// Fails if the ledger or a dead letter cannot be read or written, or deliveries fail. The
+    /// ledger then has the progress.
     pub async fn run(
         &mut self,
         sender: &ReplaySender,
@@ -244,7 +244,7 @@ impl ReplayJob {
         self.finish().await
     }
 
-    /// Watches the ends from now on; `None` if the job does not record them.
+    /// Watches the results of deliveries from now on; `None` if the job does not record results.
     async fn new_ends(&self, options: RunOptions) -> anyhow::Result<Option<NewEnds>> {
         if !self.header.results {
             return Ok(None);
@@ -252,7 +252,7 @@ impl ReplayJob {
         NewEnds::begin(&self.letters, &self.header.job, options.expects_set_aside).await.map(Some)
     }
 
-    /// Adds recorded ends to uncertain entries, because an end proves that the dead letter was
+    /// Adds recorded results to uncertain entries, because a result proves that the dead letter was
     /// sent.
     async fn add_ends(&mut self) -> anyhow::Result<()> {
         if self.header.results && self.counts().uncertain > 0 {
@@ -265,14 +265,15 @@ impl ReplayJob {
         Ok(())
     }
 
-    /// Dead letters that another job has sent or a person has dismissed since this job began.
+    /// Returns the dead letters that another job has sent or a person has dismissed since this job
+    /// began.
     async fn closed_since(&self) -> anyhow::Result<HashSet<Uuid>> {
         let (JobHeader { job, at, .. }, states) = (&self.header, self.letters.states().await?);
         let letters = self.plan.iter().map(PlannedReplay::letter);
         Ok(letters.filter(|letter| states.is_closed_since(*letter, job, at)).collect())
     }
 
-    /// Keeps the chunks of a run, even if the run has failed.
+    /// Adds the chunks of a run to the job, even if the run has failed.
     fn keep(&mut self, result: RunResult) -> anyhow::Result<()> {
         self.chunks.extend(result.chunks);
         result.failed.map_or(Ok(()), Err)
@@ -283,7 +284,7 @@ impl ReplayJob {
         self.plan.len().saturating_sub(finished)
     }
 
-    /// The chunks with an unfinished dead letter.
+    /// Returns the numbers of the chunks that contain an unfinished dead letter.
     fn open_chunks(&self) -> Vec<u32> {
         let chunks = (1..).zip(self.plan.chunks(CHUNK));
         let open = chunks.filter(|(number, planned)| {
@@ -293,8 +294,8 @@ impl ReplayJob {
         open.map(|(number, _)| number).collect()
     }
 
-    /// The first chunk with enough open dead letters for a probe. A probe of a single dead letter
-    /// that is refused repeatedly would prove nothing about the others.
+    /// Returns the first chunk with enough open dead letters for a probe. A probe of a single dead
+    /// letter that is refused repeatedly would prove nothing about the others.
     fn chunk_to_probe(&self) -> Option<u32> {
         self.open_chunks().into_iter().find(|number| {
             let finished = self.chunks.get(number).map_or(0, |of| ReplayCounts::of(of).finished());
@@ -306,7 +307,7 @@ impl ReplayJob {
         self.plan.chunks(CHUNK).nth(number.saturating_sub(1) as usize).unwrap_or_default()
     }
 
-    /// Writes all entries into one blob once every dead letter is finished.
+    /// Writes all entries into one blob, if every dead letter is finished.
     async fn finish(&self) -> anyhow::Result<ReplayCounts> {
         let counts = self.counts();
         if counts.finished() == self.plan.len() as u64 {

@@ -1,8 +1,8 @@
-//! Watches the ends of deliveries while a job runs: the result of the probe, and consecutive
+//! Watches the results of deliveries while a job runs: the results of the probe, and consecutive
 //! failures.
 //!
-//! Separate from [`super::ends`], which counts all ends of a job. A resumed run ignores earlier
-//! ends, because earlier failures may be the reason why the job was stopped.
+//! Separate from [`super::ends`], which counts all results of a job. A resumed run ignores earlier
+//! results, because earlier failures may be the reason why the job was stopped.
 
 use std::collections::HashSet;
 
@@ -20,33 +20,34 @@ use crate::cause::Causes;
 use crate::dead_letters::DeadLetters;
 use crate::recorded::recorded_ms;
 
-/// The longest wait for the ends of the probe.
+/// Maximum time that a run waits for the results of its probe.
 const PROBE_MAX_MS: u64 = MINUTE_MS;
-/// The most objects that one check reads. More than the newest ten, because objects are not written
-/// in the order of the ends that they contain.
+/// Maximum number of objects that one check reads. More than the newest ten, because objects are
+/// not written in the order of the results that they contain.
 const READS_MAX: usize = 3 * IN_A_ROW;
-/// A check takes at most one tenth of the time, because listing many ends takes seconds.
+/// The wait after a check is this multiple of its duration, because listing many results takes
+/// seconds. A check then takes at most about a tenth of the time.
 const LOOK_SHARE: u64 = 10;
 
-/// The ends of a job since a run of it began.
+/// The results of a job's deliveries that were recorded since this run of the job began.
 pub(super) struct NewEnds {
     letters: DeadLetters,
     job: String,
-    /// The keys of objects that existed before the run.
+    /// The keys of the result objects that existed before the run.
     before: HashSet<String>,
     /// The dead letters whose deliveries had ended before the run.
     ended_before: HashSet<Uuid>,
-    /// See [`super::RunOptions::expects_set_aside`].
+    /// True if a delivery that is set aside again does not count as a failure.
     expects_set_aside: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProbeResult {
-    /// One was delivered, or the failures are expected.
+    /// At least one dead letter was delivered, or the failures are expected.
     Passed,
-    /// None has ended.
+    /// No delivery of the probe has ended in time.
     NoneEnded { waited_ms: u64 },
-    /// The deliveries failed; the text is for people.
+    /// The deliveries of the probe failed. The text is the reason for people.
     Failed(String),
 }
 
@@ -62,7 +63,7 @@ impl NewEnds {
         Ok(Self { letters, job, before, ended_before, expects_set_aside })
     }
 
-    /// Waits for the ends of these dead letters, and decides whether the run continues.
+    /// Waits for the results of these dead letters, and decides whether the run continues.
     pub(super) async fn probe(&self, mut sent: Vec<Uuid>) -> anyhow::Result<ProbeResult> {
         // Ignore dead letters that are sent again: an earlier delivery has already ended.
         sent.retain(|letter| !self.ended_before.contains(letter));
@@ -99,7 +100,8 @@ impl NewEnds {
         Ok(ProbeResult::Failed(format!("stopped: {what}: {why}")))
     }
 
-    /// Returns a reason for people once the last deliveries have failed; otherwise never returns.
+    /// Returns a reason for people as soon as [`IN_A_ROW`] consecutive deliveries have failed;
+    /// otherwise never returns.
     pub(super) async fn failing(&self) -> anyhow::Result<String> {
         let (mut wait_ms, mut seen) = (LOOK_EVERY_MS, 0);
         loop {
@@ -117,7 +119,7 @@ impl NewEnds {
         }
     }
 
-    /// The keys of the objects written since the run began, newest first.
+    /// Returns the keys of the result objects written since the run began, newest first.
     async fn new_keys(&self) -> anyhow::Result<Vec<String>> {
         let mut listed = self.letters.listed_ends(&self.job).await?;
         listed.retain(|of| !self.before.contains(&of.key));
@@ -134,14 +136,14 @@ impl NewEnds {
         }
     }
 
-    /// The ends in the newest of these objects.
+    /// Returns the results in the newest of these objects.
     async fn read(&self, newest_first: &[String]) -> anyhow::Result<Vec<StoredReplayEnd>> {
         let newest = newest_first.get(..READS_MAX).unwrap_or(newest_first);
         Ok(self.letters.read_ends(newest).await?.into_values().collect())
     }
 
-    /// The most frequent cause of these failures, for people. `None` if one of them was set aside
-    /// and this is expected.
+    /// Returns the most frequent cause of these failures, for people. Returns `None` if a delivery
+    /// was set aside again and this is expected.
     async fn why(&self, ends: &[StoredReplayEnd]) -> Option<String> {
         let failed = ends.iter().filter(|end| is_failure(end.state));
         let letters = join_all(failed.map(|end| self.new_dead_letter(end))).await;
@@ -156,7 +158,7 @@ impl NewEnds {
         title.or_else(|| ends.last().map(|end| end.state.to_string()))
     }
 
-    /// The dead letter that the failed delivery became, if this container has it.
+    /// Returns the dead letter that the failed delivery became, if this container has it.
     async fn new_dead_letter(&self, end: &StoredReplayEnd) -> Option<StoredDeadLetter> {
         self.letters.of_key(end.key.as_deref()?).await.ok()
     }

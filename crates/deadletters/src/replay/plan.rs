@@ -1,6 +1,6 @@
 //! The plan of a replay: selects and orders dead letters. Pure.
 //!
-//! Separate from the job, which sends them and keeps the ledger.
+//! Separate from the job, which sends the dead letters and keeps the ledger.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -20,19 +20,19 @@ pub struct ReplayPlan {
     letters: Vec<PlanEntry>,
     /// The ids of the planned dead letters.
     planned: HashSet<Uuid>,
-    /// The dead letters without a subscription to send to, by the reserved word in its place.
+    /// Numbers of dead letters without a subscription, by the reserved name in its place.
     pub without_subscription: BTreeMap<String, u64>,
-    /// The dead letters that are malformed replies, which are not events and cannot be sent as
-    /// replies.
+    /// Number of dead letters that are malformed replies, which are not events and cannot be sent
+    /// as replies.
     pub malformed_replies: u64,
-    /// The dead letters omitted because another blob has the same id.
+    /// Number of blobs that were ignored because another blob has the same id.
     pub copies: u64,
-    /// The planned dead letters by subscription.
+    /// Numbers of planned dead letters by subscription.
     pub subscriptions: BTreeMap<String, u64>,
 }
 
-/// Returns false for names with a reserved word in place of a subscription, such as
-/// `shop/ordrs/_unknown`.
+/// True if the name is that of a subscription. False for a reserved name in place of a
+/// subscription, such as `shop/ordrs/_unknown`.
 #[must_use]
 pub fn is_subscription(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or_default();
@@ -45,14 +45,14 @@ struct PlanEntry {
     id: Uuid,
     key: String,
     subscription: String,
-    /// The dead letter of which this one was a replay.
+    /// The earlier dead letter of which this dead letter was a replay, if any.
     replay_of: Option<Uuid>,
     is_set_aside: bool,
 }
 
 impl ReplayPlan {
-    /// Adds a dead letter. If it has no subscription, or is a malformed reply, it is counted, and
-    /// only planned for other targets.
+    /// Adds a dead letter to the plan. A dead letter that has no subscription, or is a malformed
+    /// reply, is counted; it is planned only if the target is not its subscription.
     pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
         let name = letter.subscription.to_string();
         if matches!(target, ReplayTarget::Subscription) {
@@ -89,21 +89,21 @@ impl ReplayPlan {
         set_aside.map(|entry| entry.subscription.as_str()).collect()
     }
 
-    /// Removes dead letters that were set aside by subscriptions that are still stopped. Returns
+    /// Removes dead letters that were set aside, if their subscriptions are still stopped. Returns
     /// the number removed.
     pub fn leave_out_stopped(&mut self, is_stopped: impl Fn(&str) -> bool) -> u64 {
         self.retain(|entry| !(entry.is_set_aside && is_stopped(&entry.subscription)))
     }
 
-    /// Returns true if every planned dead letter is itself a failed replay.
+    /// True if every planned dead letter is itself a failed replay.
     #[must_use]
     pub fn are_all_back(&self) -> bool {
         self.letters.iter().all(|entry| entry.replay_of.is_some())
     }
 
-    /// Removes a dead letter if the plan has a replay of it, because both have the same event. A
-    /// blob that claims to be a replay only counts if a job has sent the older dead letter. Returns
-    /// the number removed.
+    /// Removes a dead letter if the plan also has its failed replay, because both have the same
+    /// event. A blob that claims to be a replay only counts if a job has sent the older dead
+    /// letter. Returns the number removed.
     pub fn leave_out_older(&mut self, states: &LetterStates) -> u64 {
         let was_sent = |letter: &Uuid| states.replay_of(*letter).is_some();
         let older = self.letters.iter().filter_map(|it| it.replay_of).filter(was_sent);
@@ -121,7 +121,7 @@ impl ReplayPlan {
         (before - self.letters.len()) as u64
     }
 
-    /// Returns the key of one planned dead letter.
+    /// Returns the key of any planned dead letter.
     #[must_use]
     pub fn any_key(&self) -> Option<&str> {
         self.letters.first().map(|entry| entry.key.as_str())
@@ -133,7 +133,7 @@ impl ReplayPlan {
         self.letters.len()
     }
 
-    /// Returns true if the plan is empty.
+    /// True if no dead letter is planned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
@@ -154,7 +154,8 @@ impl ReplayPlan {
         self.letters.iter().filter(is_sent).count() as u64
     }
 
-    /// The dead letters in the order of sending: the oldest decision first.
+    /// Returns the dead letters in the order of sending: those that became dead letters first come
+    /// first.
     pub(super) fn ordered(mut self) -> Vec<PlannedReplay> {
         self.letters.sort_by_key(|entry| (entry.decided_ms, entry.id));
         self.letters.into_iter().map(|entry| PlannedReplay { key: entry.key }).collect()

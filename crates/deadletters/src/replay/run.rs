@@ -28,32 +28,34 @@ use crate::ledger::{
 use crate::rate::Rate;
 use crate::recorded::recorded_ms;
 
-/// The most chunks under way, and therefore the most uncertain chunks after a crash.
+/// Maximum number of chunks that are sent concurrently, and therefore the maximum number of
+/// uncertain chunks after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
 
-/// The reason to begin no more chunks.
+/// The reason why a run begins no more chunks.
 #[derive(Debug, Clone)]
 pub(super) enum Halt {
-    /// A person has interrupted the job.
+    /// A person interrupted the job.
     Interrupted,
-    /// The deliveries fail, or their ends cannot be read; the text is for people.
+    /// The deliveries fail, or their results cannot be read. The text is for people.
     Stopped(String),
 }
 
 impl Halt {
-    /// Stops because deliveries fail, or because their ends cannot be read.
+    /// Creates the reason to stop from failed deliveries, or from the error of reading their
+    /// results.
     pub(super) fn of_ends(failing: anyhow::Result<String>) -> Self {
         Self::Stopped(failing.unwrap_or_else(|error| chain_words(error.as_ref()).join(": ")))
     }
 }
 
-/// Ready once no more chunks may begin.
+/// A future that completes when no more chunks may begin.
 pub(super) type HaltSignal<'a> = Shared<BoxFuture<'a, Halt>>;
 
-/// Sends the open chunks of a job until it is halted.
+/// Sends the open chunks of a job until a halt.
 pub(super) struct Run<'a, 'h> {
     job: &'a ReplayJob,
-    /// The time when the run began.
+    /// Time at which the run began.
     began_ms: u64,
     sender: &'a ReplaySender,
     rate: Rate,
@@ -62,17 +64,17 @@ pub(super) struct Run<'a, 'h> {
     failures: &'a Mutex<SendFailures>,
 }
 
-/// A chunk after its dead letters were sent.
+/// A chunk whose dead letters were sent, with its new entries.
 pub(super) struct SentChunk {
     pub(super) number: u32,
     pub(super) entries: Vec<LedgerEntry>,
-    /// The dead letters accepted in this run.
+    /// The dead letters that the target accepted in this run.
     pub(super) sent: Vec<Uuid>,
-    /// The reason to stop the run, for people.
+    /// The reason to stop the run, for people; `None` to continue.
     pub(super) stop: Option<String>,
 }
 
-/// The chunks that a run has sent, and the error that ended it early.
+/// The chunks that a run has sent, and the error that ended the run early.
 #[derive(Default)]
 pub(super) struct RunResult {
     pub(super) chunks: Vec<(u32, Vec<LedgerEntry>)>,
@@ -93,7 +95,8 @@ impl<'a, 'h> Run<'a, 'h> {
         Self { job, began_ms, sender, rate, skip_uncertain, halt, failures }
     }
 
-    /// Sends the open chunks. After a halt no chunk begins, and those under way are finished.
+    /// Sends the open chunks. After a halt no further chunk begins; chunks in progress are
+    /// finished.
     pub(super) async fn send_open(&self, on_event: &impl Fn(RunEvent)) -> RunResult {
         let mut result = RunResult::default();
         let stop = AtomicBool::new(false);
@@ -118,7 +121,7 @@ impl<'a, 'h> Run<'a, 'h> {
         result
     }
 
-    /// The failure that stopped the run, or the fact that nothing was accepted.
+    /// Returns the failure that stopped the run, or the reason that no dead letter was accepted.
     fn why_stopped(&self) -> Option<String> {
         match self.halt.peek() {
             Some(Halt::Stopped(why)) => Some(why.clone()),
@@ -130,7 +133,7 @@ impl<'a, 'h> Run<'a, 'h> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends the probe, and waits for its ends if the job records them.
+    /// Sends the probe, and waits for the results of its deliveries if the job records them.
     pub(super) async fn probe(
         &self,
         ends: Option<&NewEnds>,
@@ -150,10 +153,10 @@ impl<'a, 'h> Run<'a, 'h> {
         RunResult { chunks: vec![(number, chunk.entries)], failed }
     }
 
-    /// Waits for the ends of the probe.
+    /// Waits for the results of the probe.
     ///
     /// # Errors
-    /// When the probe fails, or its ends cannot be read.
+    /// Fails if the probe fails, or its results cannot be read.
     async fn ended_probe(
         &self,
         ends: &NewEnds,
@@ -174,7 +177,7 @@ impl<'a, 'h> Run<'a, 'h> {
         }
     }
 
-    /// The open chunks, with the earliest start of each.
+    /// Returns the open chunks, with the earliest start time of each.
     fn schedule(&self) -> Vec<(u32, u64)> {
         let begun_ms = Machine.now_ms();
         let mut before = 0;
@@ -186,7 +189,7 @@ impl<'a, 'h> Run<'a, 'h> {
         self.job.open_chunks().into_iter().map(start).collect()
     }
 
-    /// Sends at most this many dead letters of a chunk: reads them, writes the ledger, sends,
+    /// Sends at most `at_most` dead letters of a chunk: reads them, writes the ledger, sends,
     /// writes the ledger again.
     pub(super) async fn send_chunk(
         &self,
@@ -222,8 +225,8 @@ impl<'a, 'h> Run<'a, 'h> {
         Ok(SentChunk { number, entries, sent, stop })
     }
 
-    /// The deliveries that this run has sent without a response. They are not sent again before a
-    /// resume reports them.
+    /// Returns the deliveries that this run has sent without a response. They are not sent again
+    /// before a resumed job reports them.
     fn tried(&self, before: Option<&[LedgerEntry]>) -> Vec<Uuid> {
         let entries = before.unwrap_or_default().iter();
         let uncertain = entries.filter(|entry| entry.state == ReplayState::Intent);
@@ -234,7 +237,7 @@ impl<'a, 'h> Run<'a, 'h> {
     }
 
     /// Reads the dead letters of a chunk that are sent now, without the `later` deliveries. Entries
-    /// of missing ones become [`ReplayState::Missing`].
+    /// of missing dead letters become [`ReplayState::Missing`].
     async fn read_items(
         &self,
         number: u32,
@@ -261,7 +264,7 @@ impl<'a, 'h> Run<'a, 'h> {
         Ok(items)
     }
 
-    /// A dead letter; `None` if its blob is missing.
+    /// Reads one dead letter of the plan; `None` if its blob is missing or unreadable.
     async fn read_item(
         &self,
         delivery: Uuid,
@@ -295,12 +298,12 @@ impl<'a, 'h> Run<'a, 'h> {
     }
 }
 
-/// The unfinished deliveries of a chunk, in the order of the plan.
+/// Returns the unfinished deliveries of a chunk, in the order of the plan.
 fn open_deliveries(entries: &[LedgerEntry]) -> impl Iterator<Item = Uuid> {
     entries.iter().filter(|entry| entry.state == ReplayState::Intent).map(|entry| entry.delivery)
 }
 
-/// Restores the entries of deliveries that were not sent; new entries are removed.
+/// Restores the earlier entries of deliveries that were not sent, and removes their new entries.
 fn restore(entries: &mut Vec<LedgerEntry>, before: Option<&[LedgerEntry]>, not_sent: &[Uuid]) {
     let before = before.unwrap_or_default();
     let earlier =
@@ -325,8 +328,8 @@ impl LedgerEntry {
     }
 }
 
-/// Runs several chunks at once. After a failure or a stop no chunk begins. Those under way are
-/// finished, so that their entries are written.
+/// Sends several chunks at once. After a failure or a stop no further chunk begins. Chunks in
+/// progress are finished, so that their entries are written.
 fn until_failed<'a, F: Future<Output = anyhow::Result<SentChunk>> + 'a>(
     chunks: impl Stream<Item = F> + 'a,
     stop: &'a AtomicBool,

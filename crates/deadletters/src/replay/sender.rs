@@ -1,8 +1,8 @@
 //! Sends dead letters to a target: the subscription of each dead letter through the retry queue, a
 //! topic through the events queue, or a URL directly.
 //!
-//! Separate because it handles targets but no ledgers. Each dead letter gives a [`SendResult`],
-//! never an `Err`, because the ledger records it.
+//! Separate because this module handles targets but no ledgers. Each dead letter gives a
+//! [`SendResult`], never an `Err`, because the ledger records the result.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,24 +35,24 @@ use uuid::Uuid;
 
 use crate::ledger::SUBSCRIPTION;
 
-/// In a ledger, the prefix of a URL that is stored without user info and query.
+/// Prefix of a URL in a ledger that is stored without user info and query.
 const SHORTENED: &str = "shortened ";
-/// The time for an endpoint to respond.
+/// Time within which an endpoint must respond.
 const RESPONSE_TIMEOUT_MS: u64 = 30 * SECOND_MS;
 
-/// The endpoint or queue consumers that receive replayed dead letters.
+/// The place to which a replay sends its dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayTarget {
-    /// Each dead letter to its own subscription.
+    /// Each dead letter is sent to its own subscription.
     Subscription,
-    /// All subscriptions of a topic.
+    /// Each dead letter is sent to all subscriptions of a topic.
     Topic(TopicName),
-    /// One URL, by direct HTTP requests.
+    /// Each dead letter is sent to one URL by direct HTTP requests.
     Url(Url),
 }
 
 impl ReplayTarget {
-    /// Returns the target for people: a URL without user info and query.
+    /// Formats the target for people: a URL without user info and query.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -61,17 +61,18 @@ impl ReplayTarget {
         }
     }
 
-    /// Returns a target from a ledger for people, shortened or not.
+    /// Formats a target from a ledger for people, without the mark of a shortened URL.
     #[must_use]
     pub fn shown_of(in_ledger: &str) -> String {
         let shortened = || in_ledger.strip_prefix(SHORTENED).unwrap_or(in_ledger).to_owned();
         in_ledger.parse().map_or_else(|_| shortened(), |target: Self| target.shown())
     }
 
-    /// Returns the target of a resumed job. A given URL replaces a shortened one if both match.
+    /// Returns the target of a resumed job. A given URL replaces the shortened URL in the ledger if
+    /// both match.
     ///
     /// # Errors
-    /// When the ledger has a shortened URL and none is given, or the given URL does not match.
+    /// Fails if the ledger has a shortened URL and none is given, or the given URL does not match.
     pub fn resumed(in_ledger: &str, given: Option<Url>) -> Result<Self, String> {
         let Some(given) = given.map(Self::Url) else { return in_ledger.parse() };
         let of_job = match in_ledger.strip_prefix(SHORTENED) {
@@ -86,7 +87,7 @@ impl ReplayTarget {
     }
 }
 
-/// The form in a ledger: a URL without user info and query, which may be credentials.
+/// Formats the target as in a ledger: a URL without user info and query, which may be credentials.
 impl fmt::Display for ReplayTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -101,7 +102,7 @@ impl fmt::Display for ReplayTarget {
 impl FromStr for ReplayTarget {
     type Err = String;
 
-    /// Reads a target from a ledger.
+    /// Parses a target in the form of a ledger.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(shown) = text.strip_prefix(SHORTENED) {
             return Err(format!(
@@ -119,25 +120,25 @@ impl FromStr for ReplayTarget {
     }
 }
 
-/// A dead letter to send, as a new delivery.
+/// A dead letter that is sent as a new delivery.
 pub(crate) struct ReplayItem {
     /// The id of the new delivery.
     pub(crate) delivery: Uuid,
     pub(crate) letter: StoredDeadLetter,
-    /// The job and dead letter that the delivery carries, so that its end is recorded.
+    /// The job and dead letter that the delivery carries, so that its result is recorded.
     pub(crate) replay: Option<Replay>,
 }
 
-/// The result of sending a dead letter.
+/// The result of sending one dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SendResult {
-    /// The target accepted it.
+    /// The target accepted the dead letter.
     Sent,
-    /// The target refused it, for this reason.
+    /// The target refused the dead letter, for this reason.
     Refused(String),
-    /// The target can never accept it, for this reason.
+    /// The target can never accept the dead letter, for this reason.
     Unfit(String),
-    /// The target may or may not have accepted it.
+    /// The target may or may not have accepted the dead letter; the text is the problem.
     Uncertain(String),
 }
 
@@ -150,23 +151,23 @@ enum Transport {
 }
 
 impl ReplaySender {
-    /// Sends through a queue: with a topic through the events queue, without one through the retry
-    /// queue to the subscription of each dead letter.
+    /// Creates a sender to a queue. With a topic, `url` is the events queue. Without one, it is the
+    /// retry queue, and each dead letter goes to its own subscription.
     #[must_use]
     pub fn to_queue(client: Client, url: &Url, topic: Option<TopicName>) -> Self {
         Self(Transport::Queue { client, url: url.to_string(), topic })
     }
 
-    /// Sends to a URL. Private addresses are refused unless they are allowed.
+    /// Creates a sender to a URL. Private addresses are refused unless they are allowed.
     ///
     /// # Errors
-    /// When the HTTP client cannot be created.
+    /// Fails if the HTTP client cannot be created.
     pub fn to_url(url: Url, allowed: PrivateDestinations) -> anyhow::Result<Self> {
         let http = HttpSender::new(AddressPolicy::new(allowed, OwnAddresses::default()))?;
         Ok(Self(Transport::Http { http: Box::new(http), url }))
     }
 
-    /// Returns true if results come from the destination itself, not from a queue.
+    /// True if results come from the destination itself, not from a queue.
     pub(crate) fn answers_at_once(&self) -> bool {
         match &self.0 {
             Transport::Http { .. } => true,
@@ -174,7 +175,7 @@ impl ReplaySender {
         }
     }
 
-    /// Sends at most one chunk of items; returns one result for each.
+    /// Sends at most one chunk of items. Returns one result for each.
     pub(crate) async fn send(&self, items: &[ReplayItem]) -> Vec<SendResult> {
         match &self.0 {
             Transport::Http { http, url } => {
@@ -203,7 +204,7 @@ impl ReplaySender {
     }
 }
 
-/// An entry of a batch, and its size.
+/// A message of a batch, with its size.
 struct BatchEntry {
     index: usize,
     bytes: usize,
@@ -257,8 +258,8 @@ fn message(
     }
 }
 
-/// Splits entries into batches within the limits of SQS: ten entries, whose total size is at most
-/// that of one message.
+/// Splits messages into batches within the limits of SQS: at most ten messages, whose total size is
+/// at most that of one message.
 fn batches(entries: Vec<BatchEntry>) -> Vec<Vec<BatchEntry>> {
     let mut batches: Vec<(usize, Vec<BatchEntry>)> = Vec::new();
     for entry in entries {
@@ -275,8 +276,8 @@ fn batches(entries: Vec<BatchEntry>) -> Vec<Vec<BatchEntry>> {
     batches.into_iter().map(|(_, batch)| batch).collect()
 }
 
-/// Sends one batch. If the queue refuses the whole batch, each message is sent alone, because one
-/// of them may be the cause.
+/// Sends one batch. If the queue refuses the whole batch, sends each message alone, because one of
+/// them may be the cause.
 async fn send_batch(
     client: &Client,
     url: &str,
@@ -312,7 +313,7 @@ async fn send_once(
     Ok(accepted.chain(failed).filter_map(|(id, result)| Some((id.parse().ok()?, result))).collect())
 }
 
-/// Returns true if the queue responded with a refusal.
+/// True if the queue responded with a refusal.
 fn is_refusal(error: &SdkError<SendMessageBatchError>) -> bool {
     // After a 5xx response, the messages may still be in the queue.
     error.raw_response().is_some_and(|response| response.status().is_client_error())

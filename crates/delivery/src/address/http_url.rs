@@ -1,17 +1,17 @@
-//! Parses a URL as people write it, and names the mistake in a text that was meant to be a URL.
+//! Parses a URL as people write it. If a text was meant to be a URL, the module names the mistake.
 //!
-//! Separate because files and command-line options share these messages. No message quotes more
-//! than a scheme, because the rest of a URL may contain credentials.
+//! This module is separate because files and command-line options share these messages. No message
+//! quotes more than a scheme, because the rest of a URL may contain credentials.
 
 use url::Url;
 
-/// Maximum length of a scheme that a message quotes.
+/// Maximum length in bytes of a scheme that an error message quotes.
 const SCHEME_MAX: usize = 20;
 
 /// Parses the URL of an HTTP endpoint.
 ///
-/// # Errors
-/// The mistake, and the expected form.
+/// # Errors Fails if the text is not such a URL. The error describes the mistake and shows the
+/// expected form.
 pub fn http_url(text: &str) -> Result<Url, String> {
     let refused = |problem: String| Err(format!("{problem}; https://… or http://… is expected"));
     if let Some(mistake) = mistake(text) {
@@ -24,8 +24,8 @@ pub fn http_url(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Returns the mistake in a text that was meant to be a URL; `None` for any other text, such as the
-/// name of a resource.
+/// Describes the mistake in a text that was meant to be a URL. Returns `None` for any other text,
+/// such as the name of a resource.
 #[must_use]
 pub fn mistake(text: &str) -> Option<String> {
     const NO_SCHEME: &str = "the URL has no scheme";
@@ -59,21 +59,22 @@ fn is_http(scheme: &str) -> bool {
     matches!(scheme, "http" | "https")
 }
 
-/// Returns the rest of a text after this prefix, in any case.
+/// Returns the rest of a text after this prefix; `None` if the text does not begin with it. Case is
+/// ignored.
 fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// True for a URL scheme (RFC 3986, 3.1).
+/// True if the text is a valid URL scheme (RFC 3986, 3.1).
 fn is_scheme(text: &str) -> bool {
     text.len() <= SCHEME_MAX
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// True if a text begins like a URL without a scheme: with a dotted name, `localhost`, an IP
-/// address, or a name with a port.
+/// True if a text looks like a URL without its scheme. Such a text begins with a dotted name,
+/// `localhost`, an IP address, or a name with a port.
 fn begins_with_host(text: &str) -> bool {
     let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();

@@ -2,9 +2,9 @@
 //!
 //! A subscription names an endpoint that we do not control. Its name may resolve to this machine,
 //! to a metadata service of the cloud or into a private network. Such addresses are refused unless
-//! `ALLOW_PRIVATE_DESTINATIONS` allows them. The function's own addresses are always refused. Pure:
-//! the sender checks the URL first, and then each address that the name resolves to before it
-//! connects.
+//! `ALLOW_PRIVATE_DESTINATIONS` allows them. The function's own addresses are always refused. The
+//! checks are pure. The sender checks the URL first, and before it connects, each address that the
+//! name resolves to.
 
 mod http_url;
 mod own;
@@ -22,43 +22,46 @@ pub use own::OwnAddresses;
 pub use private::PrivateDestinations;
 pub use public::{is_public, is_public_host};
 
-/// The addresses that requests may reach.
+/// The rules that decide which addresses requests may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
     private: PrivateDestinations,
     own: OwnAddresses,
 }
 
-/// The properties of a URL, besides its host, that decide which addresses it may reach.
+/// The properties of a URL, besides its host, that decide which addresses a request to it may
+/// reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKind {
-    /// True without TLS: only allowed addresses may be reached, public or not.
+    /// True if the URL uses plain HTTP. Even a public address may then be reached only if it is
+    /// allowed.
     pub in_clear: bool,
-    /// True if the port is one of the function's own. No address of this machine may then be
-    /// reached, even an allowed one.
+    /// True if the function's own services listen on this port. Requests to any address of this
+    /// machine are then refused, even to an allowed one.
     pub own_port: bool,
 }
 
-/// The reason why a request is refused.
+/// The reason why a request to a URL or an address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// The URL names no host.
+    /// The URL has no host, so no address can be checked.
     #[error("the URL has no host")]
     NoHost,
-    /// The URL leads to a service of the function's own sandbox.
+    /// The URL leads to a service that runs beside the function, in its own sandbox.
     #[error("{0} is, on this port, an address of the function itself, which no request may reach")]
     Own(HostAddress),
-    /// The URL uses plain HTTP, and neither its name nor its address is allowed.
+    /// The URL uses plain HTTP, and neither its host name nor its address is in
+    /// `ALLOW_PRIVATE_DESTINATIONS`.
     #[error(
         "{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only destinations in it may be reached without TLS"
     )]
     InClear(HostAddress),
-    /// The address is not public, and not allowed.
+    /// The address is private, and not in `ALLOW_PRIVATE_DESTINATIONS`.
     #[error("{0} is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS")]
     NotPublic(HostAddress),
 }
 
-/// A host, with its address once it is resolved.
+/// The host of a URL, with the address that it resolved to, if it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostAddress {
     host: String,
@@ -66,17 +69,18 @@ pub struct HostAddress {
 }
 
 impl AddressPolicy {
-    /// Creates a policy with these allowed destinations and these addresses of the function.
+    /// Creates a policy. Requests may reach the private addresses in `private`, but never those in
+    /// `own`.
     #[must_use]
     pub fn new(private: PrivateDestinations, own: OwnAddresses) -> Self {
         Self { private, own }
     }
 
-    /// Checks that a request to this URL may begin, and returns the rules for its resolved
-    /// addresses.
+    /// Checks that a request to this URL may begin, and returns the properties of the URL for the
+    /// check of its resolved addresses.
     ///
-    /// A literal address is checked here. A name is checked by [`AddressPolicy::judge`], once its
-    /// addresses are known.
+    /// A literal address is checked here. A host name is checked by [`AddressPolicy::judge`], once
+    /// its addresses are known.
     ///
     /// # Errors
     /// The reason why the request is refused.
@@ -88,12 +92,13 @@ impl AddressPolicy {
             ClientKind { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
         match url.host().ok_or(Refusal::NoHost)? {
             Host::Ipv4(address) => {
-                // Borrowed instead of formatted. IPv6 differs, because its text has brackets here.
+                // The text of the URL is borrowed instead of formatting the address. It cannot be
+                // borrowed for IPv6, because it has brackets.
                 let host = url.host_str().ok_or(Refusal::NoHost)?;
                 self.judge(kind, host, &[address.into()])?;
             }
             Host::Ipv6(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
-            // Refused without a DNS query, because no resolved address could be allowed.
+            // Refuses without a DNS query, because no resolved address could be allowed.
             Host::Domain(name) if in_clear && !self.private.may_allow_host(name) => {
                 return Err(Refusal::InClear(HostAddress { host: name.to_owned(), address: None }));
             }
@@ -102,8 +107,8 @@ impl AddressPolicy {
         Ok(kind)
     }
 
-    /// Checks that a request may go to a host that resolved to these addresses. One forbidden
-    /// address refuses all.
+    /// Checks that a request may go to a host that resolved to these addresses. A single forbidden
+    /// address refuses the request.
     ///
     /// # Errors
     /// The reason why the request is refused.
@@ -111,7 +116,7 @@ impl AddressPolicy {
         let allowed_host = self.private.allows_host(host);
         for address in addresses.iter().copied() {
             let host_address = || HostAddress { host: host.to_owned(), address: Some(address) };
-            // Checked first, because no setting may open the function's own sandbox.
+            // This check comes first, because no setting may open the function's own sandbox.
             if kind.own_port && self.own.contains(host, address) {
                 return Err(Refusal::Own(host_address()));
             }

@@ -1,4 +1,5 @@
-//! The function's own addresses: services in its sandbox that return its events and secrets.
+//! The function's own addresses. Services in its sandbox listen there, and return its events and
+//! secrets.
 
 use std::net::IpAddr;
 
@@ -6,7 +7,7 @@ use url::Host;
 
 use super::public::is_local;
 
-/// Endpoints that no request may reach, whatever is allowed.
+/// Endpoints of the function itself, which no setting can make reachable.
 ///
 /// They listen on this machine, on unknown local addresses. Therefore every local address is
 /// refused on each of their ports: loopback, unspecified and link-local, in any spelling. The
@@ -18,10 +19,10 @@ pub struct OwnAddresses {
 }
 
 impl OwnAddresses {
-    /// Reads endpoints of the form `host:port`.
+    /// Parses endpoints of the form `host:port`.
     ///
     /// # Errors
-    /// The endpoint that is not `host:port`.
+    /// The first endpoint that does not have this form.
     pub fn parse<'a>(endpoints: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut own = Self::default();
         endpoints.into_iter().try_for_each(|endpoint| own.add(endpoint))?;
@@ -31,7 +32,7 @@ impl OwnAddresses {
     /// Adds the endpoint `host:port`.
     ///
     /// # Errors
-    /// If it is not `host:port`.
+    /// The text, if it does not have this form.
     pub fn add(&mut self, endpoint: &str) -> Result<(), String> {
         let (host, port) =
             host_and_port(endpoint).ok_or_else(|| format!("\"{endpoint}\" is not host:port"))?;
@@ -40,13 +41,14 @@ impl OwnAddresses {
         Ok(())
     }
 
-    /// True if one of the endpoints has this port.
+    /// True if one of the function's own endpoints uses this port, on any host.
     #[must_use]
     pub fn has_port(&self, port: u16) -> bool {
         self.ports.contains(&port)
     }
 
-    /// True if the host with this address is one of the endpoints. The caller has checked the port.
+    /// True if the host, or the address that it resolved to, belongs to the function. The caller
+    /// has checked the port.
     pub(super) fn contains(&self, host: &str, address: IpAddr) -> bool {
         let named = self.hosts.iter().any(|own| match own {
             Host::Domain(name) => name == host.trim_end_matches('.'),

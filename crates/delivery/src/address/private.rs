@@ -1,14 +1,14 @@
-//! The setting `ALLOW_PRIVATE_DESTINATIONS`.
+//! Parses and applies the setting `ALLOW_PRIVATE_DESTINATIONS`.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use url::Host;
 
-/// Number of leading bits that all mapped IPv4 addresses share.
+/// Number of leading bits that all IPv4-mapped IPv6 addresses (`::ffff:a.b.c.d`) share.
 const MAPPED_PREFIX_BITS: u8 = 96;
 
-/// Hosts and address ranges that may be private, or reached without TLS.
+/// Hosts and address ranges that requests may reach although they are private, or use plain HTTP.
 ///
 /// A range contains its addresses in one spelling only, with one exception: an IPv4 address and its
 /// mapped form `::ffff:a.b.c.d` are equal, because the machine connects to both over IPv4. An
@@ -24,7 +24,7 @@ impl PrivateDestinations {
     /// commas.
     ///
     /// # Errors
-    /// The entry that is none of these.
+    /// The first entry that is none of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut allowed = Self::default();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -48,7 +48,7 @@ impl PrivateDestinations {
         Ok(allowed)
     }
 
-    /// True if the host is allowed by name, whatever it resolves to.
+    /// True if the host name itself is listed, whatever address it resolves to.
     #[must_use]
     pub fn allows_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|allowed| allowed == host)
@@ -60,13 +60,13 @@ impl PrivateDestinations {
         self.ranges.iter().any(|range| range.contains(&address.to_canonical()))
     }
 
-    /// True if the host is allowed, or may resolve to an allowed address.
+    /// True if a request to the host may be allowed: its name is listed, or some address range is.
     pub(super) fn may_allow_host(&self, host: &str) -> bool {
         self.allows_host(host) || !self.ranges.is_empty()
     }
 }
 
-/// Parses an address or a range, in its IPv4 form if it has one.
+/// Parses an address or a CIDR range. An IPv4-mapped one becomes IPv4.
 fn range(entry: &str) -> Option<IpNet> {
     if let Ok(address) = entry.parse::<IpAddr>() {
         return Some(address.to_canonical().into());

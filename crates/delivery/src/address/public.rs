@@ -1,16 +1,17 @@
-//! Classifies addresses: public, of this machine, or an IPv4 address embedded in an IPv6 one.
+//! Classifies addresses: public ones, addresses of this machine, and IPv6 addresses that embed an
+//! IPv4 address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-/// Azure's virtual machines reach their host, and its metadata, at this address, which is otherwise
-/// public.
+/// Address at which Azure's virtual machines reach their host and its metadata service. It is in a
+/// public range.
 /// <https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16>
 const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
-/// True for a public address: not this host, a private network, a link, a metadata service, a
-/// multicast group or a reserved range.
+/// True if the address is public. Addresses of this host, private networks, links, metadata
+/// services, multicast groups and reserved ranges are not public.
 ///
 /// An IPv6 address that embeds an IPv4 address is public only if both are. Forms that cannot be
 /// decoded or routed are never public: IPv4-compatible and SIIT addresses, the local-use NAT64
@@ -31,8 +32,8 @@ pub fn is_public(address: IpAddr) -> bool {
 const PRIVATE_DOMAINS: [&str; 8] =
     ["localhost", "local", "internal", "svc", "lan", "home", "corp", "home.arpa"];
 
-/// True if a URL names a public host, as far as this is visible without DNS: a public address, or a
-/// dotted name outside the private domains.
+/// True if a URL names a public host: a public address, or a dotted name outside the private
+/// domains. Names are not resolved.
 #[must_use]
 pub fn is_public_host(url: &Url) -> bool {
     match url.host() {
@@ -50,7 +51,7 @@ pub fn is_public_host(url: &Url) -> bool {
     }
 }
 
-/// True for an address of this machine or its link, in any spelling.
+/// True if the address belongs to this machine or its local link, in any spelling.
 pub(super) fn is_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => is_local_v4(v4),
@@ -65,7 +66,7 @@ fn is_local_v4(address: Ipv4Addr) -> bool {
     address.octets()[0] == 0 || address.is_loopback() || address.is_link_local()
 }
 
-/// Checks the IANA IPv4 Special-Purpose Address Registry.
+/// True if the IANA IPv4 Special-Purpose Address Registry does not exclude the address.
 /// <https://www.iana.org/assignments/iana-ipv4-special-registry/>
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
@@ -85,8 +86,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Checks the IANA IPv6 Special-Purpose Address Registry. Only 2000::/3 is global unicast, without
-/// its special parts. <https://www.iana.org/assignments/iana-ipv6-special-registry/>
+/// True if the address is global unicast: in 2000::/3, and not excluded by the IANA IPv6
+/// Special-Purpose Address Registry.
+/// <https://www.iana.org/assignments/iana-ipv6-special-registry/>
 fn is_global_unicast(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let special = (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || (a == 0x3fff && b < 0x1000);
@@ -100,8 +102,9 @@ fn is_translated(address: Ipv6Addr) -> bool {
 }
 
 /// Returns the IPv4 addresses that an IPv6 address embeds, in all current and former standard
-/// forms. They are at its end (IPv4-compatible, SIIT, NAT64, and ISATAP under any prefix) or after
-/// the prefix (6to4). Mapped addresses are handled elsewhere, because connections to them use IPv4.
+/// forms. An embedded address is at the end (IPv4-compatible, SIIT, NAT64, and ISATAP under any
+/// prefix) or after the prefix (6to4). IPv4-mapped addresses are not included, because connections
+/// to them use IPv4.
 fn carried_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

@@ -1,13 +1,13 @@
 //! Writes the key and the bytes of a dead letter's blob, as pure functions of the dead letter.
 //!
 //! The key depends only on the message, so a message that is handled twice writes one blob. The
-//! text of the event is written as it was published, before the added members. The result is read
-//! back at once. If that does not return the event byte for byte, because an added member replaces
-//! one of its members, the published text is written too.
+//! text of the event is written as it was published, before the added members. The written blob is
+//! read back at once. If it does not return the event byte for byte, because an added member
+//! replaces one of its members, the published text is written too.
 //!
-//! A format may be unable to hold an event, such as a text, or a custom event without a type in a
-//! CloudEvents format. Such an event is stored in the nested layout of the namespace format, and
-//! never altered. Every blob is valid Unicode, whatever its event is ([`Shown`]).
+//! A format may be unable to hold an event. Examples are a text, or a custom event without a type
+//! in a CloudEvents format. Such an event is stored in the nested layout of the namespace format,
+//! and never altered. Every blob is valid Unicode, whatever its event is ([`Shown`]).
 
 use super::fields::{BlobFields, Original};
 use super::shown::Shown;
@@ -18,11 +18,12 @@ use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::{SubscriptionName, segment};
 use crate::time::moment;
 
-/// Returns the key of a dead letter:
+/// Returns the key of a dead letter's blob:
 /// `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, after `prefix` if there is
 /// one.
 ///
-/// The hour is that of the decision, in UTC, which travels with the message.
+/// The hour, in UTC, is that of the decision to end the delivery. The message contains this time,
+/// so repeated writes have one key.
 #[must_use]
 pub fn key(letter: &DeadLetter, prefix: &str) -> String {
     let Delivery { id, subscription: SubscriptionName { topic, name }, .. } = &letter.delivery;
@@ -37,13 +38,13 @@ pub fn key(letter: &DeadLetter, prefix: &str) -> String {
     format!("{prefix}{slash}{path}/{}/{id}.json", moment::hour_folder(letter.decided_ms))
 }
 
-/// Folders of replay ledgers and of dismissals. A publisher may name any topic, so dead letters of
-/// such topics get an escaped name.
+/// Folders of replay ledgers and of dismissals, each with its escaped name. Publishers may name
+/// topics like these folders, so dead letters of such topics use the escaped name.
 const RESERVED_FOLDERS: [(&str, &str); 2] =
     [("_replays/", "%5Freplays/"), ("_dismissed/", "%5Fdismissed/")];
 
-/// Returns the bytes of a dead letter's blob. `sink_error` is the reason why it is not in its own
-/// container.
+/// Returns the bytes of a dead letter's blob. `sink_error` is the reason why the dead letter is not
+/// in the container of its subscription.
 #[must_use]
 pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
     let element = element(letter, sink_error);
@@ -56,7 +57,7 @@ pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
     }
 }
 
-/// A dead letter as a message, for a sink that is not a container.
+/// A dead letter as a message, for a sink that is an address, a topic or a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enriched {
     /// The event and the facts about its failure, in the dead letter's format.
@@ -65,7 +66,7 @@ pub struct Enriched {
     pub is_cloud_event: bool,
 }
 
-/// Writes the message for a sink: the event and the facts about its failure.
+/// Writes the message that a sink receives: the event and the facts about its failure.
 #[must_use]
 pub fn enriched(letter: &DeadLetter) -> Enriched {
     let shown = Shown::of(letter);
@@ -103,8 +104,8 @@ fn whole(
     write(&BlobFields { original: Original::Text, ..*fields })
 }
 
-/// Writes the dead letter in its own format; `None` if that is the nested layout, or cannot hold
-/// the event.
+/// Writes the dead letter in the format of its subscription. Returns `None` if the format has the
+/// nested layout, or cannot hold the event.
 fn in_format(fields: &BlobFields<'_>) -> Option<String> {
     match (fields.letter.format, fields.letter.layout) {
         (Format::Namespace, Layout::Nested) => None,

@@ -12,12 +12,12 @@ const NAMES: FieldNames = FieldNames {
     attempted: "lastdeliveryattempttime",
 };
 
-/// Name of the attribute with the status.
+/// Name of the extension attribute with the HTTP status of the last attempt.
 const STATUS: &str = "lasthttpstatuscode";
 /// Names of the attributes that this format adds to an event.
 pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 
-/// Writes the dead letter; `None` if the event cannot become a CloudEvent.
+/// Writes the dead letter; returns `None` if the event cannot be converted to a CloudEvent.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?;
     let (mut object, published) = flat::open_cloud_event(fields.letter, event, &RESERVED)?;

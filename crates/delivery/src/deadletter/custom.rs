@@ -1,9 +1,9 @@
 //! Writes the custom format (Event Grid, "delivery event formats", custom schema): the mapped
 //! attributes of the event, the facts about its failure, and then the published payload.
 //!
-//! An unmapped id is that of the message, an unmapped time is the publication, and an unmapped
-//! topic is `namespace/topic`. Other unmapped fields are empty. For an event of another schema, the
-//! fields are its own attributes.
+//! Unmapped attributes have defaults: the message id for the id, the publication for the time, and
+//! `namespace/topic` for the topic. Other unmapped fields are empty. For an event of another
+//! schema, the fields are the event's own attributes.
 
 use super::eventgrid::{NAMES, STATUS};
 use super::fields::BlobFields;
@@ -12,7 +12,7 @@ use crate::event::Members;
 use crate::event::json::Object;
 use crate::event::mapping::{Mapped, Mapping};
 
-/// Writes the dead letter; `None` for text.
+/// Writes the dead letter; returns `None` if the event is not JSON.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?;
     let mapped_fields = mapped_fields(fields.letter);

@@ -4,7 +4,7 @@
 use super::fields::{BlobFields, FieldNames};
 use super::flat;
 
-/// Names of the Event Grid schema, which the custom schema shares.
+/// Names of the added members in the Event Grid schema, which the custom schema shares.
 pub(super) const NAMES: FieldNames = FieldNames {
     reason: "deadLetterReason",
     attempts: "deliveryAttempts",
@@ -13,12 +13,12 @@ pub(super) const NAMES: FieldNames = FieldNames {
     attempted: "lastDeliveryAttemptTime",
 };
 
-/// Name of the member with the status.
+/// Name of the member with the HTTP status of the last attempt.
 pub(super) const STATUS: &str = "lastHttpStatusCode";
 /// Names of the members that this format adds to an event.
 pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 
-/// Writes the dead letter; `None` if this format cannot hold the event.
+/// Writes the dead letter; returns `None` if this format cannot hold the event.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?;
     let (mut object, published) = flat::open_event_grid(fields.letter, event, &RESERVED)?;

@@ -1,7 +1,9 @@
-//! Writes the fields about a dead letter: our own, and those that several formats share.
+//! Writes the fields that describe a dead letter: our own fields, and those that several formats
+//! share.
 //!
-//! Separate because the namespace format has our fields in `deadletterProperties`. All other
-//! formats have them in one string, `lastmile`, because CloudEvents attributes cannot be objects.
+//! This module is separate because the namespace format has our fields in `deadletterProperties`.
+//! All other formats have them in one string, `lastmile`, because CloudEvents attributes cannot be
+//! objects.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,41 +20,45 @@ use crate::event::{Event, Input};
 use crate::subscription::display;
 use crate::time::moment;
 
-/// Member with our own fields, as JSON in a string.
+/// Name of the member with our own fields, as JSON in a string.
 pub(crate) const LASTMILE: &str = "lastmile";
 
-/// Member about the failed delivery to a sink.
+/// Name of the member that describes the failed delivery to a sink.
 pub(crate) const SINK: &str = "sink";
 
-/// Member with the kind of delivery, unless it was that of a published event to its destination.
-/// The log field with this name has the same values.
+/// Name of the member with the target of the failed delivery: the reply address or the sink.
+/// Omitted for a delivery to the subscription's destination. The log field `leg` has the same
+/// values.
 pub(crate) const LEG: &str = "leg";
 
-/// Member with the schema of an event whose text alone would be read in another schema.
+/// Name of the member with the schema of the event. Present only if the text of the event alone
+/// would be read in another schema.
 pub(crate) const SHAPE: &str = "shape";
 
-/// A dead letter, with the reason why it is stored in its container.
+/// The content of a blob: a dead letter, and the reason why it is stored in this container.
 #[derive(Clone, Copy)]
 pub(super) struct BlobFields<'a> {
-    /// The dead letter, with its event as shown.
+    /// The dead letter. Its event has the form in which the blob shows it.
     pub(super) letter: &'a DeadLetter,
-    /// The event as JSON in its own spelling; `None` if it is shown as text.
+    /// The event as JSON in the publisher's spelling; `None` if the blob shows the event as text.
     pub(super) json: Option<&'a RawValue>,
     pub(super) published: &'a Event,
-    /// The reason why it is not in its own container.
+    /// The reason why the dead letter is not in the container of its subscription.
     pub(super) sink_error: Option<&'a str>,
-    /// The field from which a reader gets the published event.
+    /// The field from which a reader of the blob restores the published event.
     pub(super) original: Original,
 }
 
-/// The field from which a reader of a dead letter gets the published event.
+/// The field from which a reader of a blob restores the published event.
 #[derive(Clone, Copy)]
 pub(super) enum Original {
-    /// The shown event.
+    /// The shown event is identical to the published one.
     Shown,
-    /// The published text in another member, because a member of the event was replaced.
+    /// An additional member with the published text. It is needed because a member of the event was
+    /// replaced.
     Text,
-    /// The published text in base64, because characters of the event were replaced.
+    /// An additional member with the published text in base64. It is needed because characters of
+    /// the event were replaced.
     Base64,
 }
 
@@ -66,27 +72,28 @@ pub(super) struct FieldNames {
 }
 
 impl FieldNames {
-    /// Returns all names that a format adds: these five, the status and [`LASTMILE`].
+    /// Returns all member names that a format adds: these five, the status and [`LASTMILE`].
     pub(super) const fn reserved(&self, status: &'static str) -> [&'static str; 7] {
         [self.reason, self.attempts, self.outcome, self.published, self.attempted, status, LASTMILE]
     }
 }
 
 impl BlobFields<'_> {
-    /// Returns the white space around an event that is written as JSON, if there is any.
+    /// Returns the white space before and after an event that is written as JSON; `None` without
+    /// white space.
     fn around(&self) -> Option<[&str; 2]> {
         let (text, json) = (self.letter.delivery.event.text(), self.json?.get());
         let (before, after) = text.split_once(json)?;
         (text.len() > json.len()).then_some([before, after])
     }
 
-    /// Returns the newest attempt, if there was one.
+    /// Returns the newest attempt; `None` if no attempt was made.
     pub(super) fn newest(&self) -> Option<&Entry> {
         self.letter.delivery.history.newest_attempt()
     }
 
-    /// Writes the five shared fields under these names. Omits outcome and time of the last attempt
-    /// if there was none.
+    /// Writes the five shared fields under these names. Without an attempt, it omits the outcome
+    /// and the time of the last attempt.
     pub(super) fn common(&self, object: &mut Object, names: &FieldNames, reason: &str) {
         let (delivery, newest) = (&self.letter.delivery, self.newest());
         object.text(names.reason, reason);
@@ -96,14 +103,14 @@ impl BlobFields<'_> {
         object.optional(names.attempted, newest.map(|attempt| moment::rfc3339(attempt.at_ms)));
     }
 
-    /// Writes the status of the last attempt, if there was a response.
+    /// Writes the HTTP status of the last attempt, if there was a response.
     pub(super) fn status(&self, object: &mut Object, name: &str) {
         object.optional(name, self.newest().and_then(|attempt| attempt.status));
     }
 
     pub(super) fn own(&self, object: &mut Object) {
         let DeadLetter { delivery, reason, detail, destination, decided_ms, .. } = self.letter;
-        // A sink gets the dead letter without a key.
+        // A dead letter that is sent to a sink has no key, so it contains the id.
         object.put("deadletterid", &delivery.id);
         object.text("deadletterreasoncode", &reason.to_string());
         object.text("decidedutc", &moment::rfc3339(*decided_ms));
@@ -167,7 +174,7 @@ fn headers(headers: &[(String, String)]) -> String {
     serde_json::to_string(headers).unwrap_or_default()
 }
 
-/// Writes the last failure of the destination at other deliveries as a JSON object.
+/// Writes the last failure of the destination, which other deliveries found, as a JSON object.
 fn destination_state(failing: &FailingDestination) -> String {
     let FailingDestination { since_ms, outcome, status, detail } = failing;
     let mut object = Object::default();
@@ -201,7 +208,7 @@ fn response(object: &mut Object, last_response: Option<&[u8]>) {
     }
 }
 
-/// Removes a last character that the limit has split.
+/// Removes an incomplete UTF-8 character at the end, which the size limit has split.
 pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         // An error without a length means that the text ends within a character.

@@ -1,9 +1,9 @@
 //! Writes an event and the fields about it into one object.
 //!
-//! Separate because all flat formats share two problems: a member of the event may have a reserved
-//! name, and the event may have to be shown in another schema. The missing information is then
-//! stored among our own fields, so that [`crate::deadletter::stored`] can return the published
-//! event.
+//! This module is separate because all flat formats share two problems: a member of the event may
+//! have a reserved name, and the event may have to be shown in another schema. The missing
+//! information is then stored among our own fields, so that [`crate::deadletter::stored`] can
+//! return the published event.
 
 use serde_json::value::RawValue;
 
@@ -11,19 +11,21 @@ use crate::delivery::{DeadLetter, Delivery};
 use crate::event::json::{Object, quoted};
 use crate::event::{Members, Shape, convert};
 
-/// Member with the published text, if nothing else restores it.
+/// Name of the member with the published text; present if nothing else restores it.
 pub(crate) const ORIGINAL: &str = "original";
-/// Member with the published text in base64, if some readers of JSON would refuse the text.
+/// Name of the member with the published text in base64; present if some JSON parsers would reject
+/// the text.
 pub(crate) const ORIGINAL_BASE64: &str = "original_base64";
-/// Member with the white space before and after the event, if there is any.
+/// Name of the member with the white space before and after the event, if there is any.
 pub(crate) const AROUND: &str = "around";
-/// Member with the published form of an event that is shown in another schema.
+/// Name of the member that describes the published form of an event that is shown in another
+/// schema.
 pub(crate) const PUBLISHED: &str = "published";
-/// Value of [`PUBLISHED`] if the event is the value of `data`.
+/// Value of [`PUBLISHED`] for an event that is the value of `data`.
 pub(crate) const IN_DATA: &str = "data";
 
-/// Begins an object with the members of the event, without reserved names. The text is kept byte
-/// for byte if there are none. `None` if the event is not an object.
+/// Begins an object with the members of the event, without reserved names. If the event has no
+/// reserved name, its text is kept byte for byte. Returns `None` if the event is not an object.
 pub(super) fn open(event: &str, reserved: &[&str]) -> Option<Object> {
     let members = Members::parse(event).ok().filter(|_| event.trim_start().starts_with('{'))?;
     let is_reserved = |name: &str| reserved.contains(&name);
@@ -36,8 +38,8 @@ pub(super) fn open(event: &str, reserved: &[&str]) -> Option<Object> {
     Some(object)
 }
 
-/// Begins an object with the event as a CloudEvent. Also returns the published form if it has
-/// another schema. `None` if the event cannot become a CloudEvent.
+/// Begins an object with the event as a CloudEvent. Also returns the published form of an event of
+/// another schema. Returns `None` if the event cannot be converted to a CloudEvent.
 pub(super) fn open_cloud_event(
     letter: &DeadLetter,
     event: &RawValue,
@@ -55,8 +57,8 @@ pub(super) fn open_cloud_event(
     Some((Object::beginning_with(&text)?, published))
 }
 
-/// Begins an object with the event in the Event Grid schema. Also returns the published form if it
-/// has another schema. A CloudEvent stays unchanged, because it cannot be converted.
+/// Begins an object with the event in the Event Grid schema. Also returns the published form of an
+/// event of another schema. A CloudEvent stays unchanged, because it cannot be converted.
 pub(super) fn open_event_grid(
     letter: &DeadLetter,
     event: &RawValue,
@@ -69,7 +71,8 @@ pub(super) fn open_event_grid(
     Some((Object::beginning_with(&text)?, Some(quoted(IN_DATA))))
 }
 
-/// Returns the text of an event before and after its data as JSON; `None` without data.
+/// Returns the text of an event before and after the value of `data`, as a JSON array; `None`
+/// without `data`.
 fn around_data(event: &str) -> Option<String> {
     let (before, after) = Members::parse(event).ok()?.around(IN_DATA)?;
     Some(format!("[{},{}]", quoted(before), quoted(after)))

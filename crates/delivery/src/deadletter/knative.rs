@@ -25,13 +25,13 @@ pub(super) const RESERVED: [&str; 7] = [
     LASTMILE,
 ];
 
-/// Maximum size of `knativeerrordata`.
+/// Maximum size of `knativeerrordata` in Knative.
 /// <https://github.com/knative/eventing/blob/main/pkg/channel/attributes/transformers.go>
 const DATA_MAX_BYTES: usize = 1_024;
-/// Number of bytes whose base64 form has that size.
+/// Maximum number of bytes whose base64 form fits into [`DATA_MAX_BYTES`].
 const DATA_BASE64_MAX_BYTES: usize = DATA_MAX_BYTES / 4 * 3;
 
-/// Writes the dead letter; `None` if the event cannot become a CloudEvent.
+/// Writes the dead letter; returns `None` if the event cannot be converted to a CloudEvent.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let letter = fields.letter;
     let event = fields.json?;
@@ -52,7 +52,8 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     Some(object.finish())
 }
 
-/// The last failed request: that to the sink, if there was one.
+/// The last failed request: the one to the sink if there was one, otherwise the one to the
+/// subscriber.
 struct Failed<'a> {
     address: Option<&'a str>,
     status: Option<u16>,
@@ -75,8 +76,8 @@ impl<'a> Failed<'a> {
     }
 }
 
-/// Returns the last response without control characters, which attributes must not contain, cut to
-/// the limit. Control characters are removed at its end, and become spaces elsewhere. Knative
+/// Returns the last response, cut to the size limit, without control characters, which attributes
+/// must not contain. Trailing control characters are removed, and others become spaces. Knative
 /// removes all of them, which could join the parts of a credential that is hidden only as a whole.
 fn error_data(response: &[u8], form: ErrorData) -> String {
     match form {

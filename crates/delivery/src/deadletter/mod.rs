@@ -1,7 +1,7 @@
 //! The stored form of dead letters: keys and bytes of their blobs, written and read back.
 //!
-//! Separate from the dead letter itself, because each format has a file here. [`blob`] writes a key
-//! and bytes, and [`stored`] reads every format.
+//! This module is separate from the dead letter itself, because each format has a file here.
+//! [`blob`] writes a key and bytes, and [`stored`] reads every format.
 
 pub mod blob;
 mod cloudevents;
@@ -19,11 +19,11 @@ pub(crate) use self::flat::{AROUND, IN_DATA, ORIGINAL, ORIGINAL_BASE64, PUBLISHE
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
 use crate::subscription::dead_letter_format::Format;
 
-/// Replaces the subscription in the key of a record that is not an event.
+/// Subscription name in the key of a record that is not an event.
 pub const MALFORMED: &str = "_malformed";
-/// Replaces the subscription in the key of an event whose topic is not defined.
+/// Subscription name in the key of an event whose topic is not defined.
 pub const UNKNOWN_TOPIC: &str = "_unknown";
-/// Replaces the subscription in the key of a message that arrived by native redrive and names no
+/// Subscription name in the key of a message that arrived by native SQS redrive and names no
 /// subscription.
 pub const UNPROCESSED: &str = "_unprocessed";
 

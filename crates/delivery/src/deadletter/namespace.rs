@@ -2,8 +2,8 @@
 //! namespace topics").
 //!
 //! The nested layout is `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`. The
-//! flat layout has the members of the event instead of `event`, as in that page's sample of the
-//! structured mode.
+//! flat layout has the members of the event in place of `event`, like the sample of the structured
+//! mode in Event Grid's documentation.
 
 use super::fields::{BlobFields, FieldNames};
 use super::flat;
@@ -11,15 +11,16 @@ use crate::delivery::Word;
 use crate::event::Members;
 use crate::event::json::Object;
 
-/// Member with the sent headers.
+/// Name of the member with the headers of the delivery's requests.
 pub(crate) const HEADERS: &str = "customDeliveryProperties";
-/// Member with the fields about the dead letter.
+/// Name of the member with the fields that describe the dead letter.
 pub(crate) const PROPERTIES: &str = "deadletterProperties";
-/// Member with the event in the nested layout.
+/// Name of the member with the event in the nested layout.
 pub(crate) const EVENT: &str = "event";
-/// Member that distinguishes an event that is a JSON string from text.
+/// Name of the member that marks a string as the event itself. Without it, a string in `event` is
+/// text that is not JSON.
 pub(crate) const EVENT_IS: &str = "eventis";
-/// Value of [`EVENT_IS`] for a JSON string.
+/// Value of [`EVENT_IS`] for an event that is a JSON string.
 pub(crate) const JSON: &str = "json";
 
 const NAMES: FieldNames = FieldNames {
@@ -42,8 +43,8 @@ pub(super) fn nested(fields: &BlobFields<'_>) -> String {
     finish(fields, object, is_string)
 }
 
-/// Writes the dead letter in the flat layout; `None` for an event that is not an object, or whose
-/// flat form would look nested.
+/// Writes the dead letter in the flat layout. Returns `None` for an event that is not an object, or
+/// whose flat form would look nested.
 pub(super) fn flat(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.json?.get();
     let object = flat::open(event, &[HEADERS, PROPERTIES])?;

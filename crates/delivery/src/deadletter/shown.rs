@@ -1,9 +1,9 @@
 //! Decides how the event of a dead letter is shown in its blob.
 //!
-//! Separate from the formats, because every blob has to be readable: one event that a reader
-//! refuses would hide all dead letters of its folder. JSON is shown as it was published. U+FFFD
-//! replaces unpaired surrogates, and the published bytes are then stored in base64 too. Malformed
-//! events, text, and JSON that is nested too deep are shown as one string.
+//! This module is separate from the formats, because every blob has to be readable: one event that
+//! a reader refuses would hide all dead letters of its folder. JSON is shown as it was published.
+//! U+FFFD replaces unpaired surrogates, and the published bytes are then stored in base64 too.
+//! Malformed events, text, and JSON that is nested too deep are shown as one string.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::delivery::reason::Reason;
 use crate::event::portable::portable;
 use crate::event::{Event, Shape};
 
-/// A dead letter with its event as shown.
+/// A dead letter whose event has the form in which the blob shows it.
 pub(super) struct Shown<'a> {
     letter: Cow<'a, DeadLetter>,
     published: &'a Event,
@@ -39,7 +39,7 @@ impl<'a> Shown<'a> {
     }
 
     /// Returns the fields that the formats write. `sink_error` is the reason why the dead letter is
-    /// not in its own container.
+    /// not in the container of its subscription.
     pub(super) fn fields<'s>(&'s self, sink_error: Option<&'s str>) -> BlobFields<'s> {
         let text = self.letter.delivery.event.text();
         let json = self.is_json.then(|| serde_json::from_str(text).ok()).flatten();

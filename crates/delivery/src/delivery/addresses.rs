@@ -4,13 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The addresses of a delivery with their queries, without credentials. The field names are those
-/// of version 1 of the wire format.
+/// The addresses of a delivery with their queries, without credentials. The field names are part of
+/// version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct AddressesV1")]
 pub struct Addresses {
     /// The address of the subscriber.
     pub subscriber: String,
-    /// The address of the request that failed, or that could not be made.
+    /// The address to which the failed request was sent, or would have been sent.
     pub failed: String,
 }

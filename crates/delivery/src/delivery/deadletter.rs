@@ -21,9 +21,9 @@ use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, addressed, sh
 use crate::time::duration::DAY_MS;
 
 impl DeadLetter {
-    /// Returns the dead letter of a delivery without a subscription. It is stored in the default
-    /// container, and storing is retried for two days. For a delivery to a sink, it is the dead
-    /// letter that was sent there.
+    /// Returns the dead letter of a delivery whose subscription does not exist. It is stored in the
+    /// default container, and storing is retried for two days. For a delivery to a sink, it is the
+    /// original dead letter with the failure at the sink.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
         // Completes the original dead letter, because a dead letter never contains another one.
@@ -67,8 +67,8 @@ impl DeadLetter {
         }
     }
 
-    /// Returns a dead letter with the settings of its subscription. The caller has checked that the
-    /// subscription does not drop dead letters.
+    /// Returns the dead letter of a delivery, with the settings of its subscription. The caller has
+    /// checked that the subscription does not drop dead letters.
     #[must_use]
     pub fn new(
         mut delivery: Delivery,
@@ -96,7 +96,8 @@ impl DeadLetter {
             store: match &policy.sink {
                 Sink::Container(container) => Store::Container(container.clone()),
                 Sink::Queue(queue) => Store::Queue(queue.clone()),
-                // An address or a topic is tried first; this is the storage if that fails.
+                // An address or a topic is tried first; the default container is used if that
+                // fails.
                 Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => {
                     Store::DefaultContainer
                 }
@@ -115,8 +116,8 @@ impl DeadLetter {
     }
 
     /// Returns the dead letter of a delivery that an operator stopped. It is stored at once in the
-    /// default container, whatever the subscription states about dead letters, so that it can be
-    /// replayed later.
+    /// default container, whatever the subscription's settings for dead letters are, so that it can
+    /// be replayed later.
     #[must_use]
     pub fn set_aside(
         delivery: Delivery,
@@ -132,13 +133,13 @@ impl DeadLetter {
         Self { store: Store::DefaultContainer, not_before_ms: decided_ms, ..letter }
     }
 
-    /// Returns true if nothing failed: an operator stopped the delivery, and will replay it.
+    /// Returns true if the delivery did not fail: an operator stopped it, and it can be replayed.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
         self.newest_reason().known().is_some_and(Reason::sets_aside)
     }
 
-    /// Adds a detail to the newest reason, and truncates a long one.
+    /// Adds a detail to the newest reason. A long detail is truncated.
     #[must_use]
     pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
         let detail = Some(truncated_detail(&detail.to_string()));
@@ -168,18 +169,19 @@ impl DeadLetter {
     }
 }
 
-/// Returns the decision or the last attempt plus the delay, whichever is later. Without an attempt
-/// it is the decision (Event Grid, "message delivery and retry", dead-letter events).
+/// Returns the earliest time at which the dead letter may be written. It is the decision, or the
+/// last attempt plus the policy's delay if that is later (Event Grid, "message delivery and retry",
+/// dead-letter events).
 fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64) -> u64 {
     let last = delivery.history.newest_attempt();
     last.map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms))
 }
 
-/// Returns the mapped attributes of a custom event, because the function that writes the dead
-/// letter does not have the mapping.
+/// Returns the mapped attributes of a custom event if the format needs them. They are computed now,
+/// because the function that writes the dead letter does not have the mapping.
 fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Mapped> {
     let asked_for = match format {
-        // This format shows the event as it was published.
+        // The namespace format shows the event as it was published.
         Format::Namespace => false,
         Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
             delivery.event.shape() == Shape::Custom
@@ -188,8 +190,8 @@ fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> O
     asked_for.then(|| delivery.mapped(&subscription.mapping))
 }
 
-/// Returns the addresses with their queries for the Knative format. Other formats do not need them,
-/// and a query may be confidential.
+/// Returns the addresses with their queries for the Knative format. It returns `None` for other
+/// formats, which do not need queries, because a query may be confidential.
 fn addresses(
     delivery: &Delivery,
     subscription: &Subscription,

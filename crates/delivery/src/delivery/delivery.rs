@@ -30,39 +30,39 @@ use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Respons
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::{ReplyTo, Subscription};
 
-/// Maximum number of bytes of the last response body that are stored.
+/// Maximum number of bytes of a failed attempt's response body that a delivery stores.
 pub const RESPONSE_KEPT_BYTES: usize = 4_096;
-/// Maximum number of headers of the last response that are stored.
+/// Maximum number of response headers that a delivery stores.
 const HEADERS_KEPT: usize = 32;
-/// Maximum size of these headers, as JSON.
+/// Maximum size in bytes of the stored response headers, as JSON.
 const HEADERS_KEPT_BYTES: usize = 4_096;
 
-/// The kind of recipient of a delivery.
+/// The type of recipient to which a delivery is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeliveryTarget {
     /// The subscription's destination, for a published event.
     #[default]
     Destination,
-    /// The subscription's recipient of replies, for a reply of its destination.
+    /// The subscription's reply address or topic, for a reply of the destination.
     Reply,
-    /// The subscription's sink, for a dead letter.
+    /// The subscription's sink, for a dead letter of the subscription.
     Sink(Box<DeadLetter>),
 }
 
 impl DeliveryTarget {
-    /// Returns the topic to which a delivery with this target is published; `None` if it is sent to
+    /// Returns the topic to which a delivery with this target is published; `None` if the target is
     /// an address.
     #[must_use]
     pub fn topic(&self, subscription: &Subscription) -> Option<TopicName> {
         match (self, &subscription.reply) {
             (Self::Destination, _) => subscription.destination.topic(),
-            // A reply that could not be published when it arrived, and is replayed.
+            // This is a reply that could not be published when it arrived, and is replayed now.
             (Self::Reply, Some(ReplyTo::Topic(topic))) => Some(topic.clone()),
             (Self::Reply | Self::Sink(_), _) => None,
         }
     }
 
-    /// Returns the value of the log field `leg`.
+    /// Returns the value of the log field `leg` for this target.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -76,101 +76,109 @@ impl DeliveryTarget {
 /// The permission of a delivery to share a request with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Batching {
-    /// The delivery may share a request.
+    /// The delivery may share a request with others.
     #[default]
     Allowed,
-    /// A batch with this delivery was refused. It gets one attempt in a request of its own, even
-    /// beyond the limit of its policy.
+    /// A batch that contained the delivery was refused. The delivery gets one attempt in a request
+    /// of its own, even beyond the attempt limit of its policy.
     RetryAlone,
-    /// The delivery had that attempt, and is not batched again.
+    /// The delivery already had an attempt of its own after a refused batch. It is not batched
+    /// again.
     Disabled,
 }
 
-/// One event for one subscription.
+/// One event for one subscription, with everything that a later attempt needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The id, a UUIDv5; see [`id_of`].
+    /// The id of the delivery, which is a UUIDv5; see [`id_of`].
     pub id: Uuid,
-    /// The event with its original bytes.
+    /// The published event with its original bytes.
     pub event: Event,
-    /// The full name of the subscription.
+    /// The full name of the subscription for which the event is delivered.
     pub subscription: SubscriptionName,
-    /// The published record.
+    /// The published record that contains the event, and the index of the event in it.
     pub origin: Origin,
     /// Time of publication: SentTimestamp of the record in the events queue.
     pub published_ms: u64,
-    /// The start. No attempt is made before it, and the time to live counts from it. It is the
-    /// publication, or a later moment that the event or the subscription states.
+    /// The start of the delivery in milliseconds since 1970. No attempt is made before the start,
+    /// and the time to live counts from it. It is the publication, or a later time that the event
+    /// or the subscription states.
     pub starts_ms: u64,
-    /// Number of attempts made.
+    /// Number of attempts that were made.
     pub attempts: u32,
-    /// Time at which the next attempt is due; after the end, time at which the last one was due.
+    /// Time at which the next attempt is due. After the end of the delivery, it is the time at
+    /// which the last attempt was due.
     pub due_ms: u64,
-    /// The recipient of the delivery.
+    /// The type of recipient to which the requests are sent.
     pub target: DeliveryTarget,
-    /// Length of the chain of replies that led to this delivery.
+    /// Number of replies and forwards between the original event and this delivery.
     pub hops: u32,
     /// Remaining reply budget; `None` for published events, where the topic's limit applies.
     pub replies_left: Option<u32>,
     /// The topics whose dead letters led to this delivery, and the topic of notices if the event is
     /// a reply to a notice. Dead letters of this delivery never go to one of them.
     pub via: Vec<TopicName>,
-    /// The permission to share a request with others. An unknown word counts as disabled.
+    /// The permission to share a request with other deliveries. An unknown value counts as
+    /// disabled.
     pub batching: Word<Batching>,
-    /// True if an attempt was abandoned because the destination is slow to respond. This happens
-    /// once: all later attempts are made in the slow lane, where no other delivery waits for them.
+    /// True if an attempt was abandoned because the destination is slow to respond. A delivery is
+    /// abandoned at most once. All later attempts are made in the slow lane, where no other
+    /// delivery waits for them.
     pub abandoned: bool,
-    /// The waits since the last attempt.
+    /// Numbers of waits since the last attempt, by cause.
     pub hold: Hold,
-    /// The attempts so far.
+    /// The attempts so far: the first and the last ones.
     pub history: History,
     /// The beginning of the last response body; `None` if the last attempt got no response or
     /// succeeded, or if the subscription stores none.
     pub last_response: Option<Vec<u8>>,
-    /// The headers of the last response, without credentials.
+    /// The headers of the last response, without credentials. Empty if `last_response` is `None`.
     pub last_headers: Vec<(String, String)>,
-    /// Details of the last failed attempt that its outcome does not include.
+    /// Details for people about the last failed attempt that its outcome does not include.
     pub last_detail: Option<String>,
-    /// The last failure of the destination, if it deferred this delivery; `None` after an attempt.
+    /// The last failure of the destination, if it caused a deferral of this delivery; `None` after
+    /// an attempt.
     pub failing: Option<FailingDestination>,
-    /// The trace of the record (W3C `traceparent`). The event may contain another one.
+    /// The trace of the record (W3C `traceparent`). The event itself may belong to another trace.
     pub traceparent: Option<String>,
-    /// The dead letter that this delivery replays; its end is then recorded.
+    /// The dead letter that this delivery replays. If it is present, the result of the delivery is
+    /// recorded for the replay job.
     pub replay: Option<Replay>,
 }
 
-/// A dead letter: the delivery, the reason for its end, and how to store it. It contains everything
-/// that its blob shows, so the function that writes it needs no subscription.
+/// A failed delivery, the reason for its failure, and how to store both. It contains everything
+/// that its blob shows, so the function that writes the blob needs no subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The delivery at its end.
+    /// The delivery after its last attempt.
     pub delivery: Delivery,
-    /// The reason for the end.
+    /// The reason why the delivery failed.
     pub reason: Word<Reason>,
     /// Details for people that the reason does not include, such as the position in a malformed
     /// event.
     pub detail: Option<String>,
-    /// Time of the decision to end the delivery.
+    /// Time of the decision to end the delivery, in milliseconds since 1970.
     pub decided_ms: u64,
-    /// The dead letter is not written before this time.
+    /// Earliest time at which the dead letter may be written, in milliseconds since 1970.
     pub not_before_ms: u64,
-    /// The storage of the blob.
+    /// The container or queue in which the dead letter is stored.
     pub store: Store,
     /// The reason why the dead letter is not stored in the subscription's sink.
     pub sink_error: Option<String>,
-    /// The failed delivery to the sink, if there was one.
+    /// The failed delivery to the sink; `None` if the dead letter was not sent to a sink.
     pub returned: Option<Returned>,
-    /// The format of the blob.
+    /// The format in which the blob shows the dead letter.
     pub format: Format,
-    /// The layout of the namespace format.
+    /// The layout of the blob, if its format is the namespace format.
     pub layout: Layout,
     /// The encoding of the last response in the Knative format.
     pub error_data: ErrorData,
-    /// Time after the decision in which storing is retried if storage refuses.
+    /// Duration after the decision during which storing is retried if storage fails.
     pub keep_trying_for_ms: u64,
-    /// The headers of the requests, without secret ones.
+    /// The headers of the delivery's requests, without secret ones.
     pub headers: Vec<(String, String)>,
-    /// The destination without query and credentials; for a reply, the recipient of replies.
+    /// The URL of the destination without query and credentials. For a reply, it is the URL of the
+    /// reply address.
     pub destination: Option<String>,
     /// The mapped attributes of a custom event, if the format needs them.
     pub mapped: Option<Mapped>,
@@ -179,7 +187,7 @@ pub struct DeadLetter {
 }
 
 impl Delivery {
-    /// Returns the mapped attributes of the event.
+    /// Applies the mapping of a topic to the event.
     #[must_use]
     pub fn mapped(&self, mapping: &Mapping) -> Mapped {
         let Self { event, origin, subscription, published_ms, .. } = self;
@@ -192,8 +200,8 @@ impl Delivery {
         Mapped::of(event, mapping, published)
     }
 
-    /// Returns a delivery before its first attempt. It is due at publication, or at the moment that
-    /// its event states.
+    /// Returns a delivery that had no attempt yet. It is due at its publication, or at the later
+    /// time in the event's `deliverat`.
     #[must_use]
     pub fn new(
         event: Event,
@@ -210,7 +218,7 @@ impl Delivery {
             published_ms,
             starts_ms,
             attempts: 0,
-            // Not the current time, because a record may be processed twice.
+            // The current time would differ if the record is processed twice.
             due_ms: starts_ms,
             target: DeliveryTarget::Destination,
             hops: 0,
@@ -229,16 +237,16 @@ impl Delivery {
         }
     }
 
-    /// Moves the start to this long after publication, unless it is later already. Call it only
-    /// before the first attempt.
+    /// Delays the start until this long after publication, unless it is later already. Call this
+    /// function only before the first attempt.
     #[must_use]
     pub fn delayed(self, delay_ms: u64) -> Self {
         let starts_ms = self.starts_ms.max(self.published_ms.saturating_add(delay_ms));
         Self { starts_ms, due_ms: starts_ms, ..self }
     }
 
-    /// Records an exchange: one more attempt and one more entry. If it failed, it stores as much of
-    /// the response as the subscription states.
+    /// Records an exchange as one more attempt and one more history entry. After a failure, it
+    /// stores as much of the response as the subscription allows.
     pub fn record(&mut self, exchange: &Exchange, subscription: &Subscription) {
         let policy = &subscription.retry;
         self.attempts = self.attempts.saturating_add(1);
@@ -264,7 +272,7 @@ impl Delivery {
     }
 }
 
-/// Returns the first headers of a response, up to the limits.
+/// Returns the first headers of a response, as many as fit into the limits.
 fn kept_headers(exchange: &Exchange) -> Vec<(String, String)> {
     let headers = exchange.content.iter().flat_map(|content| &content.headers);
     let mut bytes = 0;

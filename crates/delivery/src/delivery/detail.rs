@@ -1,4 +1,4 @@
-//! The length of details: texts for people about an error.
+//! Limits the length of details, which are texts for people about an error.
 
 /// Maximum length of a detail. Longer texts usually quote an event.
 const DETAIL_MAX_CHARS: usize = 500;

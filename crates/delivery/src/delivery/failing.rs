@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 use super::detail::truncated_detail;
 use super::outcome::{Exchange, Outcome};
 
-/// The last failure of a destination that keeps failing.
+/// The last failure of a destination that keeps failing, and the time of the first one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingDestination {
-    /// Time of the first failure after the last success.
+    /// Time of the first failure after the last success, in milliseconds since 1970.
     pub since_ms: u64,
-    /// The log name of the last outcome.
+    /// The log name of the last failure's outcome.
     pub outcome: String,
-    /// The last HTTP status; `None` without a response.
+    /// The HTTP status of the last failure; `None` without a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Details that the outcome does not include.
+    /// Details for people that the outcome does not include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
 impl FailingDestination {
-    /// Returns the value after an exchange with this outcome; `None` after a success. An exchange
-    /// that did not test the destination changes nothing.
+    /// Updates the last known failure with an exchange. Returns `None` after a success. If no
+    /// request was sent, `known` is returned unchanged.
     #[must_use]
     pub fn after(known: Option<Self>, exchange: &Exchange, outcome: Outcome) -> Option<Self> {
         if outcome == Outcome::Success {

@@ -15,19 +15,19 @@ pub const HISTORY_FIRST: usize = 5;
 /// Number of last attempts that a history keeps.
 pub const HISTORY_LAST: usize = 20;
 
-/// An attempt, or consecutive deferrals on probation.
+/// One entry of a history: an attempt, or consecutive deferrals on probation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Start of the request.
+    /// Start of the request, or of the first deferral, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The outcome of the attempt. An unknown word counts as a failed attempt.
+    /// The outcome of the attempt. An unknown value counts as a failed attempt.
     pub outcome: Word<Outcome>,
-    /// The HTTP status; `None` without a response.
+    /// The HTTP status of the response; `None` without a response.
     pub status: Option<u16>,
-    /// Duration of the exchange.
+    /// Duration of the attempt in milliseconds.
     pub duration_ms: u64,
-    /// Fields that this version of the program does not know. They are kept, because they describe
-    /// the past.
+    /// Fields that a newer version of the program wrote. They are kept, because they describe the
+    /// past.
     pub more: BTreeMap<String, Value>,
 }
 
@@ -48,19 +48,21 @@ pub struct History {
 }
 
 impl History {
-    /// Restores a history from the entries in a message.
+    /// Restores a history from the entries in a message. `omitted` is the number that the message
+    /// states.
     #[must_use]
     pub fn restore(entries: Vec<Entry>, omitted: u32) -> Self {
         let mut history = Self::default();
         for entry in entries {
             history.push(entry);
         }
-        // `push` has also counted the entries that do not fit.
+        // `push` has also counted the entries that exceed the limits.
         history.omitted = history.omitted.saturating_add(omitted);
         history
     }
 
-    /// Adds the newest entry.
+    /// Adds an entry as the newest. If the history is full, the oldest of the last entries is
+    /// omitted.
     pub fn push(&mut self, entry: Entry) {
         if self.first.len() < HISTORY_FIRST {
             self.first.push(entry);
@@ -90,14 +92,14 @@ impl History {
         self.last.iter()
     }
 
-    /// Returns the first attempt, from which the moments of a schedule count. It is never omitted:
-    /// at most one entry of probation precedes it.
+    /// Returns the first attempt, from which a schedule with fixed moments counts. It is never
+    /// omitted: at most one entry of probation precedes it.
     #[must_use]
     pub fn first_attempt(&self) -> Option<&Entry> {
         self.first.iter().find(|entry| entry.outcome != Outcome::Probation)
     }
 
-    /// Returns the newest entry.
+    /// Returns the newest entry, which may be a deferral.
     #[must_use]
     pub fn newest(&self) -> Option<&Entry> {
         self.last.back().or_else(|| self.first.last())

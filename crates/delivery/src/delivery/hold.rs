@@ -7,40 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::waits;
 
-/// Numbers of waits without an attempt since the last attempt, by cause, and the end of the wait
-/// for subscriptions. The receive count of SQS is separate: it indicates crashes of a function.
+/// Counts the waits since the last attempt, by cause, and stores the end of the wait for
+/// subscriptions. The receive count of SQS is separate: it indicates crashes of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Hold {
-    /// Waits because subscriptions could not be read.
+    /// Number of waits because subscriptions could not be read.
     pub count: u32,
-    /// Waits because an invocation had no time left.
+    /// Number of waits because an invocation had no time left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u32,
-    /// Waits until the start. Only the first one is logged.
+    /// Number of waits for the delivery's start. Only the first is logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
-    /// Slots of the destination's rate that the delivery was given. It is due at the last one.
+    /// Number of slots in the destination's rate that the delivery got. It is due at the last one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slots: u32,
-    /// Waits without a slot while the destination is recovering.
+    /// Number of waits without a slot while the destination is recovering.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub away: u32,
-    /// Waits for a permit of the destination. The first one is until its turn.
+    /// Number of waits for a permit of the destination. The first one lasts until the delivery's
+    /// turn.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub permits: u32,
-    /// End of the wait for subscriptions. The message arrives earlier if the wait is longer than
-    /// one SQS delay.
+    /// End of the wait for subscriptions, in milliseconds since 1970. A wait that is longer than
+    /// one SQS delay takes several messages, so a message may arrive earlier.
     pub until_ms: u64,
 }
 
 impl Hold {
-    /// Returns true without any wait.
+    /// Returns true if there was no wait since the last attempt.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds a wait for subscriptions.
+    /// Adds a wait because subscriptions could not be read.
     #[must_use]
     pub fn next(self, now_ms: u64) -> Self {
         let until_ms = now_ms.saturating_add(waits::unknown_ms(self.count));

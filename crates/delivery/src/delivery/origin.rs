@@ -9,32 +9,32 @@ use uuid::{Builder, Uuid, uuid};
 
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// Namespace of all delivery ids (UUIDv5).
+/// UUIDv5 namespace of all delivery ids.
 pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
 
-/// The published record, and the index of the event in it. The field names are those of version 1
-/// of the wire format.
+/// The published record that contains an event, and the index of the event in the record. The field
+/// names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct OriginV1")]
 pub struct Origin {
     /// The SQS message id of the published record.
     pub message: String,
-    /// The index of the event in the array of the record; 0 for a single event.
+    /// The index of the event in the record's array; 0 for a single event.
     pub index: u32,
 }
 
 impl Origin {
-    /// Returns the origin of a reply or a dead letter of a delivery. `cause` is the text of the
-    /// reply, or a word for a dead letter. The same delivery and cause have the same origin, so a
-    /// repetition has the same ids.
+    /// Returns the origin of an event that the delivery with this id caused. `cause` is the text of
+    /// a reply, or a fixed name for a dead letter. The same delivery and cause always have the same
+    /// origin, so a repetition has the same ids.
     #[must_use]
     pub fn made_by(delivery: Uuid, cause: &str) -> Self {
         Self { message: Uuid::new_v5(&delivery, cause.as_bytes()).to_string(), index: 0 }
     }
 }
 
-/// Returns the id of a delivery: the UUIDv5 of subscription, published record and index, separated
-/// by line feeds, which names cannot contain.
+/// Returns the id of a delivery. It is the UUIDv5 of subscription, published record and index,
+/// separated by line feeds, which names cannot contain.
 #[must_use]
 pub fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
     // Hashes the parts directly, because this runs for every event. `Uuid::new_v5` returns the same

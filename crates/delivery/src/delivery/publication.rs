@@ -1,4 +1,4 @@
-//! [`Publication`]: a published record that waits before it is divided into deliveries.
+//! [`Publication`]: a published record that waits before its deliveries are created.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,69 +13,70 @@ use crate::event::{Event, Input};
 use crate::subscription::Subscription;
 use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 
-/// Everything about a published record except its body. It travels with the body if the record is
-/// re-enqueued before it is divided. So its deliveries get the same ids and age as without the
-/// wait. The field names are those of version 1 of the wire format.
+/// Everything about a published record except its body. If the record is re-enqueued before its
+/// deliveries are created, this state travels with it. So its deliveries get the same ids and age
+/// as without the wait. The field names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// The SQS message id of the publication. For a reply or a dead letter, see
+    /// The SQS message id of the published record. For a reply or a dead letter, see
     /// [`Origin::made_by`].
     pub message: String,
-    /// Time of publication.
+    /// Time of publication in milliseconds since 1970.
     pub published_ms: u64,
-    /// The topic that the publisher named, valid or not.
+    /// The value of the publisher's `topic` attribute, valid or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// The message group of the publisher.
+    /// The message group that the publisher set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The trace of the publisher (W3C `traceparent`).
+    /// The trace of the published record (W3C `traceparent`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-    /// The waits of the record so far.
+    /// Numbers of waits of the record so far.
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
-    /// The part of the record; `None` for the whole record.
+    /// The part of the record that this message contains; `None` for the whole record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
-    /// Present if a delivery published the event: by forwarding it, as a reply, or as a dead
-    /// letter.
+    /// Values inherited from a delivery. Present if a delivery published the event: by forwarding
+    /// it, as a reply, or as a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<Onward>,
 }
 
 /// The values that deliveries of an event inherit from the delivery that published it. The field
-/// names are those of version 1 of the wire format.
+/// names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Onward {
     /// Number of replies and topics between the original event and these deliveries.
     pub hops: u32,
-    /// Remaining reply budget of all these deliveries together.
+    /// Remaining reply budget, shared by all deliveries of the event.
     pub replies_left: u32,
-    /// The topics to which their dead letters never go; see [`Delivery::via`].
+    /// The topics to which dead letters of these deliveries never go; see [`Delivery::via`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<TopicName>,
-    /// True if the event is a dead letter. It must not be lost, even if no subscription matches it.
+    /// True if the event is a dead letter. Then it must not be lost, even if no subscription
+    /// matches it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_dead_letter: bool,
 }
 
-/// A part of a published record that is too large to be processed at once: some of its elements for
-/// some subscriptions. The field names are those of version 1 of the wire format.
+/// A part of a published record that is too large to be processed at once: some of its elements,
+/// for some subscriptions. The field names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The index of the first element in the published record.
+    /// The index of the part's first element in the published record.
     pub first: u32,
-    /// The input of the topic when the record was divided. A later change must not change the
-    /// indexes.
+    /// The input format of the topic when the record was divided. A later change of the topic must
+    /// not change the indexes of elements.
     pub input: Input,
-    /// The subscriptions of this part.
+    /// The range of subscription names that this part is for.
     #[serde(flatten)]
     pub names: NameRange,
 }
 
 impl Publication {
-    /// Returns a delivery of the event with this index, before its first attempt.
+    /// Returns a delivery of the event with this index. It has no attempts yet.
     #[must_use]
     pub fn delivery(&self, index: u32, event: Event, subscription: SubscriptionName) -> Delivery {
         let origin = Origin { message: self.message.clone(), index };
@@ -89,15 +90,15 @@ impl Publication {
         }
     }
 
-    /// Returns the delivery of the event with this index to a subscription, before its first
-    /// attempt. It has the whole reply budget.
+    /// Returns the delivery of the event with this index to a subscription. It has no attempts yet,
+    /// and the whole reply budget.
     #[must_use]
     pub fn delivery_to(&self, index: u32, event: Event, to: &Subscription) -> Delivery {
         self.delivery(index, event, to.name.clone()).delayed(to.delay_ms)
     }
 
-    /// Returns the deliveries of the event with this index to these subscriptions, before their
-    /// first attempts. The reply budget is divided among them.
+    /// Returns one delivery of the event with this index for each of these subscriptions. The reply
+    /// budget is divided among the deliveries.
     pub fn deliveries(
         &self,
         index: u32,
@@ -111,7 +112,8 @@ impl Publication {
         })
     }
 
-    /// Returns the publication for one of several parts, with its share of the reply budget.
+    /// Returns the publication with the share of the reply budget for part number `place` of
+    /// `parts`.
     #[must_use]
     pub fn with_share(mut self, parts: usize, place: usize) -> Self {
         if let Some(Onward { replies_left, .. }) = &mut self.onward {
@@ -120,8 +122,8 @@ impl Publication {
         self
     }
 
-    /// Returns a delivery that represents the whole record, for a dead letter. For a part, the id
-    /// depends on everything that identifies the part.
+    /// Returns a delivery that represents the whole record in a dead letter. If the publication is
+    /// a part, the id of the delivery depends on everything that identifies the part.
     #[must_use]
     pub fn whole(&self, event: Event, subscription: SubscriptionName) -> Delivery {
         let Some(Part { first, names, .. }) = &self.part else {
@@ -134,8 +136,8 @@ impl Publication {
     }
 }
 
-/// Returns the share of one of several parts in a number. Shares differ by at most one; the larger
-/// ones come first.
+/// Divides a number into `parts` shares and returns the share with index `place`. Shares differ by
+/// at most one; the larger ones come first.
 #[must_use]
 pub fn share(number: u32, parts: usize, place: usize) -> u32 {
     let whole = usize::try_from(number).unwrap_or(usize::MAX);
@@ -144,8 +146,8 @@ pub fn share(number: u32, parts: usize, place: usize) -> u32 {
 }
 
 impl fmt::Display for Part {
-    /// Prints the part for people:
-    /// `elements from 20 on, subscriptions from "b" on, subscriptions before "c"`.
+    /// Prints the part for people. Example: `elements from 20 on, subscriptions from "b" on,
+    /// subscriptions before "c"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "elements from {} on", self.first)?;
         if !self.names.from.is_empty() {

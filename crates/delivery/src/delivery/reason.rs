@@ -5,42 +5,43 @@ use std::str::FromStr;
 
 use crate::document::hint::hint;
 
-/// Prefix of the names for statuses without a reason of their own. No other reason has this prefix.
+/// Prefix of the names for statuses without a variant of their own. No other reason has this
+/// prefix.
 const OF_STATUS: &str = "UndeliverableDueToHttpStatus";
 
 /// The reason why a delivery ended without success. Log fields, metric dimensions, dead letters and
 /// filters use the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// All allowed attempts failed.
+    /// All attempts that the policy allows have failed.
     MaxDeliveryAttemptsExceeded,
-    /// The time to live had passed when an attempt was due.
+    /// The time to live had passed when the next attempt was due.
     TimeToLiveExceeded,
-    /// Status 400.
+    /// The destination returned status 400.
     UndeliverableDueToHttpBadRequest,
-    /// Status 401.
+    /// The destination returned status 401.
     UndeliverableDueToHttpUnauthorized,
-    /// Status 403.
+    /// The destination returned status 403.
     UndeliverableDueToHttpForbidden,
-    /// Status 404.
+    /// The destination returned status 404.
     UndeliverableDueToHttpNotFound,
-    /// Status 405.
+    /// The destination returned status 405.
     UndeliverableDueToHttpMethodNotAllowed,
-    /// Status 410: the destination is retired.
+    /// The destination returned status 410: it no longer exists.
     UndeliverableDueToHttpGone,
-    /// Status 413.
+    /// The destination returned status 413.
     UndeliverableDueToHttpPayloadTooLarge,
-    /// Status 415.
+    /// The destination returned status 415.
     UndeliverableDueToHttpUnsupportedMediaType,
-    /// Status 422.
+    /// The destination returned status 422.
     UndeliverableDueToHttpUnprocessable,
-    /// Any other status that is never retried, below 300 or above 399.
+    /// The destination returned another status that is never retried, below 300 or above 399.
     UndeliverableDueToHttpStatus(u16),
-    /// A status from 300 to 399: redirects are never followed.
+    /// The destination returned a status from 300 to 399. Redirects are never followed.
     UndeliverableDueToRedirect,
     /// Requests to the address are not allowed.
     UndeliverableDueToBlockedAddress,
-    /// No valid request can be made from the event.
+    /// No valid request can be built from the event.
     UndeliverableDueToInvalidRequest,
     /// The subscription does not exist.
     SubscriptionNotFound,
@@ -48,20 +49,20 @@ pub enum Reason {
     TopicNotFound,
     /// The record is not a valid event.
     MalformedEvent,
-    /// The functions failed to process the record repeatedly.
+    /// The functions repeatedly failed to process the record.
     ProcessingFailed,
-    /// The event and the state of its delivery do not fit into one message.
+    /// The event and the state of its delivery exceed the size of one message.
     EventTooLargeToResend,
-    /// The chain of replies is too long.
+    /// The chain of replies and forwards is too long, or the reply budget is used up.
     ReplyLoop,
-    /// The subscription is paused.
+    /// The subscription was paused.
     Paused,
-    /// An operator or a rule disabled the destination.
+    /// An operator or a rule had disabled the destination.
     DestinationDisabled,
 }
 
 impl Reason {
-    /// All reasons without a status in their name.
+    /// All reasons whose name does not contain a status.
     pub const NAMED: [Self; 22] = [
         Self::MaxDeliveryAttemptsExceeded,
         Self::TimeToLiveExceeded,
@@ -87,10 +88,10 @@ impl Reason {
         Self::DestinationDisabled,
     ];
 
-    /// Parses a reason; case is ignored.
+    /// Parses the name of a reason; case is ignored.
     ///
-    /// # Errors
-    /// No reason has this name. The error suggests the most similar name, or lists all.
+    /// # Errors Fails if no reason has this name. The error suggests the most similar name, or
+    /// lists all names.
     pub fn named(text: &str) -> Result<Self, String> {
         let mut names: Vec<String> = Self::NAMED.iter().map(ToString::to_string).collect();
         let at = names.iter().position(|name| name.eq_ignore_ascii_case(text));
@@ -102,7 +103,7 @@ impl Reason {
         text.parse().map_err(|problem| format!("{problem}; {}", hint(text, &names)))
     }
 
-    /// Returns the reason for a status that is never retried.
+    /// Returns the reason for an HTTP status that is never retried.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
         match status {
@@ -120,14 +121,15 @@ impl Reason {
         }
     }
 
-    /// Returns true if nothing failed: an operator stopped the delivery, and will replay it.
+    /// Returns true if the reason is not a failure: an operator or a rule stopped the delivery, and
+    /// it can be replayed.
     #[must_use]
     pub const fn sets_aside(self) -> bool {
         matches!(self, Self::Paused | Self::DestinationDisabled)
     }
 
-    /// Returns the sentence that Event Grid namespaces write for this reason. Other reasons are
-    /// written by name.
+    /// Returns the text that Event Grid namespaces write for this reason. For reasons that Event
+    /// Grid does not have, it is the name of the reason.
     #[must_use]
     pub fn sentence(self) -> String {
         let sentence = match self {
@@ -165,7 +167,7 @@ impl fmt::Display for Reason {
         if let Self::UndeliverableDueToHttpStatus(status) = self {
             return write!(f, "{OF_STATUS}{status}");
         }
-        // The names of the variants are the public names.
+        // The names of the variants are also the names in logs and dead letters.
         fmt::Debug::fmt(self, f)
     }
 }

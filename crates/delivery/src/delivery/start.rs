@@ -1,4 +1,5 @@
-//! The start of a delivery. No attempt is made before it, and the time to live counts from it.
+//! Determines the start of a delivery. No attempt is made before the start, and the time to live
+//! counts from it.
 //!
 //! The start is the latest of three moments: the publication, the event's `deliverat`, and the
 //! publication plus the subscription's `delay`. Example: an event is published at 9:00 for 10:00.
@@ -14,14 +15,15 @@ use crate::event::{DELIVER_AT, Event, Malformed};
 use crate::subscription::profile::LIFETIME_MAX_MS;
 use crate::time::moment;
 
-/// Checks that an event is published for a moment at which an attempt is possible.
+/// Checks that the event's `deliverat` leaves time for an attempt.
 ///
 /// # Errors
-/// [`Malformed`] if the moment is 14 days or more after the publication.
+/// [`Malformed`] if `deliverat` is 14 days or more after the publication.
 pub fn check_moment(event: &Event, published_ms: u64) -> Result<(), Malformed> {
     match event.deliver_at_ms() {
         Some(at_ms) if at_ms.saturating_sub(published_ms) >= LIFETIME_MAX_MS => {
-            // Quotes the original text: a moment near the end of the year 9999 has no other text.
+            // Quotes the publisher's text, because a moment near the end of the year 9999 cannot be
+            // formatted.
             let written = event.members().text(DELIVER_AT).map(Cow::into_owned);
             let at = written.unwrap_or_else(|| moment::rfc3339(at_ms));
             Err(Malformed::TooFarAhead(at, moment::rfc3339(published_ms)))
@@ -30,7 +32,8 @@ pub fn check_moment(event: &Event, published_ms: u64) -> Result<(), Malformed> {
     }
 }
 
-/// Returns the start of a delivery, without the `delay` of its subscription.
+/// Returns the start of a delivery, without the `delay` of its subscription: the publication, or a
+/// later `deliverat`.
 pub(super) fn of_event(event: &Event, published_ms: u64) -> u64 {
     let latest_ms = published_ms.saturating_add(LIFETIME_MAX_MS);
     event.deliver_at_ms().unwrap_or(published_ms).clamp(published_ms, latest_ms)

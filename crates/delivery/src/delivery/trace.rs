@@ -9,29 +9,29 @@ use std::borrow::Cow;
 use crate::delivery::Delivery;
 use crate::event::{Event, Members};
 
-/// Maximum length of `tracestate`; a longer one is dropped. W3C Trace Context requires senders to
+/// Maximum length of `tracestate`; a longer value is dropped. W3C Trace Context requires senders to
 /// propagate at least this length.
 /// <https://www.w3.org/TR/trace-context/#tracestate-limits>
 const STATE_MAX_BYTES: usize = 512;
 
-/// The trace of one event, as header values.
+/// The trace of one event, as the values of two HTTP headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// The header `traceparent`.
+    /// The value of the header `traceparent`.
     pub parent: String,
-    /// The header `tracestate`.
+    /// The value of the header `tracestate`.
     pub state: Option<String>,
 }
 
 impl Trace {
-    /// Returns the `trace-id` of the `traceparent`.
+    /// Returns the trace id, which is the second part of `traceparent`.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.parent.split('-').nth(1)
     }
 }
 
-/// Returns the trace id of a delivery for logs. `members` are those of its event.
+/// Returns the trace id of a delivery for logs. `members` are the members of the delivery's event.
 #[must_use]
 pub fn id_of<'a>(delivery: &'a Delivery, members: &Members<'a>) -> Option<Cow<'a, str>> {
     let parent =
@@ -42,18 +42,19 @@ pub fn id_of<'a>(delivery: &'a Delivery, members: &Members<'a>) -> Option<Cow<'a
     }
 }
 
-/// Returns the trace of a delivery: that of its event, otherwise that of its record.
+/// Returns the trace in the event of a delivery. If the event has none, returns the trace of its
+/// record.
 #[must_use]
 pub fn of_delivery(delivery: &Delivery) -> Option<Trace> {
     let of_record = || Some(Trace { parent: delivery.traceparent.clone()?, state: None });
     of_event(&delivery.event).or_else(of_record)
 }
 
-/// Returns the trace in the event itself.
+/// Returns the trace in the event itself; `None` if the event has no valid `traceparent`.
 #[must_use]
 pub fn of_event(event: &Event) -> Option<Trace> {
-    // Most events have no trace. Searching for the word is faster than parsing. Only an escape
-    // sequence could hide the word.
+    // Most events have no trace. Searching for the name is faster than parsing. Only an escape
+    // sequence could hide the name.
     if !event.text().contains("traceparent") && !event.text().contains('\\') {
         return None;
     }
@@ -86,8 +87,8 @@ pub fn parent_of_xray(header: &str) -> Option<String> {
     is_parent(&parent).then_some(parent)
 }
 
-/// Returns true for a valid `traceparent`: version, trace, parent and flags in lower-case
-/// hexadecimal.
+/// Returns true if the text is a valid `traceparent`: version, trace, parent and flags in
+/// lower-case hexadecimal.
 fn is_parent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [version, trace, parent, flags] = parts[..] else { return false };

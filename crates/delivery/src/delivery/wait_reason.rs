@@ -1,49 +1,51 @@
-//! [`WaitReason`]: the reason why a gate of dispatch defers a delivery without an attempt. It is
-//! also a log field.
+//! [`WaitReason`]: the reason why dispatch defers a delivery without an attempt. It is also a log
+//! field.
 //!
-//! This module is separate because only the reason of a wait determines how the wait changes the
+//! This module is separate because the reason of a wait determines how the wait changes the
 //! delivery. Only [`Delivery::wait`] makes that change.
 
 use super::Delivery;
 use super::history::Entry;
 use super::outcome::Outcome;
 
-/// The reason of a wait without an attempt.
+/// The reason why a delivery waits without an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitReason {
-    /// The delivery has not started: its event or its subscription states a later moment.
+    /// The start of the delivery is later: its event or its subscription states a later time.
     Scheduled,
-    /// The next attempt is not due.
+    /// The next attempt is not due yet.
     NotDue,
-    /// Another response of the destination asked for a pause, with `Retry-After`.
+    /// An earlier response of the destination asked for a pause, with `Retry-After`.
     RetryAfter,
     /// The destination is on probation.
     Probation,
-    /// The destination is slow to respond, so the delivery is attempted in the slow lane.
+    /// The destination is slow to respond, so the delivery waits for an attempt in the slow lane.
     Slow,
     /// This process already has the maximum number of requests in flight to the destination.
     InFlight,
-    /// The destination has not consented yet.
+    /// The destination has not consented to deliveries yet.
     Consent,
-    /// The rate to which the destination consented is used up.
+    /// The rate to which the destination consented is used up for now.
     ConsentRate,
-    /// The delivery has a slot within the rate of the destination.
+    /// The delivery waits for its slot, which is a time within the rate of the destination.
     Slot,
-    /// The rate of the destination has no free slot yet.
+    /// No slot in the rate of the destination is free yet.
     NoSlot,
-    /// The destination is recovering and has no free slot. The delivery returns at a random time.
+    /// The destination is recovering, and no slot in its rate is free. The next try is at a random
+    /// time.
     Away,
-    /// Other functions use all permits of the destination, and the delivery has a turn.
+    /// Other functions use all permits of the destination. The delivery waits for its turn, which
+    /// is the estimated time of a free permit.
     Turn,
     /// Other functions use all permits of the destination, and no turn is free yet.
     NoTurn,
-    /// The invocation had no time left.
+    /// The invocation had no time left for an attempt.
     Time,
 }
 
 impl WaitReason {
-    /// Returns the value of the log field `why`. Reasons share a word if operators react to them in
-    /// the same way.
+    /// Returns the value of the log field `why`. Reasons have the same value if operators react to
+    /// them in the same way.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -61,15 +63,15 @@ impl WaitReason {
 }
 
 impl Delivery {
-    /// Returns the reason why the delivery waits until it is due.
+    /// Returns the reason why a delivery waits that is not due: its start, or its next attempt.
     #[must_use]
     pub fn why_not_due(&self, now_ms: u64) -> WaitReason {
         if now_ms < self.starts_ms { WaitReason::Scheduled } else { WaitReason::NotDue }
     }
 
-    /// Returns true if no log line has reported this wait yet. The line of a failed attempt reports
-    /// the wait for the retry. A long wait for the start is several messages; the line of the first
-    /// one reports it.
+    /// Returns true if no log line has reported this wait yet. The log line of a failed attempt
+    /// reports the wait for the retry. A long wait for the start takes several messages, and only
+    /// the first is reported.
     #[must_use]
     pub fn is_news(&self, why: WaitReason) -> bool {
         match why {
@@ -94,7 +96,7 @@ impl Delivery {
     pub fn wait(&mut self, why: WaitReason, now_ms: u64, until_ms: u64) {
         match why {
             // These waits leave `due_ms` unchanged. The wait for consent grows with the time since
-            // then.
+            // `due_ms`.
             WaitReason::NotDue
             | WaitReason::Slow
             | WaitReason::Consent
@@ -130,7 +132,7 @@ impl Delivery {
         self.hold.slots = 0;
     }
 
-    /// Adds one entry to the history for consecutive deferrals.
+    /// Adds a deferral to the history; consecutive deferrals share one entry.
     fn note_deferral(&mut self, now_ms: u64) {
         // One entry for each deferral of a long outage would displace the attempts.
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {

@@ -1,31 +1,31 @@
-//! [`Word`]: a word of an enumeration in a message, even if this version of the program does not
-//! know it.
+//! [`Word`]: an enumeration value in a message, which may be unknown to this version of the
+//! program.
 //!
 //! During a deployment, two versions of the functions run at the same time, and the older one reads
-//! messages of the newer one. An unknown word is kept unchanged, for the newer version and for the
-//! dead letter. Only words that are reported or may be ignored have this type. A word that
-//! determines an action makes its attribute unreadable if it is unknown.
+//! messages of the newer one. An unknown value is kept unchanged, for the newer version and for the
+//! dead letter. Only values that are reported or may be ignored have this type. If a value
+//! determines an action and is unknown, the whole attribute of the message is unreadable.
 
 use std::fmt;
 
-/// Maximum length of a word. Words are values of metric dimensions, which should be short.
+/// Maximum length of an unknown value. Values become metric dimensions, which should be short.
 const WORD_MAX_BYTES: usize = 64;
 
-/// A word of an enumeration, known or unknown.
+/// A value of an enumeration that a message contains, known to this version or not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Word<T> {
-    /// A word that this version writes too.
+    /// A value that this version of the program defines.
     Known(T),
-    /// An unknown word, verbatim: letters, digits, `_` and `-`.
+    /// An unknown value, verbatim: letters, digits, `_` and `-`.
     Other(Box<str>),
 }
 
 impl<T> Word<T> {
-    /// Returns a word. `known` is its value in this version.
+    /// Wraps the text of a value. `known` is the value that this version defines for the text, if
+    /// any.
     ///
-    /// # Errors
-    /// The text is not a valid word. Words get into logs, metrics and dead letters, so other
-    /// characters are refused.
+    /// # Errors Fails if an unknown value is too long or contains other characters. Values are
+    /// written to logs, metrics and dead letters.
     pub fn read(text: &str, known: Option<T>) -> Result<Self, String> {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let is_word = (1..=WORD_MAX_BYTES).contains(&text.len()) && text.bytes().all(is_part);
@@ -38,7 +38,7 @@ impl<T> Word<T> {
 }
 
 impl<T: Copy> Word<T> {
-    /// Returns the value; `None` for an unknown word.
+    /// Returns the value; `None` if this version does not define it.
     #[must_use]
     pub fn known(&self) -> Option<T> {
         match self {

@@ -1,4 +1,5 @@
-//! [`Alternatives`]: an enumeration of records, of which a document states exactly one.
+//! [`Alternatives`]: an enumeration whose variants are records. A document states exactly one
+//! variant.
 
 use std::marker::PhantomData;
 
@@ -10,36 +11,35 @@ use super::reader::{Cursor, Fields};
 use super::schema::{DEFINITION, of_mapping};
 use super::value::Kind;
 
-/// An enumeration of records, of which a document states exactly one.
+/// An enumeration whose variants are records. A document states exactly one variant.
 pub trait Alternatives: Sized {
-    /// The name of the type.
+    /// The name of the type in the reference and the JSON Schema.
     const NAME: &'static str;
-    /// The description of the type.
+    /// The description of the type, one string for each line.
     const ABOUT: &'static [&'static str];
-    /// The field whose word selects the alternative; `None` if each alternative is a field of its
-    /// own.
+    /// Name of the field that selects the variant; `None` if each variant has a field of its own.
     const TAG: Option<&'static str>;
-    /// The words for the alternatives.
+    /// The names of the variants in documents.
     const KEYS: &'static [&'static str];
 
-    /// Reads the fields of the alternative with this word.
+    /// Reads the fields of the variant with this name. Reports invalid fields and returns `None`.
     fn read(key: &str, fields: &Fields<'_>) -> Option<Self>;
 
-    /// Returns the word for the alternative, and its fields.
+    /// Returns the name of the variant and its fields, as a document states them.
     fn write(&self) -> (&'static str, Map<String, Json>);
 
-    /// Returns the fields for display, without secrets.
+    /// Returns the fields of the variant for display, without secrets.
     fn shown(&self) -> Map<String, Json>;
 
-    /// Returns the word, the description and the fields of each alternative.
+    /// Returns the name, the description and the fields of each variant.
     fn declarations() -> Vec<(&'static str, String, Vec<Declaration>)>;
 }
 
-/// The kind of alternatives.
+/// The field type of enumerations whose variants are records.
 pub struct OneOf<A>(PhantomData<A>);
 
 impl<A> OneOf<A> {
-    /// The only value of this kind.
+    /// The single value of this field type, for declarations.
     pub const KIND: Self = Self(PhantomData);
 }
 
@@ -54,7 +54,7 @@ impl<A: Alternatives> Kind for OneOf<A> {
         match A::TAG {
             Some(tag) => at.mapping(|fields| {
                 let key = fields.required(tag).and_then(|at| at.choice(&words));
-                // An invalid word has a finding already. Without a valid word, the other fields
+                // An invalid name has a finding already. Without a valid name, the other fields
                 // cannot be checked.
                 let Some(key) = key else {
                     fields.accept_rest();
@@ -65,7 +65,7 @@ impl<A: Alternatives> Kind for OneOf<A> {
             })?,
             None => at.mapping(|fields| {
                 let parent = fields.parent();
-                // Asks for every alternative, so that none counts as an unknown field.
+                // Reads the field of every variant, so that none is reported as unknown.
                 let given = A::KEYS.iter().filter_map(|key| Some((*key, fields.own(key)?)));
                 let given: Vec<_> = given.filter(|(_, at)| !at.is_null()).collect();
                 match &given[..] {
@@ -125,13 +125,13 @@ impl<A: Alternatives> Kind for OneOf<A> {
     }
 }
 
-/// Adds a name to the required fields of a schema.
+/// Adds a name to the list of required fields in a schema.
 fn required_with(required: &Json, name: &str) -> Json {
     let others = required.as_array().into_iter().flatten().cloned();
     std::iter::once(json!(name)).chain(others).collect()
 }
 
-/// Returns an alternative as a document states it.
+/// Returns a variant as a document states it.
 fn stated<A: Alternatives>(key: &str, mut fields: Map<String, Json>) -> Json {
     match A::TAG {
         Some(tag) => {
@@ -142,7 +142,7 @@ fn stated<A: Alternatives>(key: &str, mut fields: Map<String, Json>) -> Json {
     }
 }
 
-/// Reports fields that only other alternatives have.
+/// Reports fields that belong only to other variants.
 fn report_others<A: Alternatives>(tag: &'static str, key: &str, fields: &Fields<'_>) {
     let all = A::declarations();
     let own = |name: &str| {
@@ -159,9 +159,8 @@ fn report_others<A: Alternatives>(tag: &'static str, key: &str, fields: &Fields<
     }
 }
 
-/// Declares alternatives: an enumeration of records, of which a document states one. A document
-/// states it as its only field (`by field`), or with a word in a field of the same mapping
-/// (`by "kind"`).
+/// Declares an enumeration whose variants are records. A document states a variant as its only
+/// field (`by field`), or by the variant's name in a field of the same mapping (`by "kind"`).
 macro_rules! alternatives {
     (
         $(#[doc = $about:literal])+
@@ -177,7 +176,7 @@ macro_rules! alternatives {
         }
 
         impl $name {
-            /// Returns the word for the alternative in documents.
+            /// Returns the name of the variant in documents.
             #[must_use]
             pub const fn kind(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $key,)+ }

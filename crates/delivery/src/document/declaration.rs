@@ -4,40 +4,41 @@ use serde_json::Value as Json;
 
 use super::reader::Cursor;
 
-/// The declaration of a field.
+/// The declaration of one field of a record.
 pub struct Declaration {
-    /// The name in documents.
+    /// The name of the field in documents.
     pub name: &'static str,
     /// The description for the reference and the JSON Schema.
     pub about: String,
-    /// True if some document must state the field.
+    /// True if the field must be stated, in a document of the user or in the defaults of a profile.
     pub is_required: bool,
-    /// The value if no document states the field.
+    /// The value that applies if no document states the field.
     pub default: Option<Json>,
-    /// The JSON Schema of the values.
+    /// The JSON Schema of the field's values.
     pub schema: Json,
-    /// The fields of a merged mapping; empty for other kinds.
+    /// The declarations of nested fields, if the value is a mapping that is merged field by field;
+    /// otherwise empty.
     pub fields: Vec<Declaration>,
 }
 
-/// A setting for display.
+/// A setting with its value, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
-    /// The path of the field, with dots between names.
+    /// The path of the field: field names, joined with dots.
     pub path: String,
-    /// The value for tools, without secrets.
+    /// The value as JSON for tools, without secrets.
     pub value: Json,
-    /// The value for people.
+    /// The value as text for people, without secrets.
     pub text: String,
 }
 
-/// Joins the lines of a doc comment.
+/// Joins the lines of a doc comment into one text.
 pub fn text(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-/// Finds the first position that states each field, with the path of the field. `explain --origins`
-/// shows these positions.
+/// Returns the path of each stated field, with the first position that states it. `explain
+/// --origins` shows these positions.
 pub fn origins<'a>(
     declarations: &[Declaration],
     documents: &[Cursor<'a>],

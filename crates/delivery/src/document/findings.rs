@@ -11,7 +11,7 @@ use std::fmt;
 use serde::Serialize;
 
 words! {
-    /// The severity of a finding.
+    /// The severity of a finding, the most serious first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Severity {
@@ -19,7 +19,7 @@ words! {
         Error = "error",
         /// The document is usable, but probably does not have the intended effect.
         Warning = "warning",
-        /// No action is needed. A note reports a default, or ignored objects.
+        /// No action is needed. The finding reports a default, or objects that are ignored.
         Note = "note",
     }
 }
@@ -27,21 +27,21 @@ words! {
 /// One problem at one position of one file. `lastmile check` prints it as JSON in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Error, warning or note.
+    /// The severity of the problem.
     pub severity: Severity,
-    /// The name of the file, as the caller gave it.
+    /// The name of the file, as the caller stated it.
     pub file: String,
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: u64,
-    /// The column in characters, from 1.
+    /// The column in characters, counted from 1.
     pub column: u64,
     /// The path of the field, such as `spec.retry.maxAttempts`; empty for the document as a whole.
     pub field: String,
-    /// The description of the problem.
+    /// The description of the problem, without its position.
     pub message: String,
     /// The correct spelling or value, if it is known.
     pub help: Option<String>,
-    /// The unresolved reference, if that is the problem.
+    /// The unresolved reference, if the finding is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<MissingReference>,
 }
@@ -49,34 +49,34 @@ pub struct Finding {
 /// A reference without an entry in a `Destinations` document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissingReference {
-    /// The key of the missing entry.
+    /// The key that the `Destinations` document lacks.
     pub key: String,
-    /// The purpose of the address.
+    /// The purpose for which the address is needed.
     #[serde(rename = "for")]
     pub used_for: ReferenceUse,
-    /// For a token: the fields that the entry needs.
+    /// The additional fields that the entry needs for a token; otherwise empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Needed>,
 }
 
 words! {
-    /// A field that an entry needs for a token, with its name in the document.
+    /// A field that the entry of a `Destinations` document needs for a token.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "camelCase")]
     pub enum Needed {
-        /// The address of the token server.
+        /// The address of the token server that issues the token.
         TokenUrl = "tokenUrl",
-        /// The client id for the token server.
+        /// The client id with which the token is requested.
         ClientId = "clientId",
-        /// The name of the secret of the client.
+        /// The name of the secret with which the client authenticates.
         ClientSecret = "clientSecret",
-        /// The scope of the token.
+        /// The scope that is requested for the token.
         Scope = "scope",
     }
 }
 
 impl Needed {
-    /// Returns an example of the field.
+    /// Returns an example value for the field.
     #[must_use]
     pub const fn example(self) -> &'static str {
         match self {
@@ -89,27 +89,28 @@ impl Needed {
 }
 
 words! {
-    /// The purpose of the address of a reference.
+    /// The purpose for which the address of a reference is needed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "camelCase")]
     pub enum ReferenceUse {
         /// Events or replies are sent to the address.
         Events = "events",
-        /// Dead letters are sent to the address; without an entry, to the default container.
+        /// Dead letters are sent to the address. Without an entry, they go to the default
+        /// container.
         DeadLetters = "deadLetters",
-        /// Events are sent with a token. If the entry lacks the needed fields, they are sent
-        /// without one.
+        /// Events are sent to the address with a token. If the entry lacks the fields for a token,
+        /// they are sent without one.
         Token = "token",
     }
 }
 
 impl Finding {
-    /// Returns `file:line:column`.
+    /// Returns the position as `file:line:column`.
     pub fn location(&self) -> String {
         format!("{}:{}:{}", self.file, self.line, self.column)
     }
 
-    /// Returns `field: message`.
+    /// Returns the finding without its position: `field: message`.
     pub fn problem(&self) -> String {
         if self.field.is_empty() {
             return self.message.clone();
@@ -119,26 +120,26 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// Prints `file:line:column: error: field: message; help`.
+    /// Prints the finding as `file:line:column: error: field: message; help`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.location(), self.severity.as_str(), self.problem())?;
         self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
     }
 }
 
-/// A position in one of several files, in reading order.
+/// A position in one of several files. Positions are ordered as the files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePosition {
-    /// The index of the file.
+    /// The index of the file, in the order in which files are read.
     pub file: usize,
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: u64,
-    /// The column, from 1.
+    /// The column in characters, counted from 1.
     pub column: u64,
 }
 
 impl SourcePosition {
-    /// The position of values that are in no file.
+    /// The position of values that are not in any file, such as defaults.
     pub const NOWHERE: Self = Self { file: usize::MAX, line: 0, column: 0 };
 }
 
@@ -146,35 +147,35 @@ impl SourcePosition {
 pub struct Message {
     text: String,
     help: Option<String>,
-    /// In a box, because results contain messages and should be small.
+    /// Boxed to keep `Message` small, because many results contain one.
     reference: Option<Box<MissingReference>>,
 }
 
 impl Message {
-    /// Returns a message with the description of the problem.
+    /// Returns a message that describes a problem, without a correction.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), help: None, reference: None }
     }
 
-    /// Replaces the text and keeps the help.
+    /// Replaces the description and keeps the correction.
     pub fn with_text(self, text: String) -> Self {
         Self { text, ..self }
     }
 
-    /// Adds the correction.
+    /// Adds the correct spelling or value.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds the reference that has no address.
+    /// Adds the key of a reference that has no address.
     pub fn about(mut self, key: &str, used_for: ReferenceUse) -> Self {
         let reference = MissingReference { key: key.to_owned(), used_for, needs: Vec::new() };
         self.reference = Some(Box::new(reference));
         self
     }
 
-    /// Adds the fields that the entry of the reference needs.
+    /// Adds the fields that the entry of the reference must have.
     pub fn needs(mut self, needs: Vec<Needed>) -> Self {
         if let Some(reference) = &mut self.reference {
             reference.needs = needs;
@@ -182,7 +183,7 @@ impl Message {
         self
     }
 
-    /// Returns a finding about a file as a whole.
+    /// Returns a finding at the beginning of a file, about the file as a whole.
     pub fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
         let Self { text: message, help, reference } = self;
         let reference = reference.map(|reference| *reference);
@@ -210,14 +211,14 @@ impl From<&str> for Message {
     }
 }
 
-/// The findings of all files so far. Adding needs only a shared reference, because many cursors
-/// report at the same time.
+/// Collects the findings of all files. It has interior mutability, because many cursors report
+/// findings at the same time.
 pub struct Findings {
     files: Vec<String>,
     gathered: RefCell<Vec<(SourcePosition, Finding)>>,
-    /// The indexes of the errors in `gathered`.
+    /// The indexes in `gathered` of findings that are errors.
     errors: RefCell<Vec<usize>>,
-    /// For each position of a translated value, the path of the field in the original document.
+    /// The paths of fields in the original document, by the positions of translated values.
     translated: RefCell<BTreeMap<SourcePosition, String>>,
 }
 
@@ -229,7 +230,7 @@ impl Findings {
         Self { files, gathered, errors, translated: RefCell::default() }
     }
 
-    /// Adds a finding.
+    /// Adds a finding about the value at a position.
     pub fn add(&self, severity: Severity, position: SourcePosition, field: &str, message: Message) {
         let finding = Finding {
             severity,
@@ -248,39 +249,40 @@ impl Findings {
         gathered.push((position, finding));
     }
 
-    /// Records that the value at a position is translated from this field.
+    /// Records that the value at a position was translated from the field with this path.
     pub fn note_translated(&self, position: SourcePosition, field: &str) {
         self.translated.borrow_mut().insert(position, field.to_owned());
     }
 
-    /// Returns the original field of the translated value at a position.
+    /// Returns the path of the field from which the value at a position was translated.
     pub fn translated_field(&self, position: SourcePosition) -> Option<String> {
         self.translated.borrow().get(&position).cloned()
     }
 
-    /// Returns the number of errors so far. Compare it before and after reading a part.
+    /// Returns the number of errors so far. To detect errors in a part of a document, compare it
+    /// before and after reading the part.
     pub fn errors(&self) -> usize {
         self.errors.borrow().len()
     }
 
-    /// Returns the first error after the first `errors` ones.
+    /// Returns the first error that was added after the first `errors` ones.
     pub fn error_after(&self, errors: usize) -> Option<Box<Finding>> {
         let at = *self.errors.borrow().get(errors)?;
         Some(Box::new(self.gathered.borrow().get(at)?.1.clone()))
     }
 
-    /// Returns the name of a file.
+    /// Returns the name of the file with this index.
     pub fn file(&self, file: usize) -> &str {
         self.files.get(file).map_or("", String::as_str)
     }
 
-    /// Returns a position as text.
+    /// Returns a position as `file:line:column`.
     pub fn location(&self, position: SourcePosition) -> String {
         format!("{}:{}:{}", self.file(position.file), position.line, position.column)
     }
 
-    /// Returns all findings by file and line, without duplicates: a part of a template may be read
-    /// several times.
+    /// Returns all findings by file and line, without duplicates. Duplicates occur because a part
+    /// of a template may be read several times.
     pub fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
         // The sort is stable, so findings at one position keep their order.
@@ -303,12 +305,12 @@ fn one_line(text: &str) -> String {
 /// Maximum length of a quotation in a message, in characters.
 const QUOTED_MAX: usize = 80;
 
-/// Quotes a text of a file for a message, and shortens a long one.
+/// Quotes text from a file for a message, and shortens it to `QUOTED_MAX`.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(text))
 }
 
-/// Shortens a long name of a file for a message.
+/// Shortens a name from a file to `QUOTED_MAX`, for a message.
 pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX).and_then(|(end, _)| text.get(..end)) {
         Some(beginning) => format!("{beginning}…"),

@@ -1,9 +1,10 @@
-//! Hints for an unknown word: "did you mean …?", or the list of known words.
+//! Hints for an unknown name or value: "did you mean …?", or the list of known ones.
 //!
-//! This module is separate because it only compares words: names of fields, kinds or values.
+//! This module is separate because it only compares strings, whether they name fields, types or
+//! values.
 
-/// Returns a hint for an unknown word: the nearest known word, otherwise the list. A word that is
-/// known but invalid at this place is not suggested again.
+/// Returns a hint for an unknown word: the most similar known word, otherwise the list. A word that
+/// is known but invalid at this place is not suggested again.
 pub fn hint(word: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| {
         **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)
@@ -14,15 +15,15 @@ pub fn hint(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// Sorts words by their distance from this one, then alphabetically.
+/// Sorts words by their edit distance from `word`, then alphabetically.
 pub fn sort_nearest_first(word: &str, words: &mut [String]) {
     words.sort_by_cached_key(|candidate| (distance(word, candidate), candidate.clone()));
 }
 
-/// Maximum number of characters that are compared. The time grows with the length.
+/// Maximum number of characters that are compared, because the time grows with the length.
 const WORD_MAX: usize = 64;
 
-/// Returns the edit distance of two words; case is ignored.
+/// Returns the edit distance between two words; case is ignored.
 fn distance(a: &str, b: &str) -> usize {
     let [a, b] = [a, b]
         .map(|word| word.chars().take(WORD_MAX).flat_map(char::to_lowercase).collect::<String>());

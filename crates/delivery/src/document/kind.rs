@@ -1,4 +1,4 @@
-//! The kinds of values for declarations of fields.
+//! Re-exports the field types that declarations of records use.
 
 pub use super::alternatives::{Alternatives, OneOf};
 pub use super::record::{Merged, Whole};

@@ -5,19 +5,19 @@
 
 use super::findings::SourcePosition;
 
-/// An item of a file, with its position.
+/// A value or the name of a field, with its position in a file.
 #[derive(Clone, PartialEq)]
 pub struct Placed<T> {
-    /// The item itself.
+    /// The value or the name of a field.
     pub value: T,
-    /// File, line and column.
+    /// The file, line and column at which it begins.
     pub position: SourcePosition,
 }
 
-/// A value with its position.
+/// A value in the tree of a document, with its position.
 pub type Node = Placed<Value>;
 
-/// The key of a field with its position. A number becomes its text.
+/// The name of a field, with its position. A number as a name becomes text.
 pub type Key = Placed<String>;
 
 impl Node {
@@ -26,8 +26,8 @@ impl Node {
         Self::of_json_at(value, SourcePosition::NOWHERE)
     }
 
-    /// Converts a JSON value and gives it this position, for example that of the text from which it
-    /// was derived.
+    /// Converts a JSON value and sets this position everywhere in it. The position is, for example,
+    /// that of the text from which the value was derived.
     pub fn of_json_at(value: &serde_json::Value, position: SourcePosition) -> Self {
         use serde_json::Value as Json;
 
@@ -57,7 +57,7 @@ impl Node {
         Self { value: Value::Map(Vec::new()), position }
     }
 
-    /// Sets the value at a path of fields. Missing mappings on the way are created at the position
+    /// Sets the value at a path of fields. Missing mappings on the path are created at the position
     /// of the value.
     pub fn set(&mut self, path: &str, node: Self) {
         let position = node.position;
@@ -78,7 +78,8 @@ impl Node {
         *of = node;
     }
 
-    /// Replaces the fields of this mapping by those of another one, recursively down to this depth.
+    /// Returns this mapping with the fields of another one, which replace fields with the same
+    /// name. Nested mappings are merged in the same way, down to this depth.
     pub fn with_fields_of(mut self, other: &Self, depth: usize) -> Self {
         let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
             return other.clone();
@@ -93,7 +94,7 @@ impl Node {
         self
     }
 
-    /// Sets the file of the value and of everything in it.
+    /// Sets the file index of the value and of everything in it.
     pub fn put_into(&mut self, file: usize) {
         self.position.file = file;
         match &mut self.value {
@@ -110,23 +111,23 @@ impl Node {
         }
     }
 
-    /// Returns true for `null`.
+    /// Returns true if the value is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }
 
-    /// Returns the text of a text node.
+    /// Returns the text if the value is a string.
     pub fn text(&self) -> Option<&str> {
         let Value::Text(text) = &self.value else { return None };
         Some(text)
     }
 
-    /// Returns true for a mapping.
+    /// Returns true if the value is a mapping.
     pub fn is_mapping(&self) -> bool {
         matches!(self.value, Value::Map(_))
     }
 
-    /// Returns the value at a path of fields.
+    /// Returns the value at a path of fields such as `spec.sink`; `None` if a field is missing.
     pub fn get(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |of, name| {
             let Value::Map(entries) = &of.value else { return None };
@@ -135,39 +136,39 @@ impl Node {
     }
 }
 
-/// The content of a node.
+/// The value of a node, as the file states it.
 #[derive(Clone, PartialEq)]
 pub enum Value {
-    /// No value: `~`, `null`, or nothing at all.
+    /// No value: `~`, `null`, or an empty value.
     Null,
     /// `true` or `false`. Other booleans of YAML 1.1, such as `yes`, are text.
     Bool(bool),
-    /// A whole number.
+    /// A whole number, in the range of `i128`.
     Integer(i128),
-    /// Any other number, with its original digits.
+    /// Any other number, with the digits of the file.
     Fraction(Fraction),
-    /// A string.
+    /// A string, quoted or not.
     Text(String),
-    /// A sequence.
+    /// A sequence of values.
     List(Vec<Node>),
-    /// A mapping, in the order of the file.
+    /// A mapping, whose fields are in the order of the file.
     Map(Vec<(Key, Node)>),
 }
 
-/// A number in its original digits, because a floating-point number would round it.
+/// A number with the digits of the file, because a floating-point number would round it.
 #[derive(Clone, PartialEq)]
 pub struct Fraction {
     written: String,
 }
 
 impl Fraction {
-    /// Wraps the text of a number.
+    /// Wraps the text of a number without parsing it.
     #[must_use]
     pub const fn new(written: String) -> Self {
         Self { written }
     }
 
-    /// Returns the JSON spelling. YAML also allows `+1.5`, `.5` and `5.`.
+    /// Returns the number as JSON. YAML also allows `+1.5`, `.5` and `5.`, which JSON does not.
     pub fn json(&self) -> String {
         let text = self.written.strip_prefix('+').unwrap_or(&self.written);
         let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
@@ -183,14 +184,14 @@ impl Fraction {
 }
 
 impl<T> Placed<T> {
-    /// Returns another item at the same position.
+    /// Returns another value at the same position.
     pub fn with<U>(&self, value: U) -> Placed<U> {
         Placed { value, position: self.position }
     }
 }
 
 impl Value {
-    /// Returns the kind of the value, for messages.
+    /// Returns the name of the value's type, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",

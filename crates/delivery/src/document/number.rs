@@ -1,6 +1,6 @@
 //! [`Number`]: exact decimal numbers for filters, without floating point.
 //!
-//! This module is separate because numbers of events are compared exactly as publishers wrote them.
+//! This module is separate because filters compare numbers exactly as publishers wrote them.
 //! 9007199254740993 does not equal 9007199254740992, `5.0` equals 5, and `1e400` is a valid number.
 //! A comparison needs no more memory than the text of the numbers, for any exponent. There is no
 //! arithmetic.
@@ -8,21 +8,23 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Maximum number of digits before the point in numbers that are printed without an exponent.
+/// Maximum number of digits before the decimal point in numbers that are printed without an
+/// exponent.
 const PLAIN_DIGITS_MAX: usize = 20;
 
 /// A decimal number, compared by value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
-    /// The digits after `0.`, without zeros at either end; empty for zero.
+    /// The significant digits, as in `0.digits`. They neither begin nor end with a zero; empty for
+    /// zero.
     digits: String,
-    /// The power of ten by which `0.digits` is multiplied; 0 for zero.
+    /// The power of ten by which `0.digits` is multiplied; 0 for the number zero.
     exponent: i64,
 }
 
 impl Number {
-    /// Parses a JSON number such as `-12.5e3`. Returns `None` for any other text.
+    /// Parses a JSON number such as `-12.5e3`; returns `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -48,7 +50,7 @@ impl Number {
         Some(Self { negative, digits: digits.to_owned(), exponent })
     }
 
-    /// Compares absolute values. The caller handles zero.
+    /// Compares absolute values. Neither number may be zero.
     fn magnitude(&self, other: &Self) -> Ordering {
         self.exponent.cmp(&other.exponent).then_with(|| self.digits.cmp(&other.digits))
     }
@@ -62,7 +64,7 @@ impl Number {
     }
 }
 
-/// Prints a text that [`Number::parse`] parses to an equal number, even for extreme exponents.
+/// Prints the number so that [`Number::parse`] returns an equal number, even for extreme exponents.
 /// Examples are 1200, -12.5, 0.1e-6 and 12e400.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,7 +79,7 @@ impl fmt::Display for Number {
                 Some(_) | None => write!(f, "{digits:0<places$}"),
             },
             None if *exponent < 0 => write!(f, "0.{digits}e{exponent}"),
-            // Prints no point here: with one, the largest exponent could not be parsed again.
+            // Omits the decimal point: with one, the largest exponent could not be parsed again.
             None => {
                 let places = i64::try_from(digits.len()).unwrap_or(i64::MAX);
                 write!(f, "{digits}e{}", exponent.saturating_sub(places))

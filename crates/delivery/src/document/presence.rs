@@ -1,4 +1,4 @@
-//! [`Presence`]: the rule for a missing field: required, optional, or a default.
+//! [`Presence`]: states whether a field is required, optional, or has a default.
 
 use serde_json::Value as Json;
 
@@ -6,12 +6,12 @@ use super::declaration::{Declaration, Shown, text};
 use super::reader::Fields;
 use super::value::Kind;
 
-/// The rule for a missing field: required, optional, or a default.
+/// States whether a field is required, optional, or has a default.
 pub trait Presence {
-    /// The type of the field's values.
+    /// The Rust type of the field in its record.
     type Value;
 
-    /// Reads the field with this name.
+    /// Reads the field with this name. Reports an invalid or missing field and returns `None`.
     fn read(&self, fields: &Fields<'_>, name: &'static str) -> Option<Self::Value>;
 
     /// Returns the value as a document states it; `None` if the document omits the field.
@@ -23,26 +23,28 @@ pub trait Presence {
     /// Returns the declaration of a field with this name and description.
     fn declare(&self, name: &'static str, about: &[&str]) -> Declaration;
 
-    /// Adds the value as settings for display.
+    /// Adds the value of the field at `path` to the settings for display.
     fn show(&self, path: String, value: &Self::Value, shown: &mut Vec<Shown>);
 }
 
-/// A field that some document must state: that of a user, or the defaults of a profile.
+/// A field that must be stated, in a document of the user or in the defaults of a profile.
 pub struct Required<K>(pub K);
 
-/// A field without a default. The text describes its absence.
+/// A field without a default. The text describes what its absence means.
 pub struct Optional<K>(pub K, pub &'static str);
 
-/// A field with a default of its own.
+/// A field with a default value of its own.
 pub struct Or<K, V>(pub K, pub V);
 
-/// Reads the field with its kind, if a document states it.
+/// Reads the field if a document states it. The outer `None` means that no document does, and the
+/// inner one that the value is invalid.
 fn stated<K: Kind>(kind: &K, fields: &Fields<'_>, name: &'static str) -> Option<Option<K::Value>> {
     let at = if K::NULL_IS_ABSENT { fields.given(name) } else { fields.get(name) };
     at.map(|at| kind.read_over(&at, &fields.bases_of(name, &at)))
 }
 
-/// Returns true for a default that has the same meaning as an absent field.
+/// Returns true if a default has the same meaning as an absent field: null, or an empty list or
+/// mapping.
 fn is_empty(default: &Json) -> bool {
     match default {
         Json::Null => true,

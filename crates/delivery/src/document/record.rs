@@ -1,8 +1,8 @@
-//! [`Record`]: a mapping whose fields are declared once, each with its name, its kind of value and
-//! its meaning.
+//! [`Record`]: a mapping whose fields are declared once, each with its name, its type and its
+//! meaning.
 //!
 //! A declaration defines:
-//! - the type of the field;
+//! - the Rust type of the field;
 //! - its form in documents and in the canonical JSON;
 //! - its JSON Schema and its row in the reference;
 //! - the name with which `explain` shows its value and its origin.
@@ -21,14 +21,14 @@ use super::reader::{Cursor, Fields};
 use super::schema::of_mapping;
 use super::value::Kind;
 
-/// A mapping with declared fields.
+/// A type whose fields are declared with their names and types in documents.
 pub trait Record: Sized {
-    /// The name of the type.
+    /// The name of the type in the reference and the JSON Schema.
     const NAME: &'static str;
-    /// The description of the type.
+    /// The description of the type, one string for each line.
     const ABOUT: &'static [&'static str];
 
-    /// Reads all fields. Reports missing and invalid ones and returns `None` if there are any.
+    /// Reads all fields. Reports missing and invalid fields, and returns `None` if there are any.
     fn read(fields: &Fields<'_>) -> Option<Self>;
 
     /// Returns the fields as a document states them.
@@ -40,11 +40,12 @@ pub trait Record: Sized {
     /// Returns the declarations of the fields, in order.
     fn declarations() -> Vec<Declaration>;
 
-    /// Adds the fields as settings for display, with names below `path`.
+    /// Adds the fields to the settings for display. Their names begin with `path`.
     fn show(&self, path: &str, shown: &mut Vec<Shown>);
 }
 
-/// Declares a record: a type whose fields state their names in documents and their kinds of value.
+/// Declares a record. Each field states its name in documents, its field type, and whether it is
+/// required.
 #[macro_export]
 macro_rules! record {
     (
@@ -66,7 +67,7 @@ macro_rules! record {
             const ABOUT: &'static [&'static str] = &[$($about),+];
 
             fn read(fields: &$crate::document::reader::Fields<'_>) -> Option<Self> {
-                // Reads every field even after an error, so that each gets its findings.
+                // Reads every field, even after an invalid one, so that all errors are reported.
                 $(let $field = $crate::document::presence::Presence::read(&$presence, fields, $key);)+
                 let record = Self { $($field: $field?,)+ };
                 $($check(&record, fields)?;)?
@@ -101,7 +102,7 @@ macro_rules! record {
     };
 }
 
-/// A mapping without fields, such as an alternative that is only a word.
+/// A record without fields, for variants that carry no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NoFields;
 
@@ -128,7 +129,7 @@ impl Record for NoFields {
     fn show(&self, _path: &str, _shown: &mut Vec<Shown>) {}
 }
 
-/// Implements `Record` for pointers to records.
+/// Implements `Record` for smart pointers to records.
 macro_rules! pointers {
     ($($pointer:ident),+) => {$(
         impl<R: Record> Record for $pointer<R> {
@@ -160,20 +161,21 @@ macro_rules! pointers {
 
 pointers!(Box, Arc);
 
-/// The kind of records that are merged field by field. A field that one document omits has the
-/// value of the next document.
+/// The field type of records that are merged field by field. If a document omits a field, the next
+/// document supplies it.
 pub struct Merged<R>(PhantomData<R>);
 
-/// The kind of records that replace those of later documents as a whole.
+/// The field type of records that are not merged: the first document that states the record
+/// determines all of its fields.
 pub struct Whole<R>(PhantomData<R>);
 
 impl<R> Merged<R> {
-    /// The only value of this kind.
+    /// The single value of this field type, for declarations.
     pub const KIND: Self = Self(PhantomData);
 }
 
 impl<R> Whole<R> {
-    /// The only value of this kind.
+    /// The single value of this field type, for declarations.
     pub const KIND: Self = Self(PhantomData);
 }
 

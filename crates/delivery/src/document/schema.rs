@@ -1,15 +1,15 @@
-//! The JSON Schema of mappings with declared fields.
+//! Generates the JSON Schema of records.
 
 use serde_json::{Value as Json, json};
 
 use super::declaration::{Declaration, text};
 
-/// The member of a schema that names its definition. The schema of all documents contains each
-/// definition once.
+/// Name of a schema's member that holds the name of its definition. The combined schema of all
+/// documents contains each definition once.
 pub const DEFINITION: &str = "$definition";
 
-/// Returns the JSON Schema of a mapping. Properties are a list of pairs, because their order
-/// matters to readers.
+/// Returns the JSON Schema of a record. Its properties are a list of pairs, because JSON objects
+/// would lose their order.
 pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
     let required: Vec<&str> =
         declarations.iter().filter(|of| of.is_required).map(|of| of.name).collect();
@@ -26,7 +26,7 @@ pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) ->
     schema
 }
 
-/// Returns the properties of a mapping, as a list of pairs.
+/// Returns the properties of a record's schema, as a list of pairs of name and schema.
 pub fn properties(declarations: Vec<Declaration>) -> Json {
     let property = |Declaration { name, about, default, mut schema, .. }: Declaration| {
         schema["description"] = json!(about);

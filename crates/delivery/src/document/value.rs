@@ -1,7 +1,7 @@
-//! [`Kind`]: how values of a field are read, written, described and shown.
+//! [`Kind`]: field types. A field type defines how values are read, written, described and shown.
 //!
-//! This module is separate from the records that use kinds, because many fields can have the same
-//! kind.
+//! This module is separate from the records that use field types, because many fields can have the
+//! same type.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -15,9 +15,9 @@ use super::findings::quoted;
 use super::reader::Cursor;
 use crate::time::duration::format_ms;
 
-/// A kind of value.
+/// A field type: how the values of a field are read, written, described and shown.
 pub trait Kind {
-    /// The type of the values.
+    /// The Rust type of the values of such a field.
     type Value;
 
     /// True if `null` counts as absent. Exported resources have `null` for absent mappings.
@@ -26,7 +26,8 @@ pub trait Kind {
     /// Reads the value at the cursor. Reports an invalid value and returns `None`.
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value>;
 
-    /// Reads the value at the cursor. A merged mapping takes missing fields from further documents.
+    /// Reads the value at the cursor. For a merged mapping, further documents (`_bases`) supply
+    /// missing fields.
     fn read_over<'a>(&self, at: &Cursor<'a>, _bases: &[Cursor<'a>]) -> Option<Self::Value> {
         self.read(at)
     }
@@ -37,24 +38,26 @@ pub trait Kind {
     /// Returns the JSON Schema of the values.
     fn schema(&self) -> Json;
 
-    /// Returns the declared fields of a merged mapping; nothing for other kinds.
+    /// Returns the declarations of nested fields, if the value is a mapping that is merged field by
+    /// field; otherwise none.
     fn fields(&self) -> Vec<Declaration> {
         Vec::new()
     }
 
-    /// Returns the value for display, without secrets. By default it is the written form.
+    /// Returns the value for display, without secrets. By default, it is the value as a document
+    /// states it.
     fn shown(&self, value: &Self::Value) -> Json {
         self.write(value)
     }
 
-    /// Adds the value as settings for display.
+    /// Adds the value of the field at `path` to the settings for display.
     fn show(&self, path: String, value: &Self::Value, shown: &mut Vec<Shown>) {
         let value = self.shown(value);
         shown.push(Shown { path, text: for_people(&value), value });
     }
 }
 
-/// Returns a JSON value as text for people.
+/// Formats a JSON value as text for people.
 pub fn for_people(value: &Json) -> String {
     match value {
         Json::Null => "none".to_owned(),
@@ -70,7 +73,7 @@ pub fn for_people(value: &Json) -> String {
     }
 }
 
-/// The kind of `true` and `false`.
+/// The field type of booleans.
 pub struct Flag;
 
 impl Kind for Flag {
@@ -89,7 +92,7 @@ impl Kind for Flag {
     }
 }
 
-/// The kind of whole numbers within a range.
+/// The field type of whole numbers within a range.
 pub struct Integer(pub RangeInclusive<u32>);
 
 impl Kind for Integer {
@@ -108,7 +111,7 @@ impl Kind for Integer {
     }
 }
 
-/// The kind of durations within a range, in milliseconds.
+/// The field type of durations within a range, in milliseconds.
 pub struct Duration(pub RangeInclusive<u64>);
 
 impl Kind for Duration {
@@ -128,7 +131,7 @@ impl Kind for Duration {
     }
 }
 
-/// The kind of the words of an enumeration.
+/// The field type of enumerations: all values, and the function that returns the name of a value.
 pub struct Word<T: 'static>(pub &'static [T], pub fn(T) -> &'static str);
 
 impl<T: Copy> Kind for Word<T> {
@@ -147,12 +150,12 @@ impl<T: Copy> Kind for Word<T> {
     }
 }
 
-/// The kind of text that is parsed into a type. Messages do not quote it: it may be a secret by
-/// mistake.
+/// The field type of strings that are parsed into `T`. Messages do not quote them, because a string
+/// may be a secret by mistake.
 pub struct Parsed<T> {
-    /// The name of the kind, for messages.
+    /// A noun for the string, for messages.
     what: &'static str,
-    /// The rule for the text, for messages.
+    /// The syntax of the string, for messages.
     rule: &'static str,
     /// The name of its definition in the JSON Schema.
     definition: &'static str,
@@ -160,7 +163,7 @@ pub struct Parsed<T> {
 }
 
 impl<T> Parsed<T> {
-    /// Returns the kind with these words for messages, and the name of its definition.
+    /// Returns a field type with these texts for messages, and this name of the definition.
     pub const fn new(what: &'static str, rule: &'static str, definition: &'static str) -> Self {
         Self { what, rule, definition, parsed: PhantomData }
     }
@@ -182,13 +185,13 @@ impl<T: FromStr + Display> Kind for Parsed<T> {
     }
 }
 
-/// The kind of text that a function checks. The error of the function states the rule.
+/// The field type of strings that a function checks. The error of the function states the rule.
 pub struct Checked {
-    /// Maximum number of characters.
+    /// Maximum number of characters in the string.
     pub max_chars: usize,
-    /// Checks a text.
+    /// Checks a string, and returns the rule that it violates.
     pub check: fn(&str) -> Result<(), String>,
-    /// Returns the members of the JSON Schema other than type and length.
+    /// Returns the members of the JSON Schema other than `type` and `maxLength`.
     pub schema: fn() -> Json,
 }
 
@@ -219,13 +222,13 @@ impl Kind for Checked {
     }
 }
 
-/// The kind of lists without duplicates.
+/// The field type of lists without duplicates.
 pub struct Distinct<K> {
-    /// The kind of the elements.
+    /// The field type of the elements.
     pub of: K,
-    /// The words for one element and for several, for messages.
+    /// The noun for an element, in singular and plural, for messages.
     pub what: [&'static str; 2],
-    /// The valid numbers of elements.
+    /// The allowed numbers of elements.
     pub count: RangeInclusive<usize>,
 }
 
@@ -264,7 +267,7 @@ impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
     }
 }
 
-/// The kind of lists.
+/// The field type of lists; duplicates are allowed.
 pub struct Each<K>(pub K);
 
 impl<K: Kind> Kind for Each<K> {

@@ -1,9 +1,9 @@
 //! Converts a CloudEvent in binary mode into one JSON document.
 //!
-//! In binary mode the attributes are separate from the data: `ce-*` headers, or attributes of a
-//! message. Queues and blobs hold one text. The result is therefore a structured CloudEvent. JSON
-//! data keeps its spelling, and other data becomes base64. CloudEvents 1.0, HTTP protocol binding
-//! §3.1 and JSON event format §3.
+//! In binary mode the attributes are separate from the data: they are `ce-*` headers of a request,
+//! or attributes of a message. Queues and blobs hold one text, so the result is a structured
+//! CloudEvent. JSON data keeps its spelling, and other data becomes base64. The rules are those of
+//! CloudEvents 1.0, HTTP protocol binding §3.1 and JSON event format §3.
 
 use std::fmt::Write as _;
 
@@ -14,11 +14,11 @@ use serde_json::value::RawValue;
 
 use crate::event::json::{quoted, without_mark};
 
-/// Prefix of the content types of all event formats.
+/// Common prefix of the content types of all CloudEvents formats.
 const FORMATS: &str = "application/cloudevents";
-/// Content type of one event in JSON, the only supported format.
+/// Content type of one CloudEvent in JSON, the only supported format.
 const STRUCTURED: &str = "application/cloudevents+json";
-/// Content type of a JSON array of events.
+/// Content type of a JSON array of CloudEvents.
 const BATCH: &str = "application/cloudevents-batch+json";
 
 /// The mode that the content type of a message declares. A body in an event format is the event,
@@ -27,16 +27,17 @@ const BATCH: &str = "application/cloudevents-batch+json";
 pub enum ContentMode {
     /// The body is one event.
     Structured,
-    /// The body is an array of events.
+    /// The body is a JSON array of events.
     Batched,
-    /// The body is one or more events in an unsupported format.
+    /// The body contains events in a format that is not supported.
     OtherFormat,
-    /// The body is data. The headers decide whether it belongs to a CloudEvent.
+    /// The body is data. The headers determine whether the data belongs to a CloudEvent in binary
+    /// mode.
     Data,
 }
 
 impl ContentMode {
-    /// Returns the mode of this content type.
+    /// Determines the mode from a content type, which may be missing.
     #[must_use]
     pub fn of(content_type: Option<&str>) -> Self {
         let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default();
@@ -50,9 +51,9 @@ impl ContentMode {
     }
 }
 
-/// The attribute that corresponds to the content type of a message.
+/// Name of the CloudEvents attribute that corresponds to the content type of a message.
 const CONTENT_TYPE: &str = "datacontenttype";
-/// Attributes that are written first, in this order.
+/// Attributes that the result begins with, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
 /// Returns the value of a header as text. Bytes that are not UTF-8 are percent-encoded, which keeps
@@ -69,12 +70,12 @@ pub fn header_text(value: &[u8]) -> String {
     text
 }
 
-/// Returns the structured form of a binary-mode event of HTTP. Attribute names lack the prefix
-/// `ce-`. Values are as in headers, which may be quoted and percent-encoded. `content_type` is the
-/// content type of the data.
+/// Returns the structured form of a binary-mode event from an HTTP message. Attribute names lack
+/// the prefix `ce-`. Values are as in headers, which may be quoted and percent-encoded.
+/// `content_type` is the content type of the data.
 ///
 /// # Errors
-/// The name of the header that is not percent-encoded UTF-8.
+/// The name of the first header whose value is not percent-encoded UTF-8.
 pub fn structured(
     attributes: &[(String, String)],
     content_type: Option<&str>,
@@ -88,7 +89,7 @@ pub fn structured(
     Ok(structured_plain(&attributes, content_type, data))
 }
 
-/// Decodes the value of a header (HTTP protocol binding, 3.1.3.2).
+/// Decodes the value of a `ce-*` header (HTTP protocol binding, 3.1.3.2).
 pub(crate) fn attribute_value(header: &str) -> Option<String> {
     let text = unquoted(header).unwrap_or_else(|| header.to_owned());
     let is_encoded = text.split('%').skip(1).all(|rest| {
@@ -98,7 +99,7 @@ pub(crate) fn attribute_value(header: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// Returns the content of a quoted string (RFC 9110, 5.6.4); `None` for any other text.
+/// Returns the content of a quoted string (RFC 9110, 5.6.4); `None` if the text is not one.
 fn unquoted(header: &str) -> Option<String> {
     let inner = header.strip_prefix('"')?.strip_suffix('"')?;
     let (mut content, mut characters) = (String::with_capacity(inner.len()), inner.chars());
@@ -113,7 +114,7 @@ fn unquoted(header: &str) -> Option<String> {
 }
 
 /// Returns the structured form of a binary-mode event whose values are not encoded, as in message
-/// attributes. The attribute `datacontenttype` counts only if `content_type` is `None`.
+/// attributes. The attribute `datacontenttype` is used only if `content_type` is `None`.
 #[must_use]
 pub fn structured_plain(
     attributes: &[(String, String)],
@@ -125,7 +126,7 @@ pub fn structured_plain(
     let content_type = content_type.or_else(|| Some(&*attributes.iter().find(declared)?.1));
     let mut ordered: Vec<&(String, String)> =
         attributes.iter().filter(|of| !declared(of)).collect();
-    // Stable, so the other attributes keep their order.
+    // The sort is stable, so the other attributes keep their order.
     ordered.sort_by_key(|(name, _)| rank(name));
     let mut members: Vec<String> =
         ordered.into_iter().map(|(name, value)| member(name, value)).collect();
@@ -137,7 +138,7 @@ pub fn structured_plain(
 }
 
 fn member(name: &str, value: &str) -> String {
-    // Only canonical numbers become JSON numbers, so that 007 stays a string.
+    // Only canonical numbers become JSON numbers, so that `007` stays a string.
     let number = value.parse::<i32>().is_ok_and(|number| number.to_string() == value);
     let value = if number && !TEXTS.contains(&name) { value.to_owned() } else { quoted(value) };
     format!("{}:{value}", quoted(name))
@@ -184,7 +185,7 @@ fn data_member(content_type: Option<&str>, data: &[u8]) -> Option<String> {
     }
 }
 
-/// True for `*/json` and `*/*+json`, in any case and with any parameters.
+/// True if a content type is `*/json` or `*/*+json`. Case and parameters are ignored.
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();

@@ -5,8 +5,8 @@
 //! serialized again. A CloudEvent is not converted, because no specification maps its attributes to
 //! another schema.
 //!
-//! Source: Event Grid, "event schemas". The CloudEvents `source` is the topic, and `type` is the
-//! event type.
+//! The mapping is that of Event Grid, "event schemas": the CloudEvents `source` is the topic, and
+//! `type` is the event type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,13 +18,13 @@ use crate::event::uri::reference;
 use crate::event::{Event, Shape};
 use crate::time::moment::with_zone;
 
-/// The target of a conversion, for error messages.
+/// Name of the target schema, for error messages.
 const CLOUD_EVENT: &str = "a CloudEvent";
 
-/// Returns the event as a structured CloudEvent; a custom event by the mapping of its topic.
+/// Returns the event as a structured CloudEvent. `mapped` contains the mapped attributes of a
+/// custom event.
 ///
-/// # Errors
-/// The reason, if the event lacks a required attribute.
+/// # Errors Fails if the event lacks a required attribute, which the error names.
 pub(crate) fn cloud_event(
     event: &Event,
     topic: &impl fmt::Display,
@@ -75,10 +75,10 @@ fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str
     Ok(event.finish().into())
 }
 
-/// Returns the event in the Event Grid schema; a custom event by the mapping of its topic.
+/// Returns the event in the Event Grid schema. `mapped` contains the mapped attributes of a custom
+/// event.
 ///
-/// # Errors
-/// The reason, if the event lacks a required field.
+/// # Errors Fails if the event lacks a required field, which the error names.
 pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<Arc<str>, String> {
     const SCHEMA: &str = "an Event Grid event";
     match (published.shape(), mapped) {
@@ -107,8 +107,8 @@ pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<A
     }
 }
 
-/// Returns the time of an event in RFC 3339, which both schemas require. A time without a zone is
-/// UTC.
+/// Returns the time of an event in RFC 3339, which both schemas require. A time without a zone
+/// counts as UTC. `into` is the name of the schema, for error messages.
 fn moment<'a>(event_time: &'a str, into: &str) -> Result<Cow<'a, str>, String> {
     with_zone(event_time)
         .ok_or_else(|| impossible("an event", into, "its eventTime is not an RFC 3339 time"))

@@ -1,18 +1,18 @@
-//! Reads the extension attribute `deliverat`: the time for which a CloudEvent is published.
+//! Parses the extension attribute `deliverat`: the time for which a CloudEvent is published.
 //!
-//! Separate because every entry point needs it: the queue, HTTP, replies and the command line. An
-//! event with an invalid `deliverat` is malformed, so no delivery ignores the attribute. Only
-//! CloudEvents have extension attributes. In other events `deliverat` is data. The maximum distance
-//! in the future is a rule of deliveries (`delivery/start.rs`).
+//! This module is separate because every entry point needs it: the queue, HTTP, replies and the
+//! command line. An event with an invalid `deliverat` is malformed, so no delivery ignores the
+//! attribute. Only CloudEvents have extension attributes. In other events `deliverat` is data. The
+//! maximum distance in the future is a rule of deliveries (`delivery/start.rs`).
 
 use crate::event::malformed::Malformed;
 use crate::event::members::Members;
 use crate::time::moment;
 
-/// Name of the attribute.
+/// Name of the CloudEvents extension attribute.
 pub const DELIVER_AT: &str = "deliverat";
 
-/// Returns the time in milliseconds since 1970; `None` if the attribute is missing or null.
+/// Returns `deliverat` in milliseconds since 1970; `None` if the attribute is missing or null.
 ///
 /// # Errors
 /// [`Malformed`] if the value is not a date-time of RFC 3339.

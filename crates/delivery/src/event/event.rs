@@ -16,23 +16,24 @@ use crate::event::members::{Members, Span};
 use crate::time::moment;
 
 words! {
-    /// The format in which the records of a topic are read (`spec.input`).
+    /// The format in which the records of a topic are parsed (`spec.input`).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Input {
-        /// Detected: CloudEvents, Event Grid, or custom JSON.
+        /// The format is detected: CloudEvents, Event Grid, or custom JSON.
         #[default]
         Auto = "auto",
-        /// Every event is a CloudEvent.
+        /// Every event must be a CloudEvent.
         CloudEvents = "cloudevents",
-        /// Every event follows the Event Grid schema.
+        /// Every event must follow the Event Grid schema.
         EventGrid = "eventgrid",
-        /// Any JSON.
+        /// Every event must be JSON, of any schema.
         Custom = "custom",
-        /// Any text, not parsed.
+        /// Every record is one event, whose text is not parsed.
         Opaque = "opaque",
         /// Notifications of Amazon SNS, converted to CloudEvents by
-        /// [`envelope`](crate::event::envelope), without what could end the subscription.
+        /// [`envelope`](crate::event::envelope). Members with which a reader could end the
+        /// subscription are removed.
         Sns = "sns",
         /// Notifications of Amazon SNS with all of their members, converted to CloudEvents.
         #[serde(rename = "sns-whole")]
@@ -47,21 +48,22 @@ words! {
 }
 
 words! {
-    /// The schema in which an event was published.
+    /// The schema in which an event was published. It also determines how the event can be
+    /// converted.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Shape {
-        /// CloudEvents 1.0, structured JSON.
+        /// A CloudEvent 1.0 as structured JSON.
         CloudEvent = "cloudevents",
-        /// The Event Grid event schema.
+        /// An event in the Event Grid event schema.
         EventGrid = "eventgrid",
-        /// Any other JSON.
+        /// JSON of any other schema.
         Custom = "custom",
-        /// Any text.
+        /// Text that is not parsed.
         Opaque = "opaque",
     }
 }
 
-/// One published event, whose bytes never change.
+/// One published event. Its bytes never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     text: Arc<str>,
@@ -69,21 +71,21 @@ pub struct Event {
     members: Arc<[Span]>,
 }
 
-/// One element of a record: an event, or a text that is not an event.
+/// One element of a record: an event, or text that is not a valid event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Element {
-    /// A well-formed event.
+    /// A well-formed event, in any schema.
     Event(Event),
-    /// A text that is not an event, and the reason.
+    /// Text that is not a valid event.
     Malformed {
-        /// The text, as published.
+        /// The text, as it was published.
         text: Arc<str>,
-        /// The reason why it is not an event.
+        /// The reason why the text is not a valid event.
         why: Malformed,
     },
 }
 
-/// Decodes one event.
+/// Decodes one event by the input format of its topic.
 pub fn decode_one(text: &Arc<str>, input: Input) -> Element {
     if input == Input::Opaque {
         return Element::Event(Event::unread(text, Shape::Opaque));
@@ -109,7 +111,7 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
         Input::EventGrid => check_event_grid(members).map(|()| Shape::EventGrid),
         Input::Custom => Ok(Shape::Custom),
         Input::Opaque => Ok(Shape::Opaque),
-        // An object with `specversion` has to be a valid CloudEvent, and is never custom JSON.
+        // An object with `specversion` must be a valid CloudEvent, and never counts as custom JSON.
         Input::Auto if members.get("specversion").is_some() => {
             check_cloud_event(members).map(|()| Shape::CloudEvent)
         }
@@ -120,7 +122,7 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
     }
 }
 
-/// True for a valid structured CloudEvent.
+/// True if the text is a valid structured CloudEvent.
 pub(crate) fn is_cloud_event(text: &str) -> bool {
     text.trim_start().starts_with('{')
         && Members::parse(text).is_ok_and(|members| check_cloud_event(&members).is_ok())
@@ -167,12 +169,13 @@ fn check_event_grid(members: &Members<'_>) -> Result<(), Malformed> {
 }
 
 impl Event {
-    /// Restores an event from an internal queue. Its bytes were checked before they were queued.
+    /// Restores an event from the text of an internal queue. The text was validated before it was
+    /// queued.
     #[must_use]
     pub fn recall(text: &Arc<str>, input: Input) -> Self {
         match decode_one(text, input) {
             Element::Event(event) => event,
-            // The input of the topic may have changed since then. The bytes are still the accepted
+            // The input of the topic may have changed since then. The text is still the validated
             // event.
             Element::Malformed { text, why: Malformed::NotJson(_) } => {
                 Self::unread(&text, Shape::Opaque)
@@ -190,8 +193,8 @@ impl Event {
         Self { text: Arc::clone(text), shape, members: Arc::default() }
     }
 
-    /// Returns the same bytes in a known schema, without parsing. An event that was recalled as
-    /// opaque text has no members. An event that becomes opaque loses them.
+    /// Returns the event with a known schema, without parsing its text again. An event that was
+    /// recalled as opaque text has no members. An event that becomes opaque loses its members.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         match shape {
@@ -200,14 +203,14 @@ impl Event {
         }
     }
 
-    /// Replaces the text with one of equal length, in which member names are unchanged.
+    /// Replaces the text with one of equal length. The members must be at the same positions.
     #[must_use]
     pub(crate) fn with_text(&self, text: &str) -> Self {
         debug_assert_eq!(text.len(), self.text.len(), "its members are where they were");
         Self { text: text.into(), ..self.clone() }
     }
 
-    /// Returns the bytes, as published.
+    /// Returns the text of the event, as it was published.
     #[must_use]
     pub fn text(&self) -> &Arc<str> {
         &self.text
@@ -219,8 +222,7 @@ impl Event {
         self.shape
     }
 
-    /// Returns the time of `deliverat` in milliseconds since 1970; `None` if the event may be
-    /// delivered at once.
+    /// Returns the value of `deliverat` in milliseconds since 1970; `None` if the event has none.
     #[must_use]
     pub fn deliver_at_ms(&self) -> Option<u64> {
         match self.shape {
@@ -230,8 +232,8 @@ impl Event {
         }
     }
 
-    /// Returns the text with this time as its `deliverat`; `None` if the event is no CloudEvent.
-    /// Everything else keeps its spelling.
+    /// Returns the text with this time as `deliverat`. Returns `None` if the event is not a
+    /// CloudEvent. Everything else keeps its spelling.
     #[must_use]
     pub fn text_with_deliver_at(&self, at_ms: u64) -> Option<String> {
         let moment = moment::rfc3339(at_ms);
@@ -248,7 +250,8 @@ impl Event {
         }
     }
 
-    /// Returns a view of the top-level members; empty if the text is not a JSON object.
+    /// Returns a view of the event's top-level members. The view is empty if the text is not a JSON
+    /// object.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
         Members::known(&self.text, &self.members)

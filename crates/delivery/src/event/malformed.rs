@@ -1,32 +1,32 @@
-//! The reasons why a text is not an event.
+//! The reasons why a text is not a valid event.
 //!
-//! Separate because reading members can fail with these reasons too, and an event is built on its
-//! members.
+//! This module is separate because parsing the members of a text can fail with these reasons too,
+//! and an event is built on its members.
 
 use thiserror::Error;
 
-/// The reason why a text is not an event. The caller keeps the text.
+/// The reason why a text is not a valid event. The caller keeps the text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// A member is defined twice.
+    /// Two members have the same name.
     #[error("the member \"{0}\" is defined twice")]
     DuplicateMember(String),
-    /// The text has to be a CloudEvent, or declares to be one, and is not valid.
+    /// The topic accepts only CloudEvents, or the text declares to be one, and it is not valid.
     #[error("not a valid CloudEvent: {0}")]
     CloudEvent(String),
-    /// The text has to follow the Event Grid schema, and does not.
+    /// The topic accepts only events in the Event Grid schema, and the text is not one.
     #[error("not a valid Event Grid event: {0}")]
     EventGrid(String),
-    /// The text is not a message of the service that this input names.
+    /// The text is not a message of the service that the topic's input names.
     #[error("not a message for the input {0}: {1}")]
     Envelope(&'static str, String),
-    /// `deliverat` is not a valid time.
+    /// The value of `deliverat` is not a date-time of RFC 3339.
     #[error("deliverat has to be a date-time of RFC 3339 such as 2026-12-01T09:00:00Z")]
     NoMoment,
-    /// `deliverat` is too far from the publication: both times, as text.
+    /// `deliverat` is 14 days or more after the publication. The values are both times, as text.
     #[error("deliverat is {0}, which is not within 14 days of the publication at {1}")]
     TooFarAhead(String, String),
 }

@@ -1,8 +1,8 @@
 //! The input mapping of a topic: the fields of a custom event that are its id, type, subject and so
 //! on.
 //!
-//! Separate from events because a mapping belongs to the topic: publishers keep their own schema
-//! (Event Grid, "input schema mapping").
+//! This module is separate from events because a mapping belongs to the topic: publishers keep
+//! their own schema (Event Grid, "input schema mapping").
 
 use std::fmt;
 
@@ -17,17 +17,18 @@ use crate::event::path::{PATH_RULE, Path};
 use crate::event::{Event, Members};
 use crate::time::moment;
 
-/// The source of one attribute of custom events.
+/// The source of one attribute of a custom event: a path, a default, or both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Field {
-    /// Path of the attribute in the event.
+    /// Path of the attribute in the event; `None` if it has only a default.
     pub path: Option<Path>,
-    /// Value of the attribute if the event has none.
+    /// Value of the attribute if the event has no value at the path.
     pub default: Option<String>,
 }
 
 impl Field {
-    /// Returns the value of the attribute in this event, if there is one.
+    /// Returns the value of the attribute in an event with these members; `None` if neither the
+    /// event nor the mapping has one.
     #[must_use]
     pub fn of(&self, members: &Members<'_>) -> Option<String> {
         let found = self
@@ -58,12 +59,14 @@ record! {
     }
 }
 
-/// An attribute that has a different value in each event.
+/// The field type of an attribute that has a different value in each event, so that it has no
+/// default.
 const FOUND: Attribute = Attribute { may_have_default: false };
-/// An attribute that may have the same value in all events.
+/// The field type of an attribute that may have the same value in all events, so that it may have a
+/// default.
 const FOUND_OR_DEFAULT: Attribute = Attribute { may_have_default: true };
 
-/// The kind of a mapped attribute: a path, and perhaps a default (Event Grid, "input schema
+/// The field type of a mapped attribute: a path, and possibly a default (Event Grid, "input schema
 /// mapping").
 struct Attribute {
     may_have_default: bool,
@@ -107,7 +110,7 @@ impl Kind for Attribute {
     }
 }
 
-/// Reads an attribute that must not have a default.
+/// Reads the mapping of an attribute that must not have a default.
 fn found(fields: &Fields<'_>) -> Option<Field> {
     if let Some(key) = fields.key("default") {
         let message = format!("{} has no default", fields.parent().name());
@@ -117,7 +120,7 @@ fn found(fields: &Fields<'_>) -> Option<Field> {
     Some(Field { path: Some(path?), default: None })
 }
 
-/// Reads an attribute that may have a default.
+/// Reads the mapping of an attribute that may have a default.
 fn found_or_default(fields: &Fields<'_>) -> Option<Field> {
     let (path, default) = (fields.get("field"), fields.get("default"));
     if path.is_none() && default.is_none() {
@@ -141,44 +144,48 @@ fn not_empty(at: &Cursor<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The mapped attributes of one custom event, including defaults for unmapped fields.
+/// The attributes of one custom event, after the mapping and its defaults were applied.
 ///
-/// The fields are those of version 1 of the wire format.
+/// The field names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct MappedV1")]
 pub struct Mapped {
-    /// The id; unmapped: the message id, followed by the index in the record unless that is 0.
+    /// The id. If it is not mapped, it is the message id, followed by the index in the record
+    /// unless that is 0.
     pub id: String,
-    /// The Event Grid topic, or the CloudEvents source; unmapped: `namespace/topic`.
+    /// The Event Grid topic, or the CloudEvents source. If it is not mapped, it is
+    /// `namespace/topic`.
     pub topic: String,
-    /// The event time; unmapped: the publication.
+    /// The event time. If it is not mapped, it is the time of publication.
     pub event_time: String,
-    /// The event type, if there is one.
+    /// The event type; `None` if the event and the mapping have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
-    /// The subject, if there is one.
+    /// The subject; `None` if the event and the mapping have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The data version, if there is one.
+    /// The data version; `None` if the event and the mapping have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_version: Option<String>,
 }
 
-/// Facts about a custom event that are not in its bytes: the defaults of unmapped fields.
+/// Facts about the publication of a custom event. They are the values of attributes that are not
+/// mapped.
 #[derive(Clone, Copy)]
 pub struct Published<'a> {
-    /// Message id of the record.
+    /// SQS message id of the published record.
     pub message: &'a str,
-    /// Index of the event in the record.
+    /// Index of the event in the published record.
     pub index: u32,
-    /// Name of the topic, `namespace/topic`.
+    /// Full name of the topic, `namespace/topic`.
     pub topic: &'a dyn fmt::Display,
-    /// Publication in milliseconds since 1970.
+    /// Time of publication in milliseconds since 1970.
     pub published_ms: u64,
 }
 
 impl Mapped {
-    /// Applies the mapping to an event.
+    /// Applies a mapping to an event. Attributes that are not mapped get their values from
+    /// `published`.
     #[must_use]
     pub fn of(event: &Event, mapping: &Mapping, published: Published<'_>) -> Self {
         let members = event.members();

@@ -1,4 +1,4 @@
-//! A view of the members of a JSON object, which copies and rewrites nothing.
+//! A view of the members of a JSON object, which borrows the text and never rewrites it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,19 +10,19 @@ use serde_json::value::RawValue;
 
 use crate::event::malformed::Malformed;
 
-/// Initial capacity for members; most events have no more.
+/// Initial capacity for members, which is enough for most events.
 const USUAL_MEMBERS: usize = 10;
 
-/// The top-level members of a JSON object, in order. Values are borrowed in the publisher's
-/// spelling.
+/// The top-level members of a JSON object, in the order of the text. Values are borrowed in the
+/// publisher's spelling.
 #[derive(Debug, Default)]
 pub struct Members<'a> {
     text: &'a str,
     spans: Cow<'a, [Span]>,
 }
 
-/// The position of a member in its text, kept as long as the event. The largest payload of Lambda,
-/// if made of the shortest possible members only, needs some 30 MB of these.
+/// The position of a member in its text. Positions are kept as long as the event. For the largest
+/// payload of Lambda, made of the shortest possible members, they need about 30 MB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
     name: Name,
@@ -31,14 +31,14 @@ pub(super) struct Span {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
-    /// A name without escapes, as a range of the text.
+    /// A name without escapes, as its range in the text.
     Plain(Range<usize>),
-    /// A name with escapes, decoded.
+    /// A name with escapes, decoded because its text differs.
     Escaped(Box<str>),
 }
 
 impl Name {
-    /// Returns the length, which is compared first because most names differ in it.
+    /// Returns the length of the name. It is compared first, because most names differ in it.
     fn len(&self) -> usize {
         match self {
             Self::Plain(range) => range.len(),
@@ -48,24 +48,24 @@ impl Name {
 }
 
 impl<'a> Members<'a> {
-    /// Reads the members of an object; other JSON values have none.
+    /// Parses the members of a JSON object. Other JSON values have no members.
     ///
     /// # Errors
     /// [`Malformed`] if the text is not JSON, or has two members with one name.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
         let not_json = |error: serde_json::Error| Malformed::NotJson(error.to_string());
         if !text.trim_start().starts_with('{') {
-            // Parsed anyway, because a text that is not JSON is malformed.
+            // The text is parsed anyway, because text that is not JSON is malformed.
             return serde_json::from_str::<&RawValue>(text)
                 .map(|_| Self::default())
                 .map_err(not_json);
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
-        // Nothing may follow the object, because it would be posted too.
+        // No text may follow the object, because it would be sent to the destination too.
         deserializer.end().map_err(not_json)?;
         let members = Self { text, spans: Cow::Owned(spans) };
-        // Sorted, because comparing all pairs would take too long for an object with many members.
+        // The names are sorted, because comparing all pairs would take too long for many members.
         let mut names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -74,22 +74,22 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Creates the view of a text that was parsed before.
+    /// Returns the view of a text that was parsed before, from the stored positions of its members.
     pub(super) fn known(text: &'a str, spans: &'a [Span]) -> Self {
         Self { text, spans: Cow::Borrowed(spans) }
     }
 
-    /// Returns the positions of the members, to be stored beside the text.
+    /// Returns the positions of the members, for storage beside the text.
     pub(super) fn into_spans(self) -> Vec<Span> {
         self.spans.into_owned()
     }
 
-    /// Returns name and value of each member, in the publisher's order and spelling.
+    /// Returns the name and the raw value of each member, in the publisher's order and spelling.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.spans.iter().map(|span| (self.name(span), self.at(&span.value)))
     }
 
-    /// Returns the value of a member in its original spelling.
+    /// Returns the raw value of a member, in the publisher's spelling.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
         let span = self
@@ -99,7 +99,8 @@ impl<'a> Members<'a> {
         Some(self.at(&span.value))
     }
 
-    /// Returns the object without these members; the others keep their order and spelling.
+    /// Returns the text of the object without these members. The other members keep their order and
+    /// spelling.
     #[must_use]
     pub(super) fn without(&self, names: &[&str]) -> String {
         let (mut kept, mut end) = (Vec::new(), 0);
@@ -115,7 +116,7 @@ impl<'a> Members<'a> {
         format!("{open}{}{rest}", kept.join(","))
     }
 
-    /// Returns an object with the first members only, byte for byte, including the white space
+    /// Returns an object with the first `count` members, byte for byte, including the white space
     /// after them.
     #[must_use]
     pub(crate) fn first(&self, count: usize) -> String {
@@ -127,7 +128,7 @@ impl<'a> Members<'a> {
         format!("{}}}", self.at(&(0..end)).trim_start())
     }
 
-    /// Returns the text before and after the value of a member.
+    /// Returns the text before and after the value of a member; `None` without such a member.
     #[must_use]
     pub(crate) fn around(&self, name: &str) -> Option<(&'a str, &'a str)> {
         let span = self.spans.iter().find(|span| self.name(span) == name)?;
@@ -146,32 +147,32 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Returns the value of a string member.
+    /// Returns the decoded value of a member that is a string; otherwise `None`.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(json_text)
     }
 
-    /// Returns the id of the event, in any schema.
+    /// Returns the id of the event, which every schema has in `id`.
     #[must_use]
     pub fn id(&self) -> Option<Cow<'a, str>> {
         self.text("id")
     }
 
-    /// Returns the event type: `type`, or `eventType` in the Event Grid schema.
+    /// Returns the event type: the member `type`, or `eventType` in the Event Grid schema.
     #[must_use]
     pub fn event_type(&self) -> Option<Cow<'a, str>> {
         self.text("type").or_else(|| self.text("eventType"))
     }
 
-    /// Returns the source: `source`, or `topic` in the Event Grid schema.
+    /// Returns the source of the event: the member `source`, or `topic` in the Event Grid schema.
     #[must_use]
     pub fn source(&self) -> Option<Cow<'a, str>> {
         self.text("source").or_else(|| self.text("topic"))
     }
 }
 
-/// Returns the content of a JSON string; `None` for other JSON.
+/// Returns the decoded content of a JSON string; `None` for other JSON.
 pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -181,7 +182,7 @@ pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Collects the positions of the members of this text.
+/// Deserializes an object into the positions of its members in this text.
 struct Spans<'a> {
     text: &'a str,
 }
@@ -207,7 +208,7 @@ impl<'a> Visitor<'a> for Spans<'a> {
 }
 
 impl Spans<'_> {
-    /// Returns the byte range of a slice of the text, such as those that `serde_json` borrows.
+    /// Returns the byte range of a slice that `serde_json` borrowed from the text.
     fn range(&self, part: &str) -> Range<usize> {
         let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
         debug_assert!(

@@ -1,9 +1,9 @@
 //! A published event: its bytes, a view of its members, and conversions into other schemas.
 //!
-//! [`Event`] holds the text, and [`Members`] is a view of it. [`envelope`] decodes a record of the
-//! queue into events, and [`binary`] decodes a request in binary mode. `convert` converts an event
-//! into another schema, with the topic's [`mapping`] for a custom event. [`portable`] embeds an
-//! event in JSON of our own. This module does not depend on subscriptions or deliveries.
+//! [`Event`] holds the text, and [`Members`] is a view of the text. [`envelope`] decodes a record
+//! of the queue into events, and [`binary`] decodes a request in binary mode. `convert` converts an
+//! event into another schema, with the topic's [`mapping`] for a custom event. [`portable`] embeds
+//! an event in JSON of our own. This module does not depend on subscriptions or deliveries.
 
 pub mod binary;
 pub(crate) mod convert;

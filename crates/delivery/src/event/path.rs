@@ -1,9 +1,9 @@
-//! A JSON path to one value of an event.
+//! JSON paths to single values of an event.
 //!
 //! Paths are the singular queries of RFC 9535: members and indexes, without wildcards, slices and
-//! filters. A header or a mapped field has one value. Event Grid's `data.order.id` is the same as
-//! `$.data.order.id`. Values keep the publisher's spelling: a number with 23 digits keeps all of
-//! them.
+//! filters. A path therefore yields at most one value, for a header or a mapped field. Event Grid's
+//! `data.order.id` is the same as `$.data.order.id`. Values keep the publisher's spelling: a number
+//! with 23 digits keeps all of them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::event::{Members, json_text};
 
-/// A path to one value of an event. The first step is a member of the event.
+/// A path to one value of an event. Its first step is a top-level member of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     first: String,
@@ -27,25 +27,27 @@ enum Step {
     Index(usize),
 }
 
-/// The rule for paths, for error messages.
+/// The syntax of paths, for error messages.
 pub const PATH_RULE: &str =
     "a path leads to one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]";
 
 impl Path {
-    /// Returns the value in the publisher's spelling, if there is one.
+    /// Returns the raw value at the path, in the publisher's spelling; `None` if the event has no
+    /// such value.
     #[must_use]
     pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         self.rest.iter().try_fold(members.get(&self.first)?, |value, step| step.below(value))
     }
 
-    /// Returns the value as text if it is a string, a number or a boolean.
+    /// Returns the value at the path as text if it is a string, a number or a boolean; otherwise
+    /// `None`.
     #[must_use]
     pub fn scalar(&self, members: &Members<'_>) -> Option<String> {
         scalar(self.find(members)?).map(Cow::into_owned)
     }
 }
 
-/// Returns a JSON string, number or boolean as text; `None` for other values.
+/// Returns a raw JSON string, number or boolean as text; `None` for other values.
 #[must_use]
 pub fn scalar(raw: &str) -> Option<Cow<'_, str>> {
     match raw.as_bytes().first()? {

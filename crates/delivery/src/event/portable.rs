@@ -1,9 +1,10 @@
-//! Embeds JSON of publishers so that every reader can read the result.
+//! Embeds JSON of publishers so that every JSON parser accepts the result.
 //!
-//! Separate because RFC 8259 allows more than readers accept, and such a reader fails for the whole
-//! file or folder. An unpaired surrogate (`"\ud800"`) is an escape without a character: DuckDB and
-//! jq refuse it. Deep nesting exceeds the limits of jq and of most libraries. Numbers of any size
-//! and repeated names are kept, because readers accept them, if not exactly.
+//! This module is separate because RFC 8259 allows more than parsers accept, and such a parser
+//! fails for the whole file or folder. An unpaired surrogate (`"\ud800"`) is an escape without a
+//! character: DuckDB and jq refuse it. Deep nesting exceeds the limits of jq and of most libraries.
+//! Numbers of any size and repeated names are kept, because parsers accept them, although some lose
+//! precision or values.
 //! <https://www.rfc-editor.org/rfc/rfc8259#section-8.2>,
 //! <https://www.rfc-editor.org/rfc/rfc8259#section-9>
 
@@ -15,20 +16,21 @@ use serde_json::value::RawValue;
 /// nested values. A dead letter adds up to two levels around its event.
 pub const NESTING_MAX: usize = 100;
 
-/// Escape of U+FFFD, which replaces an unpaired surrogate and has the same length.
+/// Escape of U+FFFD, which replaces an unpaired surrogate without changing the length of the text.
 const REPLACEMENT: &str = "\\ufffd";
-/// Length of an escape such as `\ud800`.
+/// Length of a Unicode escape such as `\ud800`.
 const ESCAPE_BYTES: usize = REPLACEMENT.len();
 
-/// Replaces each unpaired surrogate with U+FFFD, which keeps the length. Borrows the text if there
-/// is none. Returns `None` for a text that is not JSON, or is nested deeper than [`NESTING_MAX`].
+/// Replaces each unpaired surrogate with U+FFFD, which keeps the length. If there is none, the text
+/// is borrowed. Returns `None` for a text that is not JSON, or is nested deeper than
+/// [`NESTING_MAX`].
 #[must_use]
 pub fn portable(text: &str) -> Option<Cow<'_, str>> {
     let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
     (is_json && nesting(text) <= NESTING_MAX).then(|| without_unpaired_surrogates(text))
 }
 
-/// Returns the maximum depth of nested objects and arrays.
+/// Returns the maximum nesting depth of objects and arrays.
 fn nesting(json: &str) -> usize {
     let (mut level, mut deepest, mut is_in_string, mut is_escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
@@ -45,8 +47,8 @@ fn nesting(json: &str) -> usize {
     deepest
 }
 
-/// Replaces unpaired surrogates. In JSON, backslashes occur only in strings, and each one begins an
-/// escape.
+/// Replaces unpaired surrogates with U+FFFD. It searches for backslashes: in JSON, they occur only
+/// in strings, and each one begins an escape.
 fn without_unpaired_surrogates(json: &str) -> Cow<'_, str> {
     let (mut replaced, mut at) = (Cow::Borrowed(json), 0);
     while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
@@ -71,8 +73,8 @@ fn without_unpaired_surrogates(json: &str) -> Cow<'_, str> {
     replaced
 }
 
-/// Returns the UTF-16 code unit of an escape such as `\u00fc` at this position; `None` for anything
-/// else.
+/// Returns the UTF-16 code unit if the text at `at` is an escape such as `\u00fc`; otherwise
+/// `None`.
 fn code_unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + ESCAPE_BYTES)?.strip_prefix("\\u")?;
     u16::from_str_radix(digits, 16).ok()

@@ -1,16 +1,16 @@
 //! The schemas in which events are delivered.
 
 words! {
-    /// The schema in which a subscription receives events.
+    /// The schema in which events are delivered to a destination.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Schema {
-        /// CloudEvents 1.0, structured mode: one JSON document.
+        /// CloudEvents 1.0 in structured mode: one JSON document.
         CloudEventsStructured = "cloudevents-structured",
-        /// CloudEvents 1.0, binary mode: the data as body, and the attributes as headers.
+        /// CloudEvents 1.0 in binary mode: the data is the body, and the attributes are headers.
         CloudEventsBinary = "cloudevents-binary",
-        /// The Event Grid event schema, in an array.
+        /// The Event Grid event schema. The body is an array.
         EventGrid = "eventgrid",
-        /// The publisher's own payload, in an array.
+        /// The payload exactly as it was published. The body is an array.
         Custom = "custom",
     }
 }

@@ -2,8 +2,8 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// ASCII characters that a URI reference must not contain (RFC 3986, 2). `%` is allowed, so a
-/// percent-encoded source stays unchanged.
+/// ASCII characters that a URI reference must not contain (RFC 3986, 2). `%` is not among them, so
+/// a percent-encoded source stays unchanged.
 const NOT_IN_A_REFERENCE: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -18,7 +18,8 @@ const NOT_IN_A_REFERENCE: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// Returns a text as a URI reference. Nearly every source is one already.
+/// Percent-encodes the characters of a text that a URI reference must not contain. Nearly every
+/// source stays unchanged.
 #[must_use]
 pub(crate) fn reference(text: &str) -> String {
     utf8_percent_encode(text, NOT_IN_A_REFERENCE).to_string()

@@ -1,9 +1,8 @@
 //! Computes the changes from one set of subscriptions to another, in the native form.
 //!
-//! It compares the effective values of two catalogues, document by document and field by field, so
-//! stating a default is not a change. Any difference between two documents is a change. A new
-//! document is listed with the values that it states. A changed mapping is listed once, at its
-//! topic.
+//! The module compares the effective values of two catalogues, document by document and field by
+//! field, so stating a default is not a change. A new document is listed with the values that it
+//! states. A changed mapping is listed once, at its topic.
 //!
 //! Values of headers, queries and credentials of addresses may be secret, so the result contains
 //! only the fact that they changed. Secrets are listed by name, with the hosts that receive them.
@@ -24,12 +23,12 @@ use crate::subscription::sink::Sink;
 use crate::subscription::sink_text;
 use crate::subscription::{Subscription, host_of};
 
-/// The changed document.
+/// The document that changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The secrets with this name or prefix, and the hosts that may receive them.
     Secrets(NamePattern),
-    /// The topic of notices.
+    /// The topic to which notices about destinations are published.
     Notifications,
     /// The settings of the topic with this name.
     Topic(TopicName),
@@ -48,30 +47,30 @@ impl fmt::Display for Subject {
     }
 }
 
-/// The kind of change.
+/// The change of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A new document, with the fields that it states. Defaults are omitted.
+    /// The document is new. The list has the fields that it states, without defaults.
     Added(Vec<(String, String)>),
-    /// A document with other values.
+    /// The document has different values in these fields.
     Changed(Vec<FieldChange>),
-    /// A removed document.
+    /// The document was removed.
     Removed,
 }
 
-/// One field with another value.
+/// A field of a document whose value changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldChange {
-    /// Name of the field.
+    /// Path of the field, with dots between names.
     pub field: String,
-    /// The old value.
+    /// The old value as text, without secrets.
     pub old: String,
-    /// The new value.
+    /// The new value as text, without secrets.
     pub new: String,
 }
 
-/// Returns every change from the old catalogue to the new one: the hosts of secrets, topics by
-/// name, then subscriptions by name.
+/// Returns every change from the old catalogue to the new one: first the hosts of secrets, then
+/// topics by name, then subscriptions by name.
 #[must_use]
 pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let topics: BTreeSet<&TopicName> =
@@ -92,7 +91,7 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let of_subscriptions = subscriptions.into_iter().filter_map(|name| {
         let (before, after) = (old.subscription(name), new.subscription(name));
         let is_same = |old: &Arc<Subscription>, new: &Arc<Subscription>| {
-            // Compared directly first, because most are equal and documents are slow to compare.
+            // Compares the structs first, because most are equal and comparing documents is slow.
             old == new || values(old).written == values(new).written
         };
         let change = change(
@@ -108,7 +107,7 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     of_deployment.chain(of_topics).chain(of_subscriptions).collect()
 }
 
-/// Returns the change of the topic of notices.
+/// Returns the change of the topic to which notices are published, if there is one.
 fn of_notices(old: &Catalogue, new: &Catalogue) -> Option<(Subject, Change)> {
     let [old, new] = [old, new].map(|of| of.settings().notices.as_ref());
     let field = || "topic".to_owned();
@@ -151,7 +150,7 @@ fn change<T>(
     }
 }
 
-/// Returns the values of a topic, none of which is secret.
+/// Returns the values of a topic document, none of which is secret.
 fn topic(topic: &Topic) -> Values {
     let shown = flat(&Json::Object(topic.settings.shown()));
     Values { written: flat(&canonical::topic_spec(topic)), shown }
@@ -159,14 +158,14 @@ fn topic(topic: &Topic) -> Values {
 
 /// The values of a document, by the paths of their fields.
 struct Values {
-    /// The values that the document states.
+    /// The values that the document states, which may be secret.
     written: BTreeMap<String, Json>,
-    /// The values without secrets, for display.
+    /// The values that the document states, without secrets, for display.
     shown: BTreeMap<String, Json>,
 }
 
 impl Values {
-    /// Returns a value as text, without secrets.
+    /// Returns the value at a path as text, without secrets.
     fn text(&self, path: &str) -> String {
         match self.shown.get(path) {
             None | Some(Json::Null) => "not set".to_owned(),
@@ -175,8 +174,8 @@ impl Values {
     }
 }
 
-/// Returns the hidden parts of a value: credentials and query of an address, and header values by
-/// name.
+/// Returns the parts of a value that are not displayed: credentials and query of an address, and
+/// header values by name.
 fn hidden(value: &Json) -> Vec<(String, String)> {
     match value {
         Json::String(text) => {
@@ -215,7 +214,7 @@ fn flow(value: &Json) -> String {
 fn values(of: &Subscription) -> Values {
     let (destination, dead_letter) = (&of.destination, &of.dead_letter);
     let mut shown = flat(&canonical::shown_spec(of));
-    // Replaced by their display form, because paths may be credentials too.
+    // URLs are replaced by their display form, because their paths may be credentials too.
     shown.insert("destination.url".to_owned(), json!(destination.display()));
     if let Sink::Address(_) = dead_letter.sink {
         shown.insert("deadLetter.sink".to_owned(), json!(sink_text(dead_letter)));
@@ -223,7 +222,7 @@ fn values(of: &Subscription) -> Values {
     Values { written: flat(&canonical::whole_spec(of)), shown }
 }
 
-/// Flattens a mapping into values by the paths of their fields.
+/// Flattens nested mappings into values by the paths of their fields.
 fn flat(of: &Json) -> BTreeMap<String, Json> {
     fn add(path: String, of: &Json, found: &mut BTreeMap<String, Json>) {
         match of {
@@ -244,7 +243,7 @@ fn flat(of: &Json) -> BTreeMap<String, Json> {
     found
 }
 
-/// Returns all fields of a document as text.
+/// Returns all fields of a document as text, without secrets.
 fn stated(values: &Values) -> Vec<(String, String)> {
     values.written.keys().map(|path| (path.clone(), values.text(path))).collect()
 }
@@ -276,8 +275,8 @@ fn added(new: &Subscription) -> Vec<(String, String)> {
     shown
 }
 
-/// Returns the fields in which two subscriptions with one name differ. If another host receives the
-/// secrets, this is a change too.
+/// Returns the fields in which two subscriptions of the same name differ. It is also a change if
+/// other hosts receive the secrets.
 fn subscription_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     let mut changes = changes(&values(old), &values(new));
     if old.destination.host() != new.destination.host() && secrets(old) != secrets(new) {
@@ -287,13 +286,13 @@ fn subscription_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChan
     changes
 }
 
-/// Joins texts with commas; `none` if there are none.
+/// Joins texts with commas; returns `none` if there are no texts.
 fn listed(texts: impl Iterator<Item = String>) -> String {
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
-/// Returns the names of the secrets of requests, and the hosts that receive them.
+/// Returns the names of the secrets that requests contain, and the hosts that receive them.
 fn secrets(subscription: &Subscription) -> String {
     let destination = &subscription.destination;
     let names: BTreeSet<String> = destination.secrets().map(ToString::to_string).collect();

@@ -1,37 +1,38 @@
 //! An endpoint that always behaves the same.
 //!
-//! Separate because two explanations use it: the life of a delivery, and the probation of its
-//! destination.
+//! This module is separate because two explanations use it: the life of a delivery, and the
+//! probation of its destination.
 
 use std::str::FromStr;
 
 use crate::delivery::outcome::{Exchange, NoResponse, Outcome, OutcomeName, TransportResult};
 use crate::subscription::Subscription;
 
-/// The constant behaviour of an endpoint.
+/// The reaction of an endpoint to every request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Always {
-    /// Responds with this status.
+    /// The endpoint responds with this status.
     Status(u16),
-    /// Does not respond within the response timeout.
+    /// The endpoint does not respond within the response timeout.
     Timeout,
-    /// Refuses the connection.
+    /// The endpoint refuses the connection.
     Refused,
-    /// Resets the connection.
+    /// The endpoint resets the connection.
     Reset,
-    /// Has a name that does not resolve.
+    /// The host name of the endpoint does not resolve.
     Dns,
-    /// Has a certificate that is refused.
+    /// The TLS certificate of the endpoint is refused.
     Tls,
-    /// Has an address that requests must not reach.
+    /// The address of the endpoint is one that requests must not reach.
     Blocked,
-    /// Gets no request, because something is missing on our side, such as a secret.
+    /// No request is sent to the endpoint, because something is missing on our side, such as a
+    /// secret.
     Aborted,
 }
 
 impl Always {
-    /// Returns the behaviour that this exchange shows; `None` if no request was made for a reason
-    /// on our side.
+    /// Returns the behaviour that this exchange shows. Returns `None` if no request was sent for a
+    /// reason on our side.
     #[must_use]
     pub fn as_in(exchange: &Exchange) -> Option<Self> {
         match exchange.result {
@@ -49,8 +50,8 @@ impl Always {
 impl TryFrom<OutcomeName> for Always {
     type Error = String;
 
-    /// Returns the behaviour that causes this outcome. A word stands for one of its statuses, such
-    /// as `Busy` for 503.
+    /// Returns the behaviour that causes this outcome. For an outcome with several statuses, it
+    /// returns one of them, such as 503 for `Busy`.
     fn try_from(name: OutcomeName) -> Result<Self, String> {
         Ok(match name {
             OutcomeName::Status(status) => Self::Status(status),
@@ -117,14 +118,14 @@ impl std::fmt::Display for Always {
 /// An endpoint that always behaves the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The behaviour of the endpoint.
+    /// The reaction of the endpoint to every request.
     pub always: Always,
-    /// The `Retry-After` of its responses.
+    /// The `Retry-After` header of its responses, if they have one.
     pub retry_after: Option<String>,
 }
 
 impl Endpoint {
-    /// Makes one exchange that starts at this time.
+    /// Returns the exchange of a request to the endpoint that starts at this time.
     pub(super) fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
         let retry_after = self.retry_after.clone();
         let result = match self.always {

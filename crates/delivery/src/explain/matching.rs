@@ -1,7 +1,8 @@
-//! Explains which subscriptions of a topic get an event, and why.
+//! Explains which subscriptions of a topic match an event, and why.
 //!
-//! Separate from the life of a delivery, which does not exist yet. The result for each subscription
-//! equals [`Catalogue::matching`], from which deliveries are made.
+//! This module is separate from the attempts of a delivery, because no delivery exists yet. The
+//! subscriptions that match are the same as those of [`Catalogue::matching`], from which deliveries
+//! are created.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,29 +16,30 @@ use crate::subscription::filter::explanation::Explanation;
 use crate::subscription::header::{Sendable, Value, of_event};
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 
-/// The result of one subscription for an event.
+/// The result for one subscription and one event: whether it matches, and why.
 #[derive(Debug, Clone)]
 pub struct EventMatch {
-    /// The subscription, which may not get the event.
+    /// The subscription, which may or may not match the event.
     pub subscription: Arc<Subscription>,
-    /// True if the subscription gets the event.
+    /// True if the subscription matches the event, so that it gets a delivery.
     pub matches: bool,
-    /// True if the subscription has expired and gets no events.
+    /// True if the subscription has expired, so that it gets no events.
     pub is_expired: bool,
-    /// The result of its filter.
+    /// The result of the subscription's filter.
     pub filter: Explanation,
-    /// Earliest time of an attempt if the event were published now; `None` if it is due at once.
+    /// Earliest time of an attempt if the event were published now, in milliseconds since 1970;
+    /// `None` if the delivery is due at once.
     pub starts_ms: Option<u64>,
-    /// Headers whose values differ from those in the event.
+    /// Headers whose values in the request differ from those in the event.
     pub changed_headers: Vec<ChangedHeader>,
 }
 
-/// A header with a value from the event, changed so that it can be sent.
+/// A header whose value in the event has to be changed before it can be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedHeader {
-    /// Name of the header, as the file spells it.
+    /// Name of the header, as the document spells it.
     pub name: String,
-    /// The value in the request, with its changes.
+    /// The value in the request, and how it was changed.
     pub sent: Sendable,
 }
 
@@ -61,7 +63,7 @@ fn starts_ms(subscription: &Subscription, event: &Event, now_ms: u64) -> Option<
     (starts_ms > now_ms).then_some(starts_ms)
 }
 
-/// Returns the result of every subscription of a topic for an event, by name.
+/// Returns the result of every subscription of a topic for an event, by name of the subscription.
 #[must_use]
 pub fn event_matches(
     catalogue: &Catalogue,

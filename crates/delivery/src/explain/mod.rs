@@ -1,11 +1,11 @@
 //! Computes the attempts, waits and end of a delivery to an endpoint that always behaves the same.
 //!
-//! It drives [`arrive`] and [`settle`] with virtual time and computes no wait itself, so it shows
-//! what production does. It ends after at most [`ATTEMPTS_MAX`] attempts. Responses are instant, a
-//! timeout lasts for the response timeout, and there is no jitter unless requested. A paused
-//! subscription is explained as if it were not paused.
+//! The module calls [`arrive`] and [`settle`] with virtual time and computes no wait itself, so the
+//! result is what production does. There are at most [`ATTEMPTS_MAX`] attempts. Responses are
+//! instant, a timeout lasts for the response timeout, and there is no jitter unless requested. A
+//! paused subscription is explained as if it were not paused.
 //!
-//! It depends neither on the default container of a deployment nor on the time limit of its
+//! The result depends neither on the default container of a deployment nor on the time limit of its
 //! functions.
 
 pub mod diff;
@@ -31,59 +31,62 @@ use crate::waits::Jitter;
 /// The delivered event, which does not affect the result.
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/explain","type":"explained"}"#;
 
-/// One attempt of an explained delivery.
+/// One attempt of an explained delivery, with the wait before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     /// Number of the attempt; 1 is the first.
     pub attempt: u32,
-    /// Wait before it in milliseconds, from the end of the previous attempt or from publication.
+    /// Wait before the attempt in milliseconds, counted from the end of the previous attempt or
+    /// from publication.
     pub wait_ms: u64,
-    /// Start in milliseconds since publication.
+    /// Start of the attempt in milliseconds since publication.
     pub at_ms: u64,
 }
 
-/// The storage of a dead letter.
+/// The storage of a dead letter: its time, its place and its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Time from the decision to writing, in milliseconds.
+    /// Time between the decision to end the delivery and the write, in milliseconds.
     pub after_ms: u64,
     /// The container; `None` for the default container of the deployment.
     pub container: Option<Container>,
-    /// Name of the format, or of the rule that selects it.
+    /// Name of the blob's format, or of the rule that selects the format.
     pub format: &'static str,
 }
 
-/// The attempts and the end of a delivery.
+/// The attempts of an explained delivery, and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Life {
-    /// All attempts, in order.
+    /// All attempts in the order in which they are made.
     pub attempts: Vec<Attempt>,
-    /// The reason of its end; `None` if it was delivered.
+    /// The reason why the delivery failed; `None` if it succeeded.
     pub reason: Option<Reason>,
-    /// Time of the decision in milliseconds since publication.
+    /// Time at which the delivery ended, in milliseconds since publication.
     pub ended_ms: u64,
-    /// Wait after the last attempt in milliseconds, if the delivery ended because the next attempt
-    /// would be too late; else 0.
+    /// Wait in milliseconds after the last attempt that would have led to an attempt too late; 0 if
+    /// the delivery ended for another reason.
     pub last_wait_ms: u64,
-    /// Its dead letter; `None` if it was delivered or dropped.
+    /// The storage of the dead letter; `None` if the delivery succeeded or its dead letter is
+    /// dropped.
     pub stored: Option<Stored>,
 }
 
 impl Life {
-    /// Returns the reason in one word; `Delivered` for a success.
+    /// Returns the name of the reason; `Delivered` if the delivery succeeded.
     #[must_use]
     pub fn reason_name(&self) -> String {
         self.reason.map_or_else(|| "Delivered".to_owned(), |reason| reason.to_string())
     }
 }
 
-/// Explains a delivery to this endpoint. `published_ms` matters only if `Retry-After` is a date.
+/// Computes the attempts of a delivery to this endpoint. `published_ms` matters only if the
+/// endpoint's `Retry-After` is a date.
 #[must_use]
 pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64) -> Life {
     explain_jittered(subscription, endpoint, published_ms, Jitter::NONE)
 }
 
-/// Explains a delivery with this jitter before every retry.
+/// Computes the attempts of a delivery to this endpoint, with this jitter before every retry.
 #[must_use]
 pub fn explain_jittered(
     subscription: &Subscription,
@@ -103,7 +106,7 @@ pub fn explain_jittered(
         let end = match arrive(&delivery, subscription, now_ms) {
             Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
             Arrival::Ended(reason) => end_without_success(&delivery, subscription, reason, now_ms),
-            // No request is made, so nothing can fail.
+            // No request is sent, so nothing can fail.
             Arrival::Forward(_) => End::Done,
             Arrival::Attempt => {
                 let at_ms = now_ms.saturating_sub(published_ms);
@@ -134,7 +137,7 @@ pub fn explain_jittered(
     ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms))
 }
 
-/// Returns the life with this end.
+/// Returns the result of a delivery that ended like this.
 fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_ms: u64) -> Life {
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),

@@ -1,7 +1,8 @@
 //! Explains where an event is forwarded by subscriptions whose destination is a topic.
 //!
-//! Separate from the subscriptions of one topic. The event is the same everywhere, so each topic is
-//! evaluated once. The chain of topics is as long as in production.
+//! This module is separate from the subscriptions of one topic, because a forwarded event reaches
+//! several topics. The event is the same on each, so each topic is evaluated once. The maximum
+//! length of a chain of topics is that of production.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,16 +13,18 @@ use crate::machine::reply::HOPS_MAX;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::TopicName;
 
-/// The result on a topic to which an event is forwarded.
+/// The result on one topic to which an event is forwarded.
 #[derive(Debug, Clone)]
 pub struct Onward {
     /// The topic to which the event is forwarded.
     pub topic: TopicName,
-    /// The results of its subscriptions, or the reason why the event becomes a dead letter instead.
+    /// The results of the topic's subscriptions, or the reason why the event becomes a dead letter
+    /// instead.
     pub matches: Result<Vec<EventMatch>, Reason>,
 }
 
-/// Returns the topics to which these subscriptions forward an event, the nearest first.
+/// Returns the topics to which these subscriptions forward an event, directly or through other
+/// topics, the nearest first.
 #[must_use]
 pub fn onward(
     catalogue: &Catalogue,

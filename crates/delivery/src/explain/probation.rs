@@ -1,24 +1,25 @@
 //! Explains the probation of a destination whose endpoint always behaves the same.
 //!
-//! Separate because it is about the destination and all of its deliveries, not about the life of
-//! one delivery.
+//! This module is separate because it is about the destination and all of its deliveries, not about
+//! the life of one delivery.
 
 use super::endpoint::Endpoint;
 use crate::delivery::health::probation::{FAILURES, LONGEST_MS, first_ms};
 use crate::subscription::Subscription;
 
-/// The start and the duration of probation.
+/// The conditions under which probation begins, and its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbationTerms {
-    /// Number of consecutive failed attempts, of at least two events, that begin probation.
+    /// Number of consecutive failed attempts, of at least two events, after which probation begins.
     pub after_failures: u32,
-    /// First duration in milliseconds; `None` if this behaviour begins no probation.
+    /// Duration of the first probation in milliseconds; `None` if the endpoint's behaviour begins
+    /// no probation.
     pub first_ms: Option<u64>,
-    /// Maximum duration in milliseconds, after failed probes.
+    /// Maximum duration of a probation in milliseconds, reached after failed probes.
     pub longest_ms: u64,
 }
 
-/// Returns the terms of this subscription; `None` if it has no probation.
+/// Returns when probation begins at this endpoint; `None` if the subscription disables probation.
 #[must_use]
 pub fn probation(subscription: &Subscription, endpoint: &Endpoint) -> Option<ProbationTerms> {
     let exchange = endpoint.exchange(subscription, 0);

@@ -1,8 +1,9 @@
-//! Decides which part of a response is kept, and hides credentials in it.
+//! Decides which part of a response is stored, and hides credentials in it.
 //!
-//! Separate because responses differ. Nothing of a success is kept. Of a failure, the beginning of
-//! the body is kept, and of a reply, the whole body. A reply is an event, so only credentials that
-//! cannot occur by chance are hidden in it. A response of which nothing is kept is not searched.
+//! This module is separate because the stored part depends on the response: nothing of a success,
+//! the beginning of the body of a failure, and the whole body of a reply. A reply is an event, so
+//! only credentials that cannot occur by chance are hidden in it. A response that is not stored is
+//! not searched.
 
 use crate::delivery::outcome::{Exchange, Outcome};
 use crate::delivery::{Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
@@ -14,12 +15,12 @@ use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
-/// Number of searched bytes in the response to a failed attempt: twice the kept bytes, so that a
-/// credential across the limit is recognised by more than its beginning.
+/// Number of bytes that are searched in the body of a failed response. It is twice the stored size,
+/// so that a credential across the limit is recognised by more than its beginning.
 const SEARCHED_BYTES: usize = 2 * RESPONSE_KEPT_BYTES;
 
-/// True if a part of an exchange may be kept: a detail, the body or the headers of a failure, or a
-/// reply.
+/// True if some part of an exchange may be stored: a detail, the body or the headers of a failure,
+/// or a reply.
 #[must_use]
 pub fn is_kept(exchange: &Exchange, subscription: &Subscription) -> bool {
     let has_body = exchange.answer().is_some_and(|(_, body)| !body.is_empty());
@@ -30,18 +31,18 @@ pub fn is_kept(exchange: &Exchange, subscription: &Subscription) -> bool {
     exchange.detail.is_some() || may_reply || ((has_body || has_headers) && !is_success())
 }
 
-/// The credentials that one request contains.
+/// The credentials that one request contains, for hiding them in its response.
 #[derive(Debug)]
 pub struct SentCredentials {
     all: Credentials,
-    /// Credentials that are hidden even in events.
+    /// Credentials that are hidden even in replies, because they cannot occur by chance.
     certain: Credentials,
     /// The retry policy that decides success; `Some` only if the subscription accepts replies.
     takes_reply: Option<RetryPolicy>,
 }
 
 impl SentCredentials {
-    /// Collects the credentials of the request of these deliveries, including those that templates
+    /// Collects the credentials in the request for these deliveries, including those that templates
     /// rendered.
     #[must_use]
     pub fn of(
@@ -85,15 +86,14 @@ impl SentCredentials {
         Self { all, certain: Credentials::default(), takes_reply: None }
     }
 
-    /// Hides the credentials in the kept part of a response.
+    /// Hides the credentials of the request in the stored part of a response.
     #[must_use]
     pub fn hide_in(&self, exchange: Exchange) -> Exchange {
         let is_success = |policy: &&RetryPolicy| exchange.outcome(policy) == Outcome::Success;
         let reply = self.takes_reply.as_ref().filter(is_success);
         match reply.and_then(|_| ReplyKind::of(&exchange)) {
             Some(ReplyKind::Event) => exchange.redact(&self.certain, usize::MAX),
-            // Unreadable replies may be stored whole, in place of the event that they should have
-            // been.
+            // Unreadable replies may be stored as a whole, in place of an event.
             Some(ReplyKind::Unreadable) => exchange.redact(&self.all, usize::MAX),
             Some(ReplyKind::TooLarge) | None => exchange.redact(&self.all, SEARCHED_BYTES),
         }

@@ -23,21 +23,22 @@ use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 
-/// An action that follows the end of a delivery.
+/// An action that the end of a delivery requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FollowUp {
-    /// Sends a further delivery.
+    /// Sends a further delivery, to an address.
     Deliver(Box<Delivery>),
     /// Publishes an event to a topic, by a message on the retry queue.
     Publish(Box<Message>),
-    /// Sends a dead letter to storage.
+    /// Sends a dead letter to storage, in a container or a queue.
     DeadLetter(Box<DeadLetter>),
     /// Drops a dead letter, as its subscription specifies.
     Drop(Box<DeadLetter>),
 }
 
-/// Sends a dead letter to its sink: as a delivery to an address, or as a publication to a topic. If
-/// the sink cannot receive it, it is stored in the deployment's container with the reason.
+/// Decides how a dead letter reaches its sink: as a delivery to an address, or as a publication to
+/// a topic. If the sink cannot receive it, it is stored in the deployment's container with the
+/// reason.
 ///
 /// The delivery or publication is due after the dead letter's delay (five minutes in Event Grid).
 #[must_use]
@@ -55,8 +56,8 @@ pub fn send_to_sink(
     }
 }
 
-/// The event and the dead letter travel together unchanged, so neither is lost if the sink fails
-/// too.
+/// Creates the delivery that sends a dead letter to the address of its sink. It contains the event
+/// and the dead letter unchanged, so neither is lost if the sink fails too.
 fn to_address(letter: DeadLetter, now_ms: u64) -> Delivery {
     let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
     let sink_delivery = Delivery {
@@ -96,7 +97,8 @@ fn to_topic(
     }
 }
 
-/// Creates the message that publishes the enriched event.
+/// Creates the message that publishes a dead letter to a topic, as its event with the facts about
+/// the failure.
 fn published(
     letter: &DeadLetter,
     event: &Event,
@@ -107,8 +109,8 @@ fn published(
     let first = &letter.delivery;
     let mut via = first.via.clone();
     via.push(first.subscription.topic.clone());
-    // A dead letter is no reply, but receivers may reply to it. It keeps its hops, so that the
-    // chain of replies is still counted.
+    // A dead letter is not a reply, but receivers may reply to it. It keeps its hops, so that the
+    // length of the chain is still limited.
     let replies_left = budget::left_before(first, catalogue, now_ms);
     let onward = Onward { hops: first.hops, replies_left, via, is_dead_letter: true };
     let origin = Origin::made_by(first.id, "dead letter");
@@ -117,8 +119,8 @@ fn published(
     Message { wait_ms: starts_ms.saturating_sub(now_ms), ..message }
 }
 
-/// Returns the start of the lifetime of a delivery to a sink. It is after the dead letter's delay;
-/// otherwise a short time to live would end before the first attempt.
+/// Returns the time from which the time to live of a delivery to a sink counts. It is after the
+/// dead letter's delay; otherwise a short time to live would end before the first attempt.
 fn lifetime_start_ms(letter: &DeadLetter, now_ms: u64) -> u64 {
     letter.not_before_ms.max(now_ms)
 }

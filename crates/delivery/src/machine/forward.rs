@@ -23,7 +23,7 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, TopicName};
 
-/// A refused publication: the reason, and a detail for people.
+/// The reason why an event is not published, and a detail for people.
 pub(super) type Refused = (Reason, String);
 
 /// Creates the message that forwards the event of a delivery to a topic.
@@ -48,7 +48,7 @@ pub fn forward(
     })
 }
 
-/// The delivery whose event or reply is published.
+/// The delivery whose event, or a reply to it, is published.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) delivery: &'a Delivery,
@@ -58,8 +58,8 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the remaining reply budget. Fails if the topic is missing, the chain is too long, or
-    /// the budget is used up.
+    /// Returns the reply budget that remains after the publication. Fails if the topic is missing,
+    /// the chain is too long, or the budget is used up.
     pub(super) fn left_after(
         &self,
         event: &Event,
@@ -80,7 +80,7 @@ impl Source<'_> {
         left.ok_or_else(|| (Reason::ReplyLoop, over_budget(delivery, subscription, deliveries)))
     }
 
-    /// Creates the message of the event, unless it is too large.
+    /// Creates the message that publishes the event. Fails if the message would be too large.
     pub(super) fn publish(
         &self,
         event: &Event,
@@ -100,8 +100,8 @@ impl Source<'_> {
     }
 }
 
-/// Creates the message that publishes an event to a topic. The event keeps its shape, whatever the
-/// input of the topic.
+/// Creates the message that publishes an event to a topic. The schema of the event stays the same,
+/// whatever the input of the topic is.
 pub(super) fn message(
     delivery: &Delivery,
     event: &Event,
@@ -117,7 +117,7 @@ pub(super) fn message(
         Shape::Opaque => Input::Opaque,
     };
     let text = event.text();
-    // Wrapped, because an array would be read as several events.
+    // The event is wrapped in an array, because an array would otherwise be read as several events.
     let is_array = input != Input::Opaque && text.trim_start().starts_with('[');
     let body = if is_array { array(&[text]).into() } else { Arc::clone(text) };
     let Origin { message, index } = origin;

@@ -23,31 +23,31 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{Batch, OnRefused, Subscription, addressed};
 use crate::waits::{self, Jitter, Moments, Spread};
 
-/// The next step of a received delivery.
+/// The next step of a delivery that dispatch has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// The next attempt is not due. The delivery is re-enqueued with the rest of its wait, which is
+    /// The next attempt is not due. The delivery is re-enqueued for the remaining wait, which is
     /// not an attempt.
     NotDue {
-        /// Rest of the wait.
+        /// Remaining wait in milliseconds.
         wait_ms: u64,
     },
-    /// The delivery ends without a request: its subscription is paused, or it has reached a limit.
+    /// The delivery ends without a request: its subscription is paused, or a limit is reached.
     Ended(Reason),
-    /// The event is forwarded to this topic, without a request.
+    /// The event is forwarded to this topic, and no request is sent.
     Forward(TopicName),
-    /// The delivery is due and may be attempted.
+    /// The next attempt is due and may be made.
     Attempt,
 }
 
-/// The next step of a delivery after an exchange.
+/// The next step of a delivery after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// The delivery was successful.
+    /// The delivery was successful, so it has ended.
     Done,
-    /// The delivery is retried.
+    /// The attempt failed, and the delivery is retried.
     Retry {
-        /// Wait before the retry.
+        /// Wait before the retry in milliseconds.
         wait_ms: u64,
     },
     /// The delivery ended without success, and its dead letter is stored.
@@ -55,12 +55,13 @@ pub enum End {
     /// The delivery ended without success, and its dead letter is first sent to its sink, an
     /// address or a topic.
     ToSink(Box<DeadLetter>),
-    /// The delivery ended without success and is dropped, as the subscription specifies.
+    /// The delivery ended without success, and no dead letter is kept, as the subscription
+    /// specifies.
     Drop(Reason),
 }
 
 impl End {
-    /// Adds a detail to the dead letter, if there is one.
+    /// Adds a detail to the dead letter, if the delivery ended with one.
     #[must_use]
     pub fn with_detail(self, detail: impl fmt::Display) -> Self {
         match self {
@@ -70,8 +71,8 @@ impl End {
         }
     }
 
-    /// Returns the end of the replay of this delivery, if it is one, once this end is final.
-    /// `stored` has the container and key of its dead letter, if they are known.
+    /// Returns the result of the replay, if the delivery is one and its result is final. `stored`
+    /// contains the container and key of the dead letter, if they are known.
     #[must_use]
     pub fn of_replay(
         &self,
@@ -90,10 +91,10 @@ impl End {
     }
 }
 
-/// The result of an exchange for one delivery.
+/// The result of an attempt for one of its deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// The meaning of the exchange.
+    /// The meaning of the exchange for the delivery.
     pub verdict: Verdict,
     /// The next step of the delivery.
     pub end: End,
@@ -102,7 +103,8 @@ pub struct Settled {
 /// Decides whether a delivery may be attempted now.
 #[must_use]
 pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> Arrival {
-    // Checked before the due time. Otherwise the delivery would be re-enqueued until then.
+    // A paused subscription is checked before the due time. Otherwise the delivery would be
+    // re-enqueued until it is due.
     if subscription.paused {
         return Arrival::Ended(Reason::Paused);
     }
@@ -110,7 +112,7 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
         return Arrival::NotDue { wait_ms: delivery.due_ms - now_ms };
     }
     let policy = &subscription.retry;
-    // Saturating: SQS stamps the publication, and its clock may be ahead.
+    // The subtraction saturates: SQS stamps the publication, and its clock may be ahead.
     let age_ms = now_ms.saturating_sub(delivery.published_ms);
     if age_ms >= LIFETIME_MAX_MS {
         return Arrival::Ended(Reason::TimeToLiveExceeded);
@@ -130,8 +132,8 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     delivery.target.topic(subscription).map_or(Arrival::Attempt, Arrival::Forward)
 }
 
-/// Returns the remaining time in which a delivery may be attempted. A longer wait only delays its
-/// dead letter. Never 0 if [`arrive`] allows an attempt.
+/// Returns the time in milliseconds during which a delivery may still be attempted. A longer wait
+/// would only delay its dead letter. Never 0 if [`arrive`] allows an attempt.
 #[must_use]
 pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -> u64 {
     // The single attempt after a refused batch is made whatever the limits of the policy.
@@ -150,7 +152,7 @@ pub struct Group<T> {
     pub members: Vec<T>,
 }
 
-/// Puts deliveries into groups, one request each.
+/// Groups deliveries that share a request. The result has one group for each request.
 #[must_use]
 pub fn group<T: AsRef<Delivery>>(
     deliveries: Vec<(Arc<Subscription>, T)>,
@@ -167,8 +169,8 @@ pub fn group<T: AsRef<Delivery>>(
     groups
 }
 
-/// Decides which deliveries share a request. If a subscription batches, due deliveries share
-/// requests up to its number of events and its preferred size.
+/// Decides which deliveries share a request. If a subscription batches, its due deliveries share
+/// requests up to its maximum number of events and its preferred size.
 #[derive(Debug, Default)]
 pub struct Grouping {
     open_groups: Vec<Open>,
@@ -182,7 +184,7 @@ impl Grouping {
         self.count
     }
 
-    /// Returns the group of the next delivery: an open one, or a new one.
+    /// Returns the index of the group of the next delivery: an open group, or a new one.
     pub fn place(
         &mut self,
         subscription: &Arc<Subscription>,
@@ -190,7 +192,8 @@ impl Grouping {
         now_ms: u64,
     ) -> usize {
         if let Some((batch, batch_key, bytes)) = batch_key_of(subscription, delivery, now_ms) {
-            // An invocation may have two versions of a subscription, which share no request.
+            // An invocation may have two versions of a subscription, whose deliveries do not share
+            // a request.
             let matches = |open: &&mut Open| {
                 open.batch_key == batch_key && Arc::ptr_eq(&open.subscription, subscription)
             };
@@ -219,27 +222,28 @@ impl Grouping {
     }
 }
 
-/// A group with room for another member.
+/// A group that can still get another member.
 #[derive(Debug)]
 struct Open {
     subscription: Arc<Subscription>,
     batch_key: BatchKey,
-    /// Index of the group.
+    /// Index of the group in the result.
     group: usize,
-    /// Total size of the elements in its body.
+    /// Total size in bytes of the elements in the body.
     bytes: u64,
     members: u32,
 }
 
 impl Open {
-    /// True if the body has room for this many more bytes, including brackets and commas.
+    /// True if an element of this size still fits into the body, including brackets and commas.
     fn has_room_for(&self, bytes: u64, batch: Batch) -> bool {
         self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2)
             <= batch.preferred_bytes
     }
 }
 
-/// Returns the batch, the key and the size by which a delivery may share a request now.
+/// Returns the batch settings, the key and the element size with which a delivery may share a
+/// request; `None` if it may not.
 fn batch_key_of(
     subscription: &Subscription,
     delivery: &Delivery,
@@ -253,10 +257,10 @@ fn batch_key_of(
     Some((batch, batch_key, bytes))
 }
 
-/// Settles a delivery of a batch. A response that is never retried may be about only one event of
-/// the batch. Each event therefore gets one attempt in a request of its own, unless the
-/// subscription applies the response to all. The same applies if the request could not be built,
-/// because no endpoint has refused the events.
+/// Settles a delivery that shared its request. A response that is never retried may be about only
+/// one event of the batch. Each event therefore gets one attempt in a request of its own, unless
+/// the subscription applies the response to all. The same applies if the request could not be
+/// built, because no endpoint has refused the events.
 #[must_use]
 pub fn settle_batched(
     delivery: &mut Delivery,
@@ -278,7 +282,7 @@ pub fn settle_batched(
     Settled { verdict, end: End::Retry { wait_ms: 0 } }
 }
 
-/// Records an exchange in the delivery and decides its next step.
+/// Records an attempt in the delivery and decides the next step.
 #[must_use]
 pub fn settle(
     delivery: &mut Delivery,
@@ -304,7 +308,7 @@ pub fn settle(
         Verdict::Retry { .. } if exhausted => ended(Reason::MaxDeliveryAttemptsExceeded),
         Verdict::Retry { least_wait_ms } => {
             let due_ms = next_due_ms(delivery, policy, exchange, *least_wait_ms, jitter);
-            // A wait beyond the 14 days would only delay the dead letter.
+            // A wait beyond the maximum lifetime of 14 days would only delay the dead letter.
             if due_ms.saturating_sub(delivery.published_ms) >= LIFETIME_MAX_MS {
                 ended(Reason::TimeToLiveExceeded)
             } else {
@@ -316,9 +320,9 @@ pub fn settle(
     Settled { verdict, end: with_exchange_detail(end, exchange) }
 }
 
-/// Returns the due time of the next attempt, by the schedule and the response. It counts from the
-/// outcome and not from now, because work on other deliveries must not lengthen the wait. Jitter
-/// never moves an attempt out of the time to live.
+/// Returns the time at which the next attempt is due, by the schedule and the response. The wait
+/// counts from the outcome and not from now, because work on other deliveries must not lengthen it.
+/// Jitter never moves an attempt beyond the time to live.
 fn next_due_ms(
     delivery: &Delivery,
     policy: &RetryPolicy,
@@ -336,7 +340,7 @@ fn next_due_ms(
     outcome_ms.saturating_add(waits::retry_ms(scheduled_ms, least_wait_ms, spread, left_ms))
 }
 
-/// Adds the detail of the last exchange to the dead letter.
+/// Adds the detail of the last exchange to the dead letter, if there is one.
 fn with_exchange_detail(end: End, exchange: &Exchange) -> End {
     match (end, &exchange.detail) {
         (End::DeadLetter(letter), Some(detail)) => {
@@ -347,8 +351,8 @@ fn with_exchange_detail(end: End, exchange: &Exchange) -> End {
     }
 }
 
-/// Returns the end of a delivery without success: a dead letter, or a drop if the subscription
-/// specifies it.
+/// Returns the next step of a delivery that ended without success: a dead letter, or none if the
+/// subscription drops dead letters.
 #[must_use]
 pub fn end_without_success(
     delivery: &Delivery,
@@ -366,7 +370,7 @@ pub fn end_without_success(
             now_ms,
         )));
     }
-    // Not sent to its sink again, which has just failed.
+    // The dead letter is not sent to its sink again, which has just failed.
     if let DeliveryTarget::Sink(_) = delivery.target {
         let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
         if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
@@ -374,7 +378,7 @@ pub fn end_without_success(
         }
         return End::DeadLetter(Box::new(letter));
     }
-    // A closure, because a dropped delivery needs no dead letter.
+    // This is a closure, because a dropped delivery needs no dead letter.
     let letter = || Box::new(DeadLetter::new(delivery.clone(), subscription, reason, now_ms));
     match sink {
         Sink::None => End::Drop(reason),

@@ -1,27 +1,29 @@
 //! Decides where a dead letter is stored, and where it goes after a permanent refusal.
 //!
-//! Separate from storing, because two functions store by the same rules. A dead letter goes to its
-//! own container or queue. After a permanent refusal, it goes to the deployment's container, with
-//! the reason in its blob. After a temporary refusal, it is stored later in the same place.
+//! This module is separate from storing, because two functions store by the same rules. A dead
+//! letter goes to its own container or queue. After a permanent refusal, it goes to the
+//! deployment's container, with the reason in its blob. After a temporary refusal, it is stored
+//! later in the same place.
 
 use crate::delivery::Store;
 use crate::subscription::sink::{Container, SinkQueue};
 
-/// The place in which a dead letter is written.
+/// The container or queue to which a dead letter is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreTarget<'a> {
     /// A blob in a container.
     Container {
         /// The container of the blob.
         container: &'a Container,
-        /// The reason why it is not in the place that its subscription specifies; part of the blob.
+        /// The reason why the dead letter is not stored where its subscription specifies. The blob
+        /// contains it.
         sink_error: Option<String>,
     },
-    /// A message in an external queue.
+    /// A message in an SQS queue outside the deployment.
     Queue(&'a SinkQueue),
 }
 
-/// Returns the first place of a dead letter. `default` is the deployment's container.
+/// Returns the target that is tried first. `default` is the deployment's container.
 #[must_use]
 pub fn first_target<'a>(store: &'a Store, default: &'a Container) -> StoreTarget<'a> {
     match store {
@@ -31,8 +33,8 @@ pub fn first_target<'a>(store: &'a Store, default: &'a Container) -> StoreTarget
     }
 }
 
-/// Returns the place after a permanent refusal with this problem; `None` if the first place was the
-/// deployment's container.
+/// Returns the target after a permanent refusal with this problem. Returns `None` if the
+/// deployment's container was tried first.
 #[must_use]
 pub fn fallback<'a>(
     store: &Store,

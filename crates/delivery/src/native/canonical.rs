@@ -1,13 +1,13 @@
 //! Writes the canonical form: every subscription as a native document, whatever its dialect.
 //!
-//! Separate because it writes what the rest of this module reads. `spec` states only the
-//! differences from the defaults of a profile. The name of the profile and its defaults are beside
-//! it, so that a document keeps its meaning when a later version has other defaults. Members are
-//! sorted. Secrets are written as names. Credentials that a file has in clear text, in a URL or a
-//! hidden header, are written unchanged.
+//! This module is separate because the rest of this module reads what this module writes. `spec`
+//! states only the differences from the defaults of a profile. The document also contains the name
+//! of the profile and its defaults, so that the document keeps its meaning when a later version has
+//! other defaults. Members are sorted. Secrets are written as names. Credentials that a file has in
+//! clear text, in a URL or a hidden header, are written unchanged.
 //!
-//! Reading the documents gives the same topics and subscriptions, and writing those gives the same
-//! documents.
+//! If the documents are read, the result is the same topics and subscriptions, and writing those
+//! creates the same documents.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -24,10 +24,11 @@ use crate::subscription::profile::StatusSet;
 use crate::subscription::secret_policy::SecretRule;
 use crate::subscription::{DeliverySettings, ReplyTo, Subscription};
 
-/// API version of native documents.
+/// The `apiVersion` of native documents.
 pub const API_VERSION: &str = "lastmile.dev/v1";
 
-/// Returns every document of a catalogue: settings, topics and subscriptions, each sorted by name.
+/// Returns every document of a catalogue: settings, topics and subscriptions, each group sorted by
+/// name.
 #[must_use]
 pub fn documents(catalogue: &Catalogue) -> Vec<Json> {
     let topics = catalogue.topics().map(topic);
@@ -35,7 +36,7 @@ pub fn documents(catalogue: &Catalogue) -> Vec<Json> {
     settings(catalogue).into_iter().chain(topics).chain(subscriptions).collect()
 }
 
-/// Returns the documents of the deployment's settings.
+/// Returns the documents with settings of the whole deployment.
 fn settings(catalogue: &Catalogue) -> Vec<Json> {
     let settings = catalogue.settings();
     let secrets = settings.secrets.rules().map(secret_policy);
@@ -43,12 +44,12 @@ fn settings(catalogue: &Catalogue) -> Vec<Json> {
     secrets.into_iter().chain(notices).collect()
 }
 
-/// Returns the SecretPolicy with these rules.
+/// Returns the SecretPolicy document with these rules.
 pub(crate) fn secret_policy(rules: &[SecretRule]) -> Json {
     document("SecretPolicy", Json::Object(SecretPolicySpec { secrets: rules.to_vec() }.write()))
 }
 
-/// Returns the Notifications document for this topic.
+/// Returns the Notifications document that names this topic.
 pub(crate) fn notifications(topic: TopicName) -> Json {
     document("Notifications", Json::Object(NotificationsSpec { topic }.write()))
 }
@@ -57,7 +58,7 @@ fn document(kind: &str, spec: Json) -> Json {
     json!({ "apiVersion": API_VERSION, "kind": kind, "spec": spec })
 }
 
-/// Returns the `spec` of a topic, with the settings that differ from the defaults.
+/// Returns the `spec` of a topic: the settings that differ from the defaults.
 pub(crate) fn topic_spec(of: &Topic) -> Json {
     Json::Object(of.settings.write())
 }
@@ -68,22 +69,21 @@ pub(crate) fn topic(of: &Topic) -> Json {
     document
 }
 
-/// Returns the `spec` of a subscription, with the values that differ from the defaults of its
-/// profile.
+/// Returns the `spec` of a subscription: the values that differ from the defaults of its profile.
 pub(crate) fn spec(of: &Subscription) -> Json {
     let own = DeliverySettings::from(of);
     let defaults = DeliverySettings::of(of.dialect, (*own.destination.url).clone());
     with_own(differences(&own, &defaults), of)
 }
 
-/// Returns all values of a subscription and the name of its profile.
+/// Returns all values of a subscription as a `spec`, with the name of the profile.
 pub(crate) fn whole_spec(of: &Subscription) -> Json {
     let mut spec = with_own(Json::Object(DeliverySettings::from(of).write()), of);
     spec["profile"] = json!(of.dialect.profile());
     spec
 }
 
-/// Returns all values of a subscription for display, without secrets.
+/// Returns all values of a subscription as a `spec` for display, without secrets.
 pub(crate) fn shown_spec(of: &Subscription) -> Json {
     let mut spec = with_own(Json::Object(DeliverySettings::from(of).shown()), of);
     spec["profile"] = json!(of.dialect.profile());
@@ -108,7 +108,7 @@ pub(crate) fn subscription(of: &Subscription) -> Json {
     document
 }
 
-/// Returns the fields that differ from the defaults.
+/// Returns the fields of a subscription whose values differ from the defaults.
 fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {
     let (mut written, base) = (own.write(), defaults.write());
     if let Some(retry) = written.get_mut("retry").and_then(Json::as_object_mut) {

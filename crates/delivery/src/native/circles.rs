@@ -1,8 +1,8 @@
-//! Finds circles of topics whose events are forwarded back to them.
+//! Finds circles of topics, whose events are forwarded back to them.
 //!
-//! Separate because it needs all subscriptions. At run time such an event is forwarded a limited
-//! number of times, and then becomes a dead letter. A filter may end the circle earlier. Each
-//! circle is reported once, at one of its subscriptions.
+//! This module is separate because the search needs all subscriptions. In production such an event
+//! is forwarded a limited number of times, and then becomes a dead letter. A filter may end the
+//! circle earlier. Each circle is reported once, at one of its subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,11 @@ use crate::document::reader::Cursor;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// Topic → the topics that its events are forwarded to, each with a subscription that forwards.
+/// For each topic, the topics to which its events are forwarded, each with a subscription that
+/// forwards them.
 type Ways<'c> = BTreeMap<&'c TopicName, Vec<(TopicName, &'c SubscriptionName)>>;
 
-/// Adds a warning for each circle.
+/// Adds a warning for each circle, at one of its subscriptions.
 pub(super) fn report(catalogue: &Catalogue, named_at: &BTreeMap<SubscriptionName, Cursor<'_>>) {
     for circle in circles(&ways(catalogue)) {
         let Some(first) = circle.first() else { continue };
@@ -42,17 +43,17 @@ fn ways(catalogue: &Catalogue) -> Ways<'_> {
     ways
 }
 
-/// Returns the subscriptions of each circle, beginning with the first by name. It walks each way
-/// once. It does not recurse, because chains of topics may be long.
+/// Returns the subscriptions of each circle, beginning with the first by name. Each edge between
+/// two topics is visited once. The search does not recurse, because chains of topics may be long.
 fn circles<'c>(ways: &Ways<'c>) -> Vec<Vec<&'c SubscriptionName>> {
     let mut circles = Vec::new();
-    // Place of each topic on the path; `None` after all of its ways were walked.
+    // Place of each topic on the current path; `None` once all of its edges were visited.
     let mut places: BTreeMap<&TopicName, Option<usize>> = BTreeMap::new();
     for start in ways.keys() {
         if places.contains_key(*start) {
             continue;
         }
-        // The topics of the path, each with the number of its walked ways.
+        // The topics of the current path, each with the number of its visited edges.
         let mut path: Vec<(&TopicName, usize)> = vec![(*start, 0)];
         places.insert(*start, Some(0));
         while let Some((topic, walked)) = path.last_mut() {
@@ -75,7 +76,8 @@ fn circles<'c>(ways: &Ways<'c>) -> Vec<Vec<&'c SubscriptionName>> {
     circles
 }
 
-/// Returns the subscriptions that lead from the first topic of a path back to it.
+/// Returns the subscriptions that lead from the first topic of a path through the others back to
+/// it.
 fn circle<'c>(ways: &Ways<'c>, path: &[(&TopicName, usize)]) -> Vec<&'c SubscriptionName> {
     let way = |(topic, walked): &(&TopicName, usize)| Some(ways.get(*topic)?.get(walked - 1)?.1);
     let mut circle: Vec<&SubscriptionName> = path.iter().filter_map(way).collect();

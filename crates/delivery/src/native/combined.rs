@@ -1,8 +1,8 @@
-//! Checks subscriptions against the topics and the secret policy of other owners.
+//! Checks subscriptions against topics and secret policies that belong to other owners.
 //!
-//! Separate from the reader of files, which reports the same problems at their positions. In a
-//! shared catalogue each owner applies separate files, and only their combination shows these
-//! problems.
+//! This module is separate from the reader of files, which reports the same problems at their
+//! positions. In a shared catalogue each owner applies separate files, and only their combination
+//! shows these problems.
 
 use super::conversion::{impossible, never_batched, travels_alone};
 use super::sinks::Routes;
@@ -11,14 +11,14 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// Field names of findings.
+/// Names of fields, for findings.
 const SCHEMA: &str = "schema";
 const BATCH: &str = "batch";
 const SINK: &str = "deadLetter.sink";
 const SECRETS: &str = "secrets";
 
 /// Returns findings about subscriptions that do not fit their topics, or whose dead letters cannot
-/// reach their sinks. `name` returns the file name of a subscription for findings.
+/// reach their sinks. `name` returns the file name of a subscription that findings state.
 pub fn mismatches(catalogue: &Catalogue, name: impl Fn(&Subscription) -> String) -> Vec<Finding> {
     let topics: Vec<Topic> = catalogue.topics().cloned().collect();
     let routes = Routes::new(
@@ -51,7 +51,8 @@ pub fn mismatches(catalogue: &Catalogue, name: impl Fn(&Subscription) -> String)
     findings
 }
 
-/// Describes why a subscription does not fit its topic, and which secrets it must not send.
+/// Returns error messages: why a subscription does not fit its topic, and which secrets it must not
+/// send.
 #[must_use]
 pub fn problems(subscription: &Subscription, topic: &Topic, secrets: &SecretPolicy) -> Vec<String> {
     let messages =
@@ -59,7 +60,7 @@ pub fn problems(subscription: &Subscription, topic: &Topic, secrets: &SecretPoli
     messages.map(|message| message.to_string()).collect()
 }
 
-/// Returns the secrets that the policy forbids.
+/// Returns one message for each secret that the policy does not allow for its host.
 fn refused(subscription: &Subscription, secrets: &SecretPolicy) -> impl Iterator<Item = Message> {
     let destination = &subscription.destination;
     let refused =

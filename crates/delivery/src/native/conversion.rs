@@ -1,8 +1,9 @@
 //! Checks whether a topic's events can be delivered in the schema of a subscription.
 //!
-//! Separate because it needs two documents of any family: a topic and a subscription. Only certain
-//! problems are reported. Events of a topic with input `auto` may have any schema, and an event
-//! that cannot be converted ends its own delivery (see [`crate::event::convert`]).
+//! This module is separate because the check needs two documents, a topic and a subscription, of
+//! any dialect. Only certain problems are reported. Events of a topic with input `auto` may have
+//! any schema, and an event that cannot be converted ends its own delivery (see
+//! [`crate::event::convert`]).
 
 use crate::document::findings::Message;
 use crate::event::Input;
@@ -11,7 +12,8 @@ use crate::event::schema::Schema;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
 
-/// Returns the reason why no event of the topic can be delivered in the subscription's schema.
+/// Returns the reason why no event of the topic can be delivered in the subscription's schema;
+/// `None` if some event can.
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     let destination = &subscription.destination;
     let event_type = ("eventType", &topic.settings.mapping.event_type);
@@ -54,7 +56,8 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     }
 }
 
-/// Returns the reason why events of a subscription with batches can never share a request.
+/// Returns the reason why events of a subscription with batches can never share a request; `None`
+/// if they can.
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
     let schema = subscription.destination.schema?;
@@ -68,8 +71,8 @@ pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
 }
 
-/// Returns the reason why the topic's events are never batched, although the subscription asks for
-/// batches.
+/// Returns the reason why the topic's events never share a request, although the subscription has
+/// batches; `None` if they can.
 pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     subscription.batch?;
     if topic.settings.input != Input::Opaque {
@@ -82,7 +85,7 @@ pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Optio
     Some(Message::new(warning).help("leave batch out"))
 }
 
-/// An attribute that the schema requires, and its field in the mapping.
+/// The name of an attribute that a schema requires, and the mapping of this attribute.
 type Needed<'m> = (&'static str, &'m Field);
 
 fn unmapped(topic: &Topic, schema: &str, needed: &[Needed<'_>]) -> Option<Message> {

@@ -1,4 +1,4 @@
-//! The defaults of profiles, as documents.
+//! Provides the defaults of profiles as native documents.
 
 use std::sync::LazyLock;
 
@@ -8,11 +8,11 @@ use crate::document::record::Record as _;
 use crate::subscription::DeliverySettings;
 use crate::subscription::profile::Dialect;
 
-/// Cached, because they are the same for every subscription.
+/// Cache of the documents, which are the same for every subscription.
 static DEFAULTS: LazyLock<Vec<(Dialect, Json)>> =
     LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, defaults_of(dialect))).to_vec());
 
-/// Returns the defaults of a profile as a document, without an address.
+/// Returns the defaults of a profile as a document, without a destination address.
 pub(super) fn written_defaults(dialect: Dialect) -> Json {
     let found = DEFAULTS.iter().find(|(of, _)| *of == dialect);
     found.map_or_else(|| defaults_of(dialect), |(_, defaults)| defaults.clone())
@@ -27,5 +27,5 @@ fn defaults_of(dialect: Dialect) -> Json {
     written
 }
 
-/// Placeholder for settings without an address.
+/// Placeholder address for settings that have none.
 pub(super) const NO_ADDRESS: &str = "https://subscriber.invalid/";

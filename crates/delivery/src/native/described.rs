@@ -6,14 +6,14 @@ use crate::document::reader::Cursor;
 use crate::subscription::Subscription;
 
 pub(super) struct Described<'a> {
-    /// Includes all defaults.
+    /// The subscription with all defaults.
     pub(super) subscription: Subscription,
     pub(super) origins: Origins,
     pub(super) schema_at: Option<Cursor<'a>>,
-    /// Position of the value that enables batches.
+    /// Position of the value that enables batches, if it is stated.
     pub(super) batch_at: Option<Cursor<'a>>,
     /// Positions of dead-letter options that only some sinks and formats use.
     pub(super) dead_letters_at: DeadLettersAt<'a>,
-    /// Positions of the names of secrets.
+    /// Positions at which documents name secrets.
     pub(super) secrets_at: Vec<Cursor<'a>>,
 }

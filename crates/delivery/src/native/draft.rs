@@ -1,7 +1,7 @@
 //! Builds the catalogue from documents.
 //!
-//! Separate because it needs all documents: names are unique, topics and subscriptions have to fit
-//! each other, and dead letters need a route to their sinks.
+//! This module is separate because some checks need all documents: names must be unique, topics and
+//! subscriptions must fit each other, and dead letters need a route to their sinks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -26,53 +26,55 @@ use crate::subscription::topic_settings::{REPLIES_MAX, TopicSettings};
 pub struct Built {
     /// All topics and subscriptions without an error.
     pub catalogue: Catalogue,
-    /// Positions of all stated values, by subscription of the catalogue.
+    /// Positions of all stated values, by name of the subscription.
     pub origins: BTreeMap<SubscriptionName, Origins>,
-    /// Subscriptions that the documents describe and that are missing in the catalogue.
+    /// Subscriptions that the documents describe but the catalogue does not contain.
     pub left_out: Vec<LeftOut>,
-    /// Positions of all names of secrets in the catalogue's subscriptions.
+    /// Positions of all secret names in the catalogue's subscriptions.
     pub secrets: Vec<NamedSecret>,
 }
 
-/// A topic that an object of another format defines.
+/// A topic that an object of another format defines, such as a Knative Broker.
 pub struct ObjectTopic<'a> {
-    /// Name of the topic in files.
+    /// Name of the topic in native documents.
     pub name: TopicName,
-    /// Position of the name.
+    /// Position at which the object states the name.
     pub at: Cursor<'a>,
-    /// Limit of deliveries that follow from replies, and its position.
+    /// Maximum number of deliveries that follow from replies, and the position that states it.
     pub max_replies: Option<(u32, Cursor<'a>)>,
 }
 
-/// The unfinished catalogue. Names are unique across all families of documents.
+/// The catalogue while documents are added. Names are unique across all dialects.
 #[derive(Default)]
 pub(super) struct Draft<'a> {
     /// True if the documents include every topic of the deployment.
     pub(super) are_all: bool,
     pub(super) described_topics: BTreeMap<TopicName, Cursor<'a>>,
-    /// Topics of objects of other families. A native document may describe the same topic.
+    /// Positions of topics that objects of other dialects define. A native document may describe
+    /// the same topic.
     pub(super) object_topics: BTreeMap<TopicName, Cursor<'a>>,
-    /// Positions of `delivery` in native documents, by topic.
+    /// Positions of the field `delivery` in native Topics, by topic.
     pub(super) deliveries: BTreeMap<TopicName, Cursor<'a>>,
-    /// Topics whose document has an error.
+    /// Topics whose document has an error, so that their subscriptions are left out.
     pub(super) broken_topics: BTreeSet<TopicName>,
     publishers: HashMap<Publisher, TopicName>,
     named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
     pub(super) topics: Vec<Topic>,
     subscriptions: Vec<Described<'a>>,
-    /// Subscriptions with an error.
+    /// Subscriptions that are left out because of an error.
     pub(super) left_out: Vec<LeftOut>,
 }
 
 impl<'a> Draft<'a> {
-    /// Registers the name of a topic of a native document. Reports a duplicate at its position `at`
+    /// Registers the name of a native document's topic. If it is a duplicate, reports this at `at`
     /// and returns false.
     pub(super) fn name_topic(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
         take(&mut self.described_topics, name, at, "topic")
     }
 
-    /// Registers the name of a topic that an object of another family defines. A native document
-    /// with that name may set the input, but not delivery defaults, which the object sets.
+    /// Registers the name of a topic that an object of another dialect defines. Reports a duplicate
+    /// and returns false. A native document with the same name may set the input, but not
+    /// `delivery`, which the object sets.
     fn name_object(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
         if let Some(delivery) = self.deliveries.remove(name) {
             let message =
@@ -82,11 +84,11 @@ impl<'a> Draft<'a> {
         take(&mut self.object_topics, name, at, "topic")
     }
 
-    /// Adds the topics that objects of other families define.
+    /// Adds the topics that objects of other dialects define.
     pub(super) fn add_object_topics(&mut self, topics: &[ObjectTopic<'a>]) {
         for ObjectTopic { name, at, max_replies } in topics {
             if at.without_error(|| self.name_object(name, at).then_some(())).is_none() {
-                // Its subscriptions are left out too.
+                // The subscriptions of a broken topic are left out too.
                 self.broken_topics.insert(name.clone());
             } else {
                 let max_replies = max_replies.as_ref().map(|(number, at)| (*number, at));
@@ -95,7 +97,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds the topic of an object of another family, unless a native document describes it.
+    /// Adds the topic of an object of another dialect, unless a native document describes it.
     /// `max_replies` is the number that the object states, with its position.
     fn add_object_topic(&mut self, name: &TopicName, max_replies: Option<(u32, &Cursor<'_>)>) {
         match (self.described_topics.get(name), max_replies) {
@@ -113,7 +115,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Registers a publisher for a topic. Reports a duplicate at its position `at`.
+    /// Registers a publisher of a topic. If it is a duplicate, reports this at `at`.
     pub(super) fn name_publisher(
         &mut self,
         publisher: &Publisher,
@@ -133,7 +135,7 @@ impl<'a> Draft<'a> {
         self.publishers.insert(publisher.clone(), topic.clone());
     }
 
-    /// Registers the name of a subscription. Reports a duplicate at its position `at` and returns
+    /// Registers the name of a subscription. If it is a duplicate, reports this at `at` and returns
     /// false.
     pub(super) fn name_subscription(&mut self, name: &SubscriptionName, at: &Cursor<'a>) -> bool {
         take(&mut self.named_subscriptions, name, at, "subscription")
@@ -145,12 +147,12 @@ impl<'a> Draft<'a> {
         self.subscriptions.push(described);
     }
 
-    /// Returns the finished catalogue. Reports and leaves out a subscription that does not fit its
-    /// topic, or has a secret that its destination must not receive.
+    /// Returns the finished catalogue. A subscription is reported and left out if it does not fit
+    /// its topic, or has a secret that its destination must not receive.
     pub(super) fn into_catalogue(mut self, secret_policy: &SecretPolicy) -> Built {
         let mut built = Built { left_out: std::mem::take(&mut self.left_out), ..Built::default() };
         let catalogue = &mut built.catalogue;
-        // Many subscriptions inherit a value of their topic, whose problem is reported once.
+        // Many subscriptions inherit a value of their topic. A problem with it is reported once.
         let mut reported_at = BTreeSet::new();
         let (are_all, routes) = (self.are_all, self.routes());
         let mut unused_settings = UnusedSettings::default();
@@ -196,7 +198,7 @@ impl<'a> Draft<'a> {
         built
     }
 
-    /// Returns the routes of dead letters between topics.
+    /// Collects the routes of dead letters between topics.
     fn routes(&self) -> Routes {
         let topics = self.described_topics.keys().chain(self.object_topics.keys());
         let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);
@@ -204,8 +206,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// True if the sink topic of a subscription exists. Adds a warning about routes that cannot work,
-/// once for each position.
+/// True if a topic that is the sink of a subscription exists. Also adds a warning about a route
+/// that cannot work, once for each position.
 fn has_dead_letter_route(
     described: &Described<'_>,
     routes: &Routes,
@@ -227,8 +229,8 @@ fn has_dead_letter_route(
     true
 }
 
-/// Checks that a topic's events can be delivered in the schema of a subscription. Reports a problem
-/// once per position: at the schema if it is stated, else at the subscription's name.
+/// Checks that a topic's events can be delivered in the schema of a subscription. A problem is
+/// reported once per position: at the schema if it is stated, otherwise at the subscription's name.
 fn fits_topic_input<'a>(
     described: &Described<'a>,
     topic: Option<&Topic>,

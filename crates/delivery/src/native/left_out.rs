@@ -1,20 +1,20 @@
-//! Subscriptions that are described in files but missing in the catalogue, each with the reason.
+//! [`LeftOut`]: a subscription that files describe but the catalogue does not contain.
 //!
-//! Separate because a finding is about a field, while this is about a subscription: it shows
-//! directly which deliveries are missing.
+//! This module is separate because a finding is about a field. A subscription that is left out
+//! shows directly which deliveries are missing.
 
 use crate::document::findings::Finding;
 use crate::document::reader::Cursor;
 
-/// A subscription that is not in the catalogue.
+/// A subscription that files describe but the catalogue does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// `namespace/topic/name`, the name of an Azure resource, or a position if the files state no
-    /// complete name.
+    /// The full name of the subscription, or the name of an Azure resource. If the files do not
+    /// state the complete name, it is a position.
     pub name: String,
-    /// Position of the reason, as `file:line:column`.
+    /// Position at which the reason was found, as `file:line:column`.
     pub at: String,
-    /// The reason, for people.
+    /// The reason why the subscription was left out, for people.
     pub reason: String,
 }
 
@@ -22,8 +22,8 @@ pub struct LeftOut {
 const ELSEWHERE: &str = "what it refers to has an error";
 
 impl LeftOut {
-    /// Describes a subscription at the cursor. Parts of its name may be missing. The reason is the
-    /// first error of its document, if there is one.
+    /// Describes the subscription at the cursor, whose name may be incomplete. `error` is the first
+    /// error of its document, and becomes the reason why it was left out.
     #[must_use]
     pub fn at(at: &Cursor<'_>, name: &[&str], error: Option<Box<Finding>>) -> Self {
         let is_named = name.iter().all(|part| !part.is_empty());
@@ -35,7 +35,7 @@ impl LeftOut {
         }
     }
 
-    /// Describes a subscription that is left out for a reason that is not an error.
+    /// Describes a subscription that is left out for this reason, which is not an error.
     #[must_use]
     pub fn because(at: &Cursor<'_>, name: &[&str], reason: &str) -> Self {
         Self { reason: reason.to_owned(), ..Self::at(at, name, None) }

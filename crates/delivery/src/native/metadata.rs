@@ -1,4 +1,4 @@
-//! `metadata` of native documents, which has the names.
+//! Declares the `metadata` of native documents, which contains their names.
 
 use crate::document::record::Required;
 use crate::subscription::kinds::names::Name;

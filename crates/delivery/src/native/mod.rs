@@ -1,7 +1,7 @@
 //! Reads native documents into a [`Catalogue`](crate::subscription::catalogue::Catalogue), and
 //! writes it back.
 //!
-//! Separate because everything behind this boundary is valid: a
+//! This module is separate because everything behind this boundary is valid: a
 //! [`Subscription`](crate::subscription::Subscription) has all of its defaults, every range is
 //! checked and every address is parsed. Every other format is translated into this form first.
 //!
@@ -53,23 +53,25 @@ use crate::subscription::profile::Dialect;
 use crate::subscription::secret_policy::SecretPolicy;
 use draft::Draft;
 
-/// Documents that are read together, by kind.
+/// Documents that are read together, grouped by `kind`.
 pub struct Documents<'a> {
-    /// Documents of kind Topic.
+    /// The documents whose `kind` is Topic.
     pub topics: Vec<TopicDocument<'a>>,
     /// Topics that objects of other formats define.
     pub object_topics: Vec<ObjectTopic<'a>>,
-    /// Subscriptions, written or translated.
+    /// Subscriptions, written in the native form or translated to it.
     pub subscriptions: &'a [Written],
-    /// SecretPolicy documents: which hosts may receive which secrets.
+    /// SecretPolicy documents, which state the hosts that may receive each secret.
     pub secret_policies: Vec<Cursor<'a>>,
-    /// Notifications documents, of which a deployment has one.
+    /// Notifications documents. More than one is an error.
     pub notifications: Vec<Cursor<'a>>,
-    /// True if these are all documents of a deployment. Otherwise an unmentioned topic may exist.
+    /// True if these are all documents of a deployment. Otherwise a topic that no document defines
+    /// may exist.
     pub are_all: bool,
 }
 
-/// Reads documents. The secret policy of the deployment applies to them too.
+/// Reads documents into a catalogue. `deployed` is the secret policy of the deployment, which
+/// applies to these documents too.
 #[must_use]
 pub fn read(documents: &Documents<'_>, findings: &Findings, deployed: &SecretPolicy) -> Built {
     let defaults = Node::of_json(&defaults::written_defaults(Dialect::Native));

@@ -1,7 +1,7 @@
 //! Finds the positions at which documents name the secrets of a subscription.
 //!
-//! Separate because a subscription has only the names. A command that finds a missing secret
-//! reports the position at which a person can correct the name.
+//! This module is separate because a subscription has only the names. A command that finds a
+//! missing secret reports the position at which a person can correct the name.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +11,22 @@ use crate::subscription::Subscription;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::secret::SecretName;
 
-/// A secret that a subscription sends or signs with.
+/// A secret that the requests of a subscription contain or are signed with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSecret {
     /// Subscription whose requests need the secret.
     pub subscription: SubscriptionName,
-    /// Name of the secret.
+    /// Name of the secret that the field at `at` refers to.
     pub secret: SecretName,
-    /// Position of the name, as `file:line:column`.
+    /// Position at which the secret is named, as `file:line:column`.
     pub at: String,
-    /// Field at the position, such as `spec.destination.headers[0].secret`.
+    /// Path of the field at this position, such as `spec.destination.headers[0].secret`.
     pub field: String,
 }
 
-/// Returns each secret of a subscription once. The position is that of its name, else that of an
-/// `auth` such as in a Destinations entry, else that of the subscription's name.
+/// Returns each secret of a subscription once, with a position. It is the position of the secret's
+/// name. If that is unknown, it is that of `auth`, which may be in a Destinations document,
+/// otherwise that of the subscription's name.
 pub(super) fn named_secrets(
     subscription: &Subscription,
     origins: &Origins,

@@ -1,6 +1,6 @@
-//! Reads `Notifications`: the topic to which notices about destinations are published.
+//! Reads `Notifications` documents, which name the topic of notices about destinations.
 //!
-//! Separate because this document belongs to the deployment, not to a family of dialects.
+//! This module is separate because this document belongs to the deployment, not to a dialect.
 
 use crate::document::findings::Message;
 use crate::document::reader::Cursor;
@@ -18,7 +18,7 @@ record! {
     }
 }
 
-/// Reads the document into the catalogue. More than one is an error.
+/// Reads the document into the catalogue. A second document is an error.
 pub(super) fn read(documents: &[Cursor<'_>], catalogue: &mut Catalogue) {
     let [first, others @ ..] = documents else { return };
     for other in others {

@@ -1,8 +1,8 @@
-//! Records the position of each stated value of a policy, for explanations.
+//! Records the position of each stated value of a subscription, for explanations.
 //!
-//! Separate because the reader fills it and only explanations use it. A complete policy does not
-//! show which values a document states and which come from its profile. Only stated values have an
-//! origin.
+//! This module is separate because the reader records positions and only explanations use them. A
+//! complete subscription does not show which values a document states and which come from its
+//! profile. Only stated values have an origin.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::subscription::Subscription;
 use crate::subscription::policy::settings;
 use crate::subscription::profile::Profile;
 
-/// Field → its position in documents, as `file:line:column`. Commas separate several positions. Any
-/// other text names what else decides, such as the class of a broker. A field without an entry
-/// comes from the profile.
+/// The positions of stated values, by the path of their field.
 ///
-/// The fields are those of [`settings`], and `url`.
+/// A position is `file:line:column`; several are separated by commas. Any other text names what
+/// else determines the value, such as the class of a broker. A field without an entry has the value
+/// of the profile. The fields are those of [`settings`], and `url`.
 pub type Origins = BTreeMap<String, String>;
 
-/// True if every origin belongs to a field that can have one.
+/// True if every origin belongs to a field of [`settings`], or to `url` or `paused`.
 pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool {
     let settings = settings(subscription);
     let is_setting = |field: &str| settings.iter().any(|setting| setting.field == field);
     origins.keys().all(|field| field == "url" || field == "paused" || is_setting(field))
 }
 
-/// Sets the origin of statuses that `neverRetry` and `retryOn` change: the position of these
-/// fields, instead of the profile.
+/// Sets the origin of the success statuses and of `neverRetry` if `neverRetry` or `retryOn` is
+/// stated. The origin is the positions of these fields.
 pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
     let stated: Vec<&str> = ["neverRetry", "retryOn"]
         .iter()

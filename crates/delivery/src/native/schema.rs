@@ -1,7 +1,7 @@
-//! The JSON Schema of native documents.
+//! Generates the JSON Schema of native documents.
 //!
-//! Separate because only tools need it. Defaults are those of the native profile. The properties of
-//! a mapping are a list of pairs, to keep the order of the declarations.
+//! This module is separate because only tools need it. Defaults are those of the native profile.
+//! The properties of a mapping are a list of pairs, to keep the order of the declarations.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::subscription::DeliverySettings;
 use crate::subscription::profile::Dialect;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// Returns all definitions by name.
+/// Returns all definitions of the JSON Schema, by name.
 #[must_use]
 pub fn definitions() -> BTreeMap<String, Json> {
     let mut found = BTreeMap::new();
@@ -27,7 +27,7 @@ pub fn definitions() -> BTreeMap<String, Json> {
     add_defaults(&mut settings, &written_defaults(Dialect::Native));
     hoist(&mut settings["properties"], &mut found);
     if let Some(mut defaults) = found.get("destination").cloned() {
-        // A Topic has no address.
+        // A Topic has no address, so its defaults have none.
         ["url", "aws", "reference"].iter().for_each(|name| remove(&mut defaults, name));
         found.insert("destinationDefaults".to_owned(), defaults);
     }
@@ -84,7 +84,8 @@ fn subscription_document(settings: &Json) -> Json {
     document("Subscription", members, &["metadata", "spec"])
 }
 
-/// Returns the schema of a record without a definition name, so that it stays inline.
+/// Returns the schema of a record without a definition name, so that it is not moved to the
+/// definitions.
 fn of_record<R: Record>() -> Json {
     let mut schema = of_mapping("", R::ABOUT, R::declarations());
     if let Some(members) = schema.as_object_mut() {
@@ -93,7 +94,7 @@ fn of_record<R: Record>() -> Json {
     schema
 }
 
-/// Returns the schema of a document of this kind. The description belongs to its `spec`.
+/// Returns the schema of a document of this `kind`. The description is that of its `spec`.
 pub fn document<const N: usize>(kind: &str, members: [(&str, Json); N], required: &[&str]) -> Json {
     let mut properties =
         vec![json!(["apiVersion", { "const": API_VERSION }]), json!(["kind", { "const": kind }])];
@@ -112,14 +113,14 @@ pub fn document<const N: usize>(kind: &str, members: [(&str, Json); N], required
     })
 }
 
-/// Appends properties.
+/// Appends properties to the schema of a mapping.
 fn push(schema: &mut Json, more: impl IntoIterator<Item = Json>) {
     if let Some(pairs) = schema["properties"].as_array_mut() {
         pairs.extend(more);
     }
 }
 
-/// Adds the values of a document as defaults. A field with a default is not required.
+/// Adds the values of a document as defaults to a schema. A field with a default is not required.
 fn add_defaults(schema: &mut Json, defaults: &Json) {
     if let Some(first) = schema.get_mut("oneOf").and_then(Json::as_array_mut) {
         return first.iter_mut().for_each(|of| add_defaults(of, defaults));
@@ -127,7 +128,7 @@ fn add_defaults(schema: &mut Json, defaults: &Json) {
     let Some(pairs) = schema.get_mut("properties").and_then(Json::as_array_mut) else { return };
     for pair in pairs {
         let Some(default) = pair[0].as_str().and_then(|name| defaults.get(name)) else { continue };
-        // A schedule is one value, with a description in words.
+        // A schedule is one value, whose description is text.
         match default.is_object() {
             true => add_defaults(&mut pair[1], default),
             false => pair[1]["default"] = default.clone(),
@@ -139,7 +140,7 @@ fn add_defaults(schema: &mut Json, defaults: &Json) {
     }
 }
 
-/// Moves every named schema to the definitions, and leaves a reference in its place.
+/// Moves every named schema to the definitions, and replaces it with a reference.
 pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
     match schema {
         Json::Array(elements) => elements.iter_mut().for_each(|of| hoist(of, found)),
@@ -159,7 +160,7 @@ pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
     }
 }
 
-/// Turns the name of a type into the name of a definition.
+/// Returns the name of a definition for the name of a type: its first letter is lower case.
 fn lower(name: Option<&str>) -> String {
     let mut letters = name.unwrap_or_default().chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()

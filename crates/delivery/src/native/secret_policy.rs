@@ -1,7 +1,7 @@
 //! Reads `SecretPolicy` documents.
 //!
-//! Separate because they belong to the deployment, not to a family of dialects. The rules are in
-//! `subscription::secret_policy`. With such a document, a subscription that sends a secret to an
+//! This module is separate because they belong to the deployment, not to a dialect. The rules are
+//! in `subscription::secret_policy`. With such a document, a subscription that sends a secret to an
 //! unlisted host is left out.
 
 use std::collections::BTreeSet;
@@ -22,8 +22,9 @@ record! {
     }
 }
 
-/// Reads the documents, whose entries apply together. If one has an error, nothing is refused,
-/// because its rules are unknown. The files are not applied in that case.
+/// Reads the documents, whose entries apply together. If one of them has an error, the returned
+/// policy allows everything, because the intended rules are unknown. Files with such an error are
+/// not applied.
 pub(super) fn read(documents: &[Cursor<'_>]) -> SecretPolicy {
     let of_document = |document: &Cursor<'_>| {
         document.without_error(|| {
@@ -47,12 +48,12 @@ impl From<SecretRefusal> for Message {
     }
 }
 
-/// Checks that the destination of a subscription may receive all secrets of its requests. Reports a
-/// problem once for each position and destination: at the name of the secret, else at the
-/// subscription's name.
+/// Checks that the destination of a subscription may receive all secrets of its requests. A problem
+/// is reported once for each position and destination: at the name of the secret, or at the
+/// subscription's name if that position is unknown.
 ///
 /// # Errors
-/// The first secret that it must not receive.
+/// The finding about the first secret that the destination must not receive.
 pub(super) fn may_have_secrets<'a>(
     described: &Described<'a>,
     policy: &SecretPolicy,
@@ -61,7 +62,7 @@ pub(super) fn may_have_secrets<'a>(
 ) -> Result<(), String> {
     let Described { subscription, secrets_at, .. } = described;
     let destination = &subscription.destination;
-    // A topic gets no request.
+    // A topic as the destination receives no request.
     if destination.topic().is_some() {
         return Ok(());
     }

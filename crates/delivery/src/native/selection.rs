@@ -1,4 +1,5 @@
-//! The fields that only a Subscription has: its filter, its replies and its end.
+//! Declares the fields that only a Subscription has, such as its filter, its replies and its
+//! expiration.
 
 use serde_json::{Value as Json, json};
 
@@ -34,7 +35,7 @@ impl From<&Subscription> for Selection {
     }
 }
 
-/// A time, in milliseconds since 1970.
+/// The field type of times in RFC 3339, stored in milliseconds since 1970.
 pub(crate) struct Time;
 
 impl Kind for Time {

@@ -1,12 +1,11 @@
 //! Checks whether dead letters can reach the sinks of subscriptions, and whether all options for
 //! dead letters are used.
 //!
-//! Separate because it needs all documents. Any of them may define a topic. A topic may not accept
-//! every format of dead letters, and its own sinks may lead to other topics. An option of a Topic
-//! may be intended for only one of its subscriptions.
+//! This module is separate because the checks need all documents. Any of them may define a topic. A
+//! topic may not accept every format of dead letters, and the sinks of its subscriptions may be
+//! other topics. An option of a Topic may be intended for only one of its subscriptions.
 //!
-//! At run time the machine stores a dead letter in the default container if its sink cannot receive
-//! it.
+//! In production, a dead letter is stored in the default container if its sink cannot receive it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,23 +24,23 @@ use crate::subscription::{DeadLetterPolicy, Subscription};
 pub(super) struct DeadLettersAt<'a> {
     pub(super) sink: Option<Cursor<'a>>,
     pub(super) layout: Option<Cursor<'a>>,
-    /// Position of `errorData`.
+    /// Position of the option `errorData`, if it is stated.
     pub(super) error_data: Option<Cursor<'a>>,
 }
 
-/// Routes of dead letters between topics.
+/// The topics to which dead letters of other topics are sent.
 pub(super) struct Routes {
     /// All topics that documents define, and whether they have subscriptions.
     has_subscribers: BTreeMap<TopicName, bool>,
-    /// Topic → the topics that are sinks of its subscriptions.
+    /// For each topic, the topics that are sinks of its subscriptions.
     sink_topics: BTreeMap<TopicName, BTreeSet<TopicName>>,
-    /// Inputs of topics that documents describe.
+    /// Input formats of topics that documents describe.
     inputs: BTreeMap<TopicName, Input>,
 }
 
 impl Routes {
-    /// Collects the routes between these topics from the sinks of these subscriptions. Every name
-    /// in `names` counts as a subscription.
+    /// Collects the routes between these topics from the sinks of these subscriptions. The topics
+    /// of `names` count as topics with subscriptions.
     pub(super) fn new<'s>(
         topics: impl Iterator<Item = &'s TopicName>,
         described: &[Topic],
@@ -67,13 +66,13 @@ impl Routes {
         routes
     }
 
-    /// Returns the sink topic of a subscription if no document defines it.
+    /// Returns the topic that is the sink of a subscription, if no document defines the topic.
     pub(super) fn unknown<'s>(&self, subscription: &'s Subscription) -> Option<&'s TopicName> {
         topic_of(&subscription.dead_letter.sink)
             .filter(|topic| !self.has_subscribers.contains_key(*topic))
     }
 
-    /// Creates the message about an undefined topic, with a suggestion.
+    /// Returns the message that a topic is not defined, with the most similar name.
     pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
         let known: Vec<String> = self.has_subscribers.keys().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -81,7 +80,8 @@ impl Routes {
         Message::new(format!("the topic {topic} is not in any of the files")).help(help)
     }
 
-    /// Returns the reason why dead letters for a sink topic are stored in the default container.
+    /// Returns the reason why dead letters for a topic would be stored in the default container;
+    /// `None` if the topic can receive them.
     pub(super) fn routing_warning(&self, subscription: &Subscription) -> Option<Message> {
         let topic = topic_of(&subscription.dead_letter.sink)?;
         let own = &subscription.name.topic;
@@ -102,9 +102,9 @@ impl Routes {
         Some(Message::new(what))
     }
 
-    /// True if the sinks of one topic lead to the other, directly or indirectly.
+    /// True if dead letters of `from` can reach `to`, through any number of sinks.
     fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
-        // Visits each topic once, so that a loop of sinks ends.
+        // Each topic is visited once, so that a loop of sinks ends.
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(topic) = open.pop() {
             let fresh: Vec<&TopicName> = self
@@ -121,11 +121,11 @@ impl Routes {
 }
 
 /// Returns the dead-letter formats that a topic with this input can read, and the one to suggest.
-/// `None` if it reads all.
+/// Returns `None` if the topic can read all formats.
 fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     match input {
         Input::Auto | Input::Custom | Input::Opaque => None,
-        // These inputs give CloudEvents, so a dead letter has to be one.
+        // Topics with these inputs accept only CloudEvents.
         Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => {
             Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
         }
@@ -133,7 +133,8 @@ fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     }
 }
 
-/// Returns the reason why a topic with this input cannot read a subscription's dead letters.
+/// Returns the reason why a topic with this input cannot read a subscription's dead letters; `None`
+/// if it can.
 fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> Option<Message> {
     let (formats, right) = readable_formats(input)?;
     let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
@@ -142,7 +143,7 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
         (of_schema @ DeadLetterFormat::ByDeliverySchema, Some(_)) => {
             of_schema.of(Shape::Opaque, schema)
         }
-        // The format follows each event, so it is unknown here.
+        // The format depends on each event, so it is unknown here.
         (DeadLetterFormat::ByDeliverySchema, None) => return None,
     };
     // The flat layout keeps the members of an Event Grid event.
@@ -162,7 +163,8 @@ fn topic_of(sink: &Sink) -> Option<&TopicName> {
     Some(topic)
 }
 
-/// Dead-letter options, each with the reason why it is unused; `None` if a subscription uses it.
+/// Dead-letter options by position, each with the reason why it is unused; `None` if a subscription
+/// uses it.
 ///
 /// An option of a Topic is reported once, and only if none of its subscriptions uses it. An
 /// explicit default counts as used.
@@ -170,7 +172,7 @@ fn topic_of(sink: &Sink) -> Option<&TopicName> {
 pub(super) struct UnusedSettings<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
 
 impl<'a> UnusedSettings<'a> {
-    /// Checks which options one subscription uses.
+    /// Records which of the stated options one subscription uses.
     pub(super) fn check(&mut self, at: DeadLettersAt<'a>, policy: &DeadLetterPolicy) {
         let DeadLettersAt { sink: _, layout, error_data } = at;
         self.note(layout, || unused_layout(policy));

@@ -1,6 +1,7 @@
-//! Finds the position of each value of a policy in native documents.
+//! Finds the position of each stated value of a subscription in native documents.
 //!
-//! Separate because it only finds positions. Other modules read and check the values.
+//! This module is separate because it only finds positions. Other modules read and check the
+//! values.
 
 use std::sync::LazyLock;
 
@@ -14,33 +15,33 @@ use crate::subscription::secret::SecretName;
 use super::origins::Origins;
 use super::sinks::DeadLettersAt;
 
-/// Cached, because the fields are the same for every subscription.
+/// Cache of the declarations, which are the same for every subscription.
 static DECLARED: LazyLock<Vec<Declaration>> = LazyLock::new(DeliverySettings::declarations);
 
 #[derive(Default)]
 pub(super) struct Stated<'a> {
     pub(super) origins: Origins,
     pub(super) schema_at: Option<Cursor<'a>>,
-    /// Position of the value that enables batches.
+    /// Position of the value that enables batches, if it is stated.
     pub(super) batch_at: Option<Cursor<'a>>,
-    /// Position of `onRefused`, only if the Subscription itself states it.
+    /// Position of `onRefused`; `None` unless the Subscription itself states it.
     pub(super) on_refused_at: Option<Cursor<'a>>,
     /// Positions of dead-letter options that only some sinks and formats use.
     pub(super) dead_letters_at: DeadLettersAt<'a>,
-    /// Positions of the names of secrets.
+    /// Positions at which documents name secrets.
     pub(super) secrets_at: Vec<Cursor<'a>>,
 }
 
 impl<'a> Stated<'a> {
-    /// Finds positions in a Subscription's `spec`, else in its Topic's `delivery`, else in the
-    /// `defaults` beside `spec`.
+    /// Finds the positions of stated values. Values in a Subscription's `spec` take precedence over
+    /// those in its Topic's `delivery`, and over those in the `defaults` beside `spec`.
     pub(super) fn of(
         spec: &Cursor<'a>,
         delivery: Option<&Cursor<'a>>,
         defaults: Option<&Cursor<'a>>,
     ) -> Self {
         let on_refused_at = spec.peek("batch.onRefused");
-        // The object of a topic has no positions.
+        // Values in the stored object of a topic have no positions.
         if !spec.is_stated() {
             return Self { on_refused_at, ..Self::default() };
         }
@@ -52,11 +53,12 @@ impl<'a> Stated<'a> {
         let reply = spec.peek("reply").filter(|at| !at.is_null());
         let stated = found.iter().map(|(path, at)| (path.as_str(), at));
         let stated = stated.chain(reply.as_ref().map(|at| ("reply", at)));
-        // A key has the position of its address, or is in a document whose address is overridden.
+        // A `reference` has the position of its address, or is in a document whose address is
+        // overridden.
         let is_setting =
             |(path, at): &(&str, &Cursor<'_>)| at.is_stated() && !path.ends_with("reference");
         let origins = stated.filter(is_setting).map(|(path, at)| {
-            // `none` replaces the whole mapping.
+            // `none` replaces the whole mapping, so its position is that of the sink.
             let path = match path {
                 "deadLetter" => "deadLetter.sink",
                 "batch" => "batch.maxEvents",
@@ -66,7 +68,7 @@ impl<'a> Stated<'a> {
         });
         let batch = |of: &Cursor<'a>| of.peek("batch").filter(Cursor::is_mapping);
         let dead_letters_at = DeadLettersAt {
-            // For a sink topic, the position of its name.
+            // For a topic as the sink, this is the position of the topic's name.
             sink: at("deadLetter.sink").map(|sink| sink.peek("topic").unwrap_or(sink)),
             layout: at("deadLetter.layout"),
             error_data: at("deadLetter.errorData"),
@@ -86,7 +88,7 @@ impl<'a> Stated<'a> {
     }
 }
 
-/// Adds the position of every text that is the name of a secret.
+/// Adds the position of every value that is the name of a secret.
 fn add_secrets<'a>(at: &Cursor<'a>, found: &mut Vec<Cursor<'a>>) {
     if at.is_mapping() {
         at.entries().iter().flatten().for_each(|entry| add_secrets(&entry.value, found));

@@ -1,5 +1,5 @@
-//! Reads Subscriptions: their own settings, then those of their Topic, then the defaults of their
-//! profile.
+//! Reads Subscriptions. A value comes from the Subscription itself, otherwise from its Topic,
+//! otherwise from its profile.
 
 use super::defaults::written_defaults;
 use super::described::Described;
@@ -22,35 +22,35 @@ use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::Dialect;
 use crate::subscription::{DeliverySettings, Subscription};
 
-/// A Subscription in the native form, written as such or translated.
+/// A Subscription document in the native form, which was written so or translated.
 pub struct Written {
     document: Node,
-    /// Origins of values without a single position, such as a schedule that is stated in parts.
+    /// Origins of values that have no single position, such as a schedule that is stated in parts.
     origins: Origins,
-    /// True if the translator has checked the values.
+    /// True if the values were checked when the document was translated.
     is_checked: bool,
-    /// `Some` if the subscription has to be left out. The inner value is a finding that was already
-    /// reported, if there is one.
+    /// `Some` if the subscription must be left out. The inner value is a finding about it that was
+    /// already reported, if there is one.
     error: Option<Option<Box<Finding>>>,
 }
 
 impl Written {
-    /// Creates a document that is written in the native form. With an `error` it is left out; the
-    /// error may be a finding that is already reported.
+    /// Wraps a document that is written in the native form. A document with an `error` is left out;
+    /// the inner value is a finding about it that was already reported.
     #[must_use]
     pub fn new(document: Node, error: Option<Option<Box<Finding>>>) -> Self {
         Self { document, origins: Origins::new(), is_checked: false, error }
     }
 
-    /// Creates a document that was translated from another format. Its values were checked.
-    /// `origins` describes values without a position.
+    /// Wraps a document that was translated from another format, whose values were checked.
+    /// `origins` contains the origins of values without a position.
     #[must_use]
     pub const fn translated(document: Node, origins: Origins) -> Self {
         Self { document, origins, is_checked: true, error: None }
     }
 }
 
-/// Reads all Subscriptions into the draft. All topics have to be read before.
+/// Reads all Subscriptions into the draft. The Topics must have been read before.
 pub(super) fn read<'a>(
     subscriptions: &'a [Written],
     findings: &'a Findings,
@@ -75,7 +75,7 @@ pub(super) fn read<'a>(
     }
 }
 
-/// Checks that a Subscription with an AWS target has neither batches nor replies.
+/// Checks that a Subscription whose destination is an AWS resource has neither batches nor replies.
 fn check_target(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
     let at = |name: &str| spec.peek(name).unwrap_or_else(|| spec.clone());
     if subscription.batch.is_some() {
@@ -88,7 +88,8 @@ fn check_target(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
     Some(())
 }
 
-/// Reports settings of requests and responses that are unused because the destination is a topic.
+/// Reports settings of requests and responses that have no effect because the destination is a
+/// topic.
 fn report_unused_of_topic(spec: &Cursor<'_>) {
     let destination = spec.peek("destination").map(|of| of.peek_entries()).unwrap_or_default();
     let of_requests = destination.iter().filter(|entry| {
@@ -100,21 +101,22 @@ fn report_unused_of_topic(spec: &Cursor<'_>) {
     }
 }
 
-/// Caches the defaults of the last Subscription. In the object of a topic nearly all are equal, and
-/// checking and merging them takes as long as reading the rest.
+/// Caches the merged defaults of the last Subscription. Nearly all Subscriptions of a stored topic
+/// have the same defaults, and checking and merging them takes as long as reading the rest.
 struct ProfileDefaults<'n> {
-    /// Defaults of the native profile, for settings that a document omits.
+    /// Defaults of the native profile, which supply settings that a document omits.
     native: &'n Node,
     last: Option<Checked>,
 }
 
 struct Checked {
     dialect: Dialect,
-    /// Defaults in the document beside its `spec`, with their positions.
+    /// The field `defaults` of the document, beside its `spec`.
     own: Option<Node>,
-    /// The defaults of the profile and of the document together.
+    /// The defaults of the profile, overridden by those of the document.
     merged: Node,
-    /// False after an error. The next Subscription with these defaults reports the error again.
+    /// True unless the defaults have an error. The next Subscription with these defaults reports
+    /// the error again.
     are_usable: bool,
 }
 
@@ -176,8 +178,8 @@ fn read_subscription<'a>(
             spec.mapping_over(&bases, |fields| {
                 fields.given("filter").iter().for_each(|at| filter::check_names(at, input()));
                 let selection = Selection::read(fields);
-                // Required in the Subscription itself, because the destination of the defaults has
-                // no address.
+                // The Subscription itself must state the destination, because that of the defaults
+                // has no address.
                 let own = fields.own("destination").filter(|at| !at.is_null());
                 let destination = own.or_else(|| fields.report_missing("destination"));
                 let settings = DeliverySettings::read(fields).filter(|_| destination.is_some());

@@ -16,11 +16,11 @@ use crate::subscription::kinds::publishers;
 use crate::subscription::name::TopicName;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// A document of kind Topic.
+/// A Topic document, as it was written or translated.
 pub struct TopicDocument<'a> {
-    /// Root of the document.
+    /// Cursor at the root of the document.
     pub document: Cursor<'a>,
-    /// False if it refers to something unusable, which is already reported.
+    /// True unless the document refers to something unusable, which was already reported.
     pub is_usable: bool,
 }
 
@@ -51,7 +51,7 @@ fn read_topic<'a>(topic: &TopicDocument<'a>, defaults: &Node, draft: &mut Draft<
     let Some(name) = named else { return };
     match settings.filter(|_| *is_usable) {
         Some(settings) => draft.topics.push(Topic { name, settings }),
-        // Its subscriptions are left out too, because its input is unknown.
+        // The subscriptions of the topic are left out too, because its input is unknown.
         None => {
             draft.broken_topics.insert(name);
         }
@@ -64,7 +64,8 @@ fn read_spec<'a>(
     defaults: &Node,
     draft: &mut Draft<'a>,
 ) -> Option<TopicSettings> {
-    // Only for its findings: each Subscription reads it again, below its own settings.
+    // Reads `delivery` only to report findings. Each Subscription reads it again, below its own
+    // settings.
     spec.given("delivery").iter().for_each(|of| check_defaults(of, "a topic has", defaults));
     let settings = TopicSettings::read(spec)?;
     let from = publishers::located(spec.given("from").as_ref(), &settings.from);
@@ -79,7 +80,8 @@ fn read_spec<'a>(
     Some(settings)
 }
 
-/// Adds a warning if the input is not one whose events are mapped.
+/// Adds a warning that the topic's mapping has no effect, if events with this input format are not
+/// mapped.
 fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
     if matches!(input, Input::Auto | Input::Custom) {
         return;
@@ -91,11 +93,11 @@ fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
     key.warn(message.help("input: custom or auto"));
 }
 
-/// Subject of messages about the `defaults` of a Subscription.
+/// Beginning of messages about the `defaults` of a Subscription.
 pub(super) const DEFAULTS_HAVE: &str = "defaults have";
 
-/// Checks the `delivery` of a Topic, or the `defaults` of a Subscription, like a subscription with
-/// an address and nothing else.
+/// Checks the `delivery` of a Topic, or the `defaults` of a Subscription. They must be valid
+/// settings of a subscription once an address is added.
 pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node) {
     let address = Node::of_json(&json!({ "destination": { "url": NO_ADDRESS } }));
     if let Some(at) = delivery.peek("deadLetter").filter(|_| whose == DEFAULTS_HAVE)

@@ -1,6 +1,6 @@
-//! Turns the body of a request into the body of a message.
+//! Converts the body of a publish request into the body of a message.
 //!
-//! A publisher that declares an event format has to send valid events: an invalid event is refused
+//! A publisher that declares an event format must send valid events. An invalid event is refused
 //! here, while in the queue it would become a dead letter.
 
 use super::http_request::HttpRequest;
@@ -15,26 +15,26 @@ use crate::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
 use crate::subscription::name::TopicName;
 use crate::wire::TOPIC_ATTRIBUTE;
 
-/// Maximum number of events in a request; more would need more memory than a function has.
+/// Maximum number of events in a request. More events could exceed the memory of a function.
 const EVENTS_MAX: usize = 10_000;
 
-/// A message for the events queue.
+/// A message to send to the events queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// The `topic` attribute.
+    /// The value of the message's `topic` attribute.
     pub topic: TopicName,
-    /// The unchanged body of the request, or the structured form of an event in binary mode.
+    /// The unchanged body of the request. For an event in binary mode, it is the structured form.
     pub body: String,
     /// Number of events in the body.
     pub events: usize,
 }
 
-/// Creates the message that a request publishes to the topic of its route. `input` is the input of
-/// that topic.
+/// Creates the message that a request publishes to the topic of its route. `input` is the input
+/// format of that topic.
 ///
 /// # Errors
 /// - 400 for invalid events
-/// - 413 for a request that does not fit a message
+/// - 413 for a request that exceeds the size of a message
 /// - 415 for an unknown content type, or a compressed body
 pub fn message(
     request: &HttpRequest<'_>,
@@ -58,14 +58,14 @@ pub fn message(
     Ok(Published { topic, body, events })
 }
 
-/// Returns the bytes of the topic attribute, which count as part of the event.
+/// Returns the size in bytes of the topic attribute, which counts as part of the event.
 #[must_use]
 pub fn topic_bytes(topic: &TopicName) -> usize {
     TOPIC_ATTRIBUTE.len() + "String".len() + topic.to_string().len()
 }
 
-/// Describes the problem of an event with this many bytes, including the topic; `None` if it is not
-/// too large.
+/// Returns the error message for an event of this size, which includes the topic; `None` if the
+/// size is allowed.
 #[must_use]
 pub fn too_large(bytes: usize) -> Option<String> {
     (bytes > EVENT_MAX_BYTES).then(|| {
@@ -76,7 +76,7 @@ pub fn too_large(bytes: usize) -> Option<String> {
     })
 }
 
-/// Refuses a compressed body, because nothing would decompress it before delivery.
+/// Refuses a compressed body, because no function would decompress it before delivery.
 fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     let encodings = request.headers.iter().filter(|(name, _)| name == "content-encoding");
     for (_, value) in encodings {
@@ -92,8 +92,8 @@ fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the body of the message: the unchanged body of the request, or the structured form of a
-/// binary-mode event.
+/// Returns the body of the message. It is the unchanged body of the request, or the structured form
+/// of an event in binary mode.
 fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refusal> {
     let content_type = content_type(request);
     let content_type = content_type.as_deref();
@@ -136,7 +136,8 @@ fn bad_request(problem: impl Into<String>) -> Refusal {
     Refusal::new(400, problem)
 }
 
-/// Returns the input of the events. A publisher that declares CloudEvents has to send valid ones.
+/// Returns the input format by which the events are checked. If the publisher declares CloudEvents,
+/// they must be valid CloudEvents.
 fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
     let says_cloud_event = has_version(request)
         || ContentMode::of(content_type(request).as_deref()) != ContentMode::Data;
@@ -147,12 +148,12 @@ fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
     }
 }
 
-/// True for a header whose attribute would be the data in JSON.
+/// True if the header names an attribute that is the data in JSON. Such a header is not allowed.
 fn is_data(name: &str) -> bool {
     matches!(name, "ce-data" | "ce-data_base64")
 }
 
-/// True if the request has the header that marks a CloudEvent in binary mode.
+/// True if the request has the header `ce-specversion`, which marks a CloudEvent in binary mode.
 fn has_version(request: &HttpRequest<'_>) -> bool {
     request.headers.iter().any(|(name, _)| name == "ce-specversion")
 }
@@ -162,14 +163,14 @@ fn content_type(request: &HttpRequest<'_>) -> Option<String> {
     Some(header_text(value))
 }
 
-/// Returns the attributes of a binary-mode event, from the headers `ce-…`.
+/// Returns the attributes of an event in binary mode, which are the headers `ce-…`.
 fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
     let attributes =
         request.headers.iter().filter_map(|(name, value)| Some((name.strip_prefix("ce-")?, value)));
     attributes.map(|(name, value)| (name.to_owned(), header_text(value))).collect()
 }
 
-/// Counts the events; an empty array has none. The first invalid event causes a refusal of the
+/// Counts the events in a body; an empty array has none. One invalid event causes a refusal of the
 /// whole request.
 fn count_events(
     body: &str,
@@ -180,7 +181,7 @@ fn count_events(
     let body = body.into();
     let malformed = |number: usize, why| bad_request(format!("event {number} is malformed: {why}"));
     let elements = Elements::of(&body, input).map_err(|why| malformed(1, why))?;
-    // Checked before any element is decoded.
+    // The number is checked before any element is decoded.
     if elements.len() > EVENTS_MAX {
         let problem = format!("{} events; a request has at most {EVENTS_MAX}", elements.len());
         return Err(Refusal::new(413, problem));

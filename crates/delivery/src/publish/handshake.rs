@@ -1,8 +1,8 @@
-//! Responds to senders that ask for permission before they publish: CloudEvents by OPTIONS, and
-//! Event Grid by an event.
+//! Responds to senders that ask for permission before they publish. CloudEvents senders ask with
+//! OPTIONS, and Event Grid with an event.
 //!
-//! Neither needs a key, because nothing is published and the response repeats only what the sender
-//! sent. So this application can be the webhook of an Azure subscription.
+//! Neither request needs a key, because nothing is published and the response repeats only what the
+//! sender sent. So this application can be the webhook of an Azure subscription.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
 
@@ -14,21 +14,21 @@ use serde_json::json;
 use super::http_request::HttpRequest;
 use super::refusal::Refusal;
 
-/// Type of Event Grid's validation event.
+/// Event type of Event Grid's validation event.
 const VALIDATION: &str = "Microsoft.EventGrid.SubscriptionValidationEvent";
 
-/// Byte order mark, which some programs write before UTF-8.
+/// The UTF-8 byte order mark, which some programs write before JSON.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Names of the senders whose handshakes are granted. The default has none, and grants no
-/// handshake.
+/// Names of the senders whose handshakes are granted. The default contains none, so no handshake is
+/// granted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedOrigins(Vec<String>);
 
 impl FromStr for AllowedOrigins {
     type Err = String;
 
-    /// Parses names separated by commas; `*` stands for every name.
+    /// Parses names that are separated by commas; `*` allows every name.
     fn from_str(text: &str) -> Result<Self, String> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let is_name = |name: &str| {
@@ -50,13 +50,13 @@ impl AllowedOrigins {
         self.0.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
     }
 
-    /// Returns the methods that requests may have.
+    /// Returns the HTTP methods that are accepted, for the header `Allow`.
     const fn methods(&self) -> &'static str {
         if self.0.is_empty() { "POST" } else { "POST, OPTIONS" }
     }
 }
 
-/// Returns the headers that grant a handshake; `None` for a request that publishes.
+/// Returns the response headers that grant a handshake; `None` if the request publishes events.
 ///
 /// # Errors
 /// - 405 for another method
@@ -88,8 +88,8 @@ pub fn handshake(
     Ok(Some(granted.into()))
 }
 
-/// Returns the response to Event Grid's validation event: `{"validationResponse"}`. `None` for any
-/// other request.
+/// Returns the response body for Event Grid's validation event: `{"validationResponse"}`. Returns
+/// `None` for any other request.
 #[must_use]
 pub fn validation_response(request: &HttpRequest<'_>) -> Option<String> {
     #[derive(Deserialize)]

@@ -1,24 +1,25 @@
 //! An HTTP request, as a server received it.
 //!
-//! Separate because each check of a request reads another part of it.
+//! This module is separate because each check of a request reads another part of it.
 
-/// A request, as a server received it.
+/// An HTTP request, as a server received it.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpRequest<'a> {
-    /// Method, in upper case.
+    /// HTTP method, in upper case.
     pub method: &'a str,
-    /// Path without the query, percent-encoded as received.
+    /// Path of the URL without the query, percent-encoded as received.
     pub path: &'a str,
-    /// Query without its question mark; empty if there is none.
+    /// Query of the URL without its question mark; empty if there is none.
     pub query: &'a str,
-    /// Headers, with names in lower case.
+    /// Headers in the order of the request, with names in lower case.
     pub headers: &'a [(String, Vec<u8>)],
-    /// Body of the request.
+    /// Body of the request, as received.
     pub body: &'a [u8],
 }
 
 impl<'a> HttpRequest<'a> {
-    /// Returns the first value of a header, if it is visible ASCII.
+    /// Returns the first value of a header; `None` if the header is missing or is not visible
+    /// ASCII.
     pub(super) fn header(&self, name: &str) -> Option<&'a str> {
         let (_, value) = self.headers.iter().find(|(of, _)| of == name)?;
         let is_visible = value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));

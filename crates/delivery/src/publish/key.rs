@@ -1,4 +1,4 @@
-//! Authenticates publishers over HTTP, by a key or by a token that was signed with one.
+//! Authenticates publishers over HTTP, by a key or by a token that was signed with a key.
 //!
 //! The headers are those of Event Grid's clients, and `Authorization: Bearer`, which every client
 //! can send. Keys are compared in constant time. A token is `r=…&e=…&s=…`: its resource, its
@@ -20,47 +20,48 @@ use super::refusal::Refusal;
 use crate::subscription::secret::Secret;
 use crate::time::moment::AzureTime;
 
-/// Time format of .NET and the JavaScript client: `6/5/2020 12:09:03 PM`, in UTC.
+/// Time format of .NET and the JavaScript client, in UTC. Example: `6/5/2020 12:09:03 PM`.
 const NET_TIME: &str = "%m/%d/%Y %I:%M:%S %p";
 
-/// A key or a token of a request.
+/// A key or a token that a request contains.
 enum Shown<'a> {
     Key(&'a str),
     Token(&'a str),
 }
 
-/// The keys and tokens of a request, at least one. Separate from their check, because a request
-/// without any is refused before the keys of publishers are read.
+/// The keys and tokens that a request contains, at least one. They are read before they are
+/// checked, so that a request without any is refused before the keys of publishers are loaded.
 pub struct ShownKeys<'a>(Vec<Shown<'a>>);
 
 /// The accepted keys of publishers.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownKeys<'k> {
-    /// Keys that could be read.
+    /// The accepted keys that could be read.
     pub read: &'k [Secret],
-    /// True if other keys could not be read. An unknown key may then be one of them.
+    /// True if other accepted keys could not be read. An unknown key may be one of them.
     pub others: bool,
 }
 
 impl<'k> KnownKeys<'k> {
-    /// Creates the complete list of accepted keys.
+    /// Wraps keys that are the complete list of accepted keys.
     #[must_use]
     pub fn all(keys: &'k [Secret]) -> Self {
         Self { read: keys, others: false }
     }
 }
 
-/// The problem of a key or a token. An unknown key may be one that could not be read.
+/// The reason why a key or a token is not accepted. An unknown key may be one that could not be
+/// read.
 enum Problem {
     Unknown(&'static str),
     Invalid(&'static str),
 }
 
 impl<'a> ShownKeys<'a> {
-    /// Reads the keys and tokens of a request.
+    /// Returns the keys and tokens that a request contains.
     ///
     /// # Errors
-    /// 401 if the request has neither a key nor a token.
+    /// 401 if the request contains neither a key nor a token.
     pub fn read(request: &HttpRequest<'a>) -> Result<Self, Refusal> {
         let shown = shown(request);
         if shown.is_empty() {
@@ -72,7 +73,7 @@ impl<'a> ShownKeys<'a> {
     }
 }
 
-/// Checks that a request has one of these keys, or a token that one of them signed.
+/// Checks that a request contains one of the known keys, or a token that was signed with one.
 ///
 /// # Errors
 /// - 401 for another key, or an expired token
@@ -94,13 +95,13 @@ pub fn check_key(shown: &ShownKeys<'_>, keys: KnownKeys<'_>, now_ms: u64) -> Res
         refusal = text;
     }
     if may_be_unread {
-        // Without details, because the caller is not authenticated yet.
+        // The message has no details, because the caller is not authenticated yet.
         return Err(Refusal::new(503, "a key cannot be read now; repeat the request"));
     }
     Err(Refusal::new(401, refusal))
 }
 
-/// Returns the keys and tokens of a request.
+/// Returns the keys and tokens in the headers of a request.
 fn shown<'a>(request: &HttpRequest<'a>) -> Vec<Shown<'a>> {
     let mut shown = Vec::new();
     shown.extend(request.header("aeg-sas-key").map(Shown::Key));
@@ -117,7 +118,8 @@ fn shown<'a>(request: &HttpRequest<'a>) -> Vec<Shown<'a>> {
     shown
 }
 
-/// Compares digests of equal length against every key in constant time.
+/// True if the text is one of the keys. Compares digests of equal length against every key in
+/// constant time.
 fn is_one_of(shown: &str, keys: &[Secret]) -> bool {
     let shown = Sha256::digest(shown);
     let mut found = 0;
@@ -127,7 +129,7 @@ fn is_one_of(shown: &str, keys: &[Secret]) -> bool {
     found == 1
 }
 
-/// Returns the key without the line ends that files and consoles add.
+/// Returns the key without white space at its ends, such as line ends that files and consoles add.
 fn text_of(key: &Secret) -> &str {
     key.expose().trim()
 }
@@ -155,8 +157,8 @@ fn has_signed(key: &Secret, signed: &str, signature: &[u8]) -> bool {
     mac.verify_slice(signature).is_ok()
 }
 
-/// Parses the expiration of a token: RFC 3339, also with a space or without an offset (then UTC),
-/// or the format of .NET. The latest time of .NET means never.
+/// Parses the expiration of a token. The format is RFC 3339, also with a space or without an offset
+/// (then UTC), or that of .NET. The latest time of .NET means never.
 fn expiry_ms(encoded: &str) -> Option<u64> {
     // .NET encodes a space as a plus sign. A plus sign itself is always percent-encoded.
     let text = percent_decode_str(&encoded.replace('+', " ")).decode_utf8().ok()?.into_owned();

@@ -1,15 +1,15 @@
-//! Publishing over HTTP, as functions over plain values: a request becomes a message for the events
-//! queue, or a refusal.
+//! Publishes over HTTP: pure functions convert a request into a message for the events queue, or
+//! refuse the request.
 //!
-//! Separate because two servers publish over HTTP, the ingress of `lastmile dev` and the ingress
-//! function, and clients should see no difference. Each server calls, in this order:
+//! This module is separate because two servers publish over HTTP, the ingress of `lastmile dev` and
+//! the ingress function, and clients should see no difference. Each server calls, in this order:
 //! - [`handshake`] and [`validation_response`], for a sender that asks for permission
 //! - [`check_key`], which authenticates the publisher
 //! - [`route`], which selects the topic
 //! - [`message`], which creates the message
 //!
 //! After the queue has accepted the message, [`Route::answer`] is the response. A refused request
-//! publishes nothing, and one request is one message, published as a whole or not at all. The
+//! publishes nothing. One request is one message, which is published as a whole or not at all. The
 //! module does not check that a topic exists, and sends nothing itself.
 
 mod body;

@@ -1,6 +1,7 @@
-//! Selects the topic of a request from its path, and the expected success status.
+//! Determines the topic of a request from its path, and the status of a successful response.
 //!
-//! The paths are those of lastmile, and those of other clients that cannot be configured.
+//! The paths are those of lastmile, and those of clients for Event Grid, whose paths cannot be
+//! configured.
 
 use percent_encoding::percent_decode_str;
 use serde_json::json;
@@ -9,7 +10,7 @@ use super::http_request::HttpRequest;
 use super::refusal::Refusal;
 use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
 
-/// Error message for every other path.
+/// Error message for unknown paths, which lists the known ones.
 const ROUTES: &str = "the routes are POST /topics/{namespace}/{topic}, /{namespace}/{topic}, /topics/{topic}:publish, \
      /api/events and /";
 
@@ -17,12 +18,12 @@ const ROUTES: &str = "the routes are POST /topics/{namespace}/{topic}, /{namespa
 /// <https://learn.microsoft.com/rest/api/eventgrid/dataplane/publish-cloud-events>
 const PUBLISH: &str = ":publish";
 
-/// Defaults for a request that names no topic, or no namespace.
+/// Defaults for paths that do not name a topic, or name it without a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DefaultTopic {
-    /// Topic of a request that names none.
+    /// Topic for a path that names no topic.
     pub topic: Option<TopicName>,
-    /// Namespace of a topic that is named without one.
+    /// Namespace for a path that names a topic without a namespace.
     pub namespace: Option<String>,
 }
 
@@ -32,17 +33,17 @@ impl From<TopicName> for DefaultTopic {
     }
 }
 
-/// The topic of a request, and the success status.
+/// The topic of a request, and the status of a successful response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The topic to publish to.
+    /// The topic to which the request publishes.
     pub topic: TopicName,
-    /// HTTP status of success.
+    /// HTTP status of the response if the queue accepts the message.
     pub status: u16,
 }
 
 impl Route {
-    /// Returns the body of the response after the queue has accepted the message:
+    /// Returns the body of the response once the queue has accepted the message:
     /// `{"messageId","events"}`.
     #[must_use]
     pub fn answer(&self, message_id: &str, events: usize) -> String {
@@ -50,7 +51,7 @@ impl Route {
     }
 }
 
-/// Parses the path of a request.
+/// Determines the route of a request from its path.
 ///
 /// # Errors
 /// 404 for an unknown path, an invalid name, or a path that needs a default that is not set.
@@ -60,14 +61,14 @@ pub fn route(request: &HttpRequest<'_>, default: &DefaultTopic) -> Result<Route,
     Ok(Route { topic, status })
 }
 
-/// True if a client of Event Grid made the request. Such clients treat every status except 200 as a
+/// True if a client of Event Grid sent the request. Such clients treat every status except 200 as a
 /// failure.
 fn is_of_event_grid(request: &HttpRequest<'_>) -> bool {
     request.query.split('&').any(|pair| pair.starts_with("api-version="))
         || ["aeg-sas-key", "aeg-sas-token"].iter().any(|name| request.header(name).is_some())
 }
 
-/// Returns the topic of a path. The second value is true for a path of Event Grid.
+/// Returns the topic that a path names. The second value is true if it is a path of Event Grid.
 fn topic(path: &str, default: &DefaultTopic) -> Result<(TopicName, bool), Refusal> {
     let path = path.strip_prefix('/').unwrap_or(path);
     let segments: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
@@ -93,8 +94,8 @@ fn whole_default(default: &DefaultTopic) -> Result<TopicName, Refusal> {
     default.topic.clone().ok_or_else(|| Refusal::new(404, problem))
 }
 
-/// Returns the topic that a client of namespace topics names: `topic`, or `namespace/topic` with an
-/// encoded slash.
+/// Returns the topic that an Event Grid client for namespace topics names: `topic`, or
+/// `namespace/topic` with an encoded slash.
 fn in_default_namespace(named: &str, default: &DefaultTopic) -> Result<TopicName, Refusal> {
     match (named.split_once('/'), &default.namespace) {
         (Some((namespace, topic)), _) => pair(namespace, topic),
@@ -107,7 +108,7 @@ fn in_default_namespace(named: &str, default: &DefaultTopic) -> Result<TopicName
     }
 }
 
-/// Returns the topic with these two names, if they are valid.
+/// Returns the topic with this namespace and name. Refuses invalid names.
 fn pair(namespace: &str, topic: &str) -> Result<TopicName, Refusal> {
     let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);
     if may_be(namespace) && may_be(topic) {

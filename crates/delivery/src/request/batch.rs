@@ -18,12 +18,12 @@ pub struct BatchKey {
     headers: Vec<(String, String)>,
 }
 
-/// Returns the key of a delivery, and the size of its event in the body. Returns `None` if the
-/// delivery cannot share a request.
+/// Returns the batch key of a delivery, and the size of its event in a request body. Returns `None`
+/// if the delivery cannot share a request.
 #[must_use]
 pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(BatchKey, u64)> {
     let (form, text) = if subscription.destination.has_body() {
-        // A template makes the body, so the form of the events does not matter.
+        // A template builds the body, so the form of the events does not matter.
         (Form::Json, Arc::clone(delivery.event.text()))
     } else {
         let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
@@ -31,7 +31,7 @@ pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(Ba
     };
     let headers = subscription.destination.headers.iter();
     let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
-    // Resolves only values from the event, which need no secret.
+    // Only values from the event are resolved, which need no secret.
     let (no_secrets, mut dynamic_headers) = (Keyring::default(), Vec::new());
     for header in dynamic {
         let value = header.value(&delivery.event, &no_secrets, None).ok()?;

@@ -1,5 +1,5 @@
-//! CloudEvents in binary mode: the data as the body, the attributes as `ce-*` headers (CloudEvents
-//! 1.0, HTTP protocol binding, 3.1).
+//! Composes CloudEvents in binary mode: the data is the body, and the attributes are `ce-*` headers
+//! (CloudEvents 1.0, HTTP protocol binding, 3.1).
 //!
 //! Attribute values are percent-encoded as in 3.1.3.2: everything except printable ASCII, and also
 //! the space, the double quote and the percent sign. Data is sent as published. JSON keeps its
@@ -22,11 +22,12 @@ use crate::event::binary::{ContentMode, is_json};
 use crate::event::path::scalar;
 use crate::subscription::header::{is_name, sendable};
 
-/// The ASCII characters that are percent-encoded. Non-ASCII characters are encoded too.
+/// ASCII characters that are percent-encoded in attribute values. Non-ASCII characters are encoded
+/// too.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
-/// The members that do not become `ce-*` headers.
+/// Members of a structured CloudEvent that do not become `ce-*` headers.
 const OURS: [&str; 3] = ["data", "data_base64", "datacontenttype"];
-/// The content type of JSON data without `datacontenttype`.
+/// Content type of JSON data in an event without `datacontenttype`.
 const DEFAULT_CONTENT_TYPE: &str = "application/json";
 
 /// Converts a structured CloudEvent to binary mode.
@@ -73,8 +74,8 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     Ok(Content { headers, body: data(&members, content_type.is_some_and(is_json))? })
 }
 
-/// Returns the name of an attribute's header. Names in `OURS` are refused in any case, because
-/// header names ignore case.
+/// Returns the header name for an attribute. Attributes named in `OURS` are refused in any case,
+/// because header names ignore case.
 fn attribute(name: &str) -> Result<String, Unsendable> {
     let lower = name.to_ascii_lowercase();
     if !is_name(name) || OURS.contains(&lower.as_str()) {
@@ -97,7 +98,7 @@ fn data(members: &Members<'_>, is_json: bool) -> Result<Bytes, Unsendable> {
     members.text("data").map(|text| text.into_owned().into()).ok_or_else(|| no_text("data"))
 }
 
-/// Returns the error for a value that is not a string, or that contains half of a surrogate pair.
+/// Returns the error that an attribute's value is not a string, or contains an unpaired surrogate.
 fn no_text(name: &str) -> Unsendable {
     Unsendable::Impossible(format!("{name} is not text that can be sent in binary mode"))
 }

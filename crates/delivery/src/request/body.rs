@@ -1,4 +1,5 @@
-//! The body of a request, from the events of its deliveries in the schema of their subscription.
+//! Builds the body of a request from the events of its deliveries, in the schema of their
+//! subscription.
 //!
 //! This module is separate because `batch` uses it too, before a request is composed.
 
@@ -13,26 +14,27 @@ use crate::event::schema::Schema;
 use crate::event::{Shape, convert};
 use crate::subscription::{Destination, Subscription};
 
-/// The form of the elements of a body.
+/// The form in which events are put into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A structured CloudEvent: a single object, or an array if the subscription batches.
+    /// The body is a structured CloudEvent, or an array of them if the subscription batches.
     CloudEvent,
-    /// An Event Grid event or a custom payload: always in an array.
+    /// The body is always an array: of events in the Event Grid schema, or of custom payloads.
     Json,
-    /// A payload as published: in an array only if the subscription batches.
+    /// The body is a payload as it was published, or an array of payloads if the subscription
+    /// batches.
     Plain,
 }
 
-/// One event as part of a body.
+/// The part of a body that one event becomes.
 pub(super) enum Part {
     /// An element of an array, or the only element of a body.
     Element(Form, Arc<str>),
-    /// A complete body.
+    /// A complete body with its headers, which cannot be combined with others.
     Whole(Content),
 }
 
-/// Returns the body of a request with these deliveries.
+/// Builds the body of a request with these deliveries.
 pub(super) fn content(
     subscription: &Subscription,
     deliveries: &[&Delivery],
@@ -60,11 +62,12 @@ pub(super) fn content(
     })
 }
 
-/// Returns the event of one delivery as part of a body.
+/// Converts the event of one delivery to the schema of the subscription.
 pub(super) fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsendable> {
     let as_published = match delivery.event.shape() {
         Shape::CloudEvent => Schema::CloudEventsStructured,
-        // An AWS service expects one event, but an Event Grid event would be sent in an array.
+        // An AWS service expects one event, but events in the Event Grid schema are sent in an
+        // array.
         Shape::EventGrid if subscription.destination.aws.is_some() => Schema::CloudEventsStructured,
         Shape::EventGrid => Schema::EventGrid,
         Shape::Custom => Schema::Custom,

@@ -1,6 +1,6 @@
-//! [`Content`]: a body, with the headers that describe it.
+//! [`Content`]: the body of a request, with the headers that describe it.
 //!
-//! This module is separate because `binary` makes content too, with other headers.
+//! This module is separate because `binary` composes bodies too, with other headers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; chars
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Returns the content type of an event that is published unchanged.
+/// Returns the content type for an event that is sent unchanged.
 pub const fn content_type(shape: Shape) -> &'static str {
     match shape {
         Shape::CloudEvent => CLOUD_EVENT,
@@ -21,20 +21,20 @@ pub const fn content_type(shape: Shape) -> &'static str {
     }
 }
 
-/// A body, with the headers that describe it.
+/// The body of a request, with the headers that describe it.
 pub(super) struct Content {
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
 }
 
 impl Content {
-    /// Returns a body with this content type.
+    /// Returns a body with the header `Content-Type`.
     pub(super) fn new(content_type: &str, body: Bytes) -> Self {
         Self { headers: vec![("content-type".to_owned(), content_type.to_owned())], body }
     }
 }
 
-/// Returns a text as a body, without copying it.
+/// Returns a text as the bytes of a body, without copying it.
 pub(super) fn text(text: &Arc<str>) -> Bytes {
     Bytes::from_owner(Arc::<[u8]>::from(Arc::clone(text)))
 }

@@ -1,16 +1,16 @@
-//! [`AttemptContext`]: the circumstances of one attempt: secrets, time, and timeout.
+//! [`AttemptContext`]: the values that differ between attempts: secrets, time, and timeout.
 //!
-//! This module is separate because both requests and signatures need it.
+//! This module is separate because both requests and signatures need these values.
 
 use crate::subscription::secret::Keyring;
 
-/// The values that differ between attempts.
+/// The values that differ between attempts of a delivery.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptContext<'a> {
-    /// The secrets that the subscription names.
+    /// The loaded secrets, which include those that the subscription names.
     pub keyring: &'a Keyring,
-    /// The current time.
+    /// The current time in milliseconds since 1970.
     pub now_ms: u64,
-    /// The response timeout, reduced to the remaining time of the invocation.
+    /// The response timeout in milliseconds, limited to the remaining time of the invocation.
     pub timeout_ms: u64,
 }

@@ -1,10 +1,11 @@
-//! The HTTP request of one attempt, as data.
+//! Composes the HTTP request of one attempt, as data.
 //!
 //! A structured CloudEvent and an opaque text are sent byte for byte as published. An Event Grid
 //! event or a custom event is sent as an array of one, as Event Grid does. `event::convert` and
-//! `binary` make other forms. Headers come from Event Grid (`notification`), the trace, the
+//! `binary` create other forms. Headers come from Event Grid (`notification`), the trace, the
 //! subscription, and a signature of the body (`signature`; [`verification`] is its receiver's
-//! side). [`token`] makes requests to token servers, and [`aws`] makes requests to AWS targets.
+//! side). [`token`] composes requests to token servers, and [`aws`] composes requests to AWS
+//! resources.
 //!
 //! This module is pure: time and secrets are arguments. If an event cannot be sent in the requested
 //! form, that is an error. It is never sent in another form.
@@ -57,9 +58,10 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{CloudEventsHandshake, Consent, Destination, ReplyTo, Subscription};
 use crate::template::Values;
 
-/// Header with the sender's DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event Delivery", 2.1).
+/// Name of the header with the sender's DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event
+/// Delivery", 2.1).
 pub const REQUEST_ORIGIN: &str = "WebHook-Request-Origin";
-/// Header of W3C Trace Context.
+/// Name of the W3C Trace Context header.
 const TRACE_PARENT: &str = "traceparent";
 
 /// Composes the request of one attempt, for one delivery or for several with the same [`BatchKey`].
@@ -113,10 +115,10 @@ pub fn compose(
     let (mut needs, mut answer_max_bytes) = (Needs::Status, ANSWER_MAX_BYTES);
     if subscription.reply.is_some() {
         headers.push(("prefer".to_owned(), "reply".to_owned()));
-        // Reads one byte more, so that a reply of exactly the maximum length counts as complete.
+        // One more byte is read, so that a reply of exactly the maximum length counts as complete.
         (needs, answer_max_bytes) = (Needs::Reply, REPLY_MAX_BYTES + 1);
     }
-    // Checked last, because values from the event count too.
+    // The size is checked last, because values from the event count too.
     check_size(&headers)?;
     let url = templates::url(destination, values)?;
     check_lambda_api(destination, &url)?;
@@ -135,8 +137,8 @@ pub fn compose(
     })
 }
 
-/// Refuses a signed request that could invoke any function through the Lambda API. An expression
-/// may have made such a path from an event.
+/// Refuses a signed request that could invoke any function through the Lambda API. A path that was
+/// rendered from an event may lead there.
 fn check_lambda_api(destination: &Destination, url: &Url) -> Result<(), Unsendable> {
     let scope = destination.auth.as_ref().and_then(Auth::signing_scope);
     match scope.is_some_and(|scope| scope.is_of_api(url)) {
@@ -145,7 +147,8 @@ fn check_lambda_api(destination: &Destination, url: &Url) -> Result<(), Unsendab
     }
 }
 
-/// Refuses headers that no server would accept.
+/// Refuses more or larger headers than [`REQUEST_HEADERS_MAX`] and [`REQUEST_HEADERS_MAX_BYTES`]
+/// allow.
 fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if headers.len() <= REQUEST_HEADERS_MAX && bytes <= REQUEST_HEADERS_MAX_BYTES {
@@ -158,8 +161,8 @@ fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
     )))
 }
 
-/// Composes the request of a reply: a structured CloudEvent, without the headers of the
-/// destination.
+/// Composes the request for a reply. It contains a structured CloudEvent, but none of the
+/// destination's headers.
 fn compose_reply(
     subscription: &Subscription,
     reply: &Delivery,
@@ -174,7 +177,8 @@ fn compose_reply(
     Ok(auxiliary_request(url, reply, Content::new(CLOUD_EVENT, text(reply.event.text())), context))
 }
 
-/// Composes the request of a dead letter in its format, a CloudEvent or other JSON.
+/// Composes the request for a dead letter. The body is the dead letter in its format, a CloudEvent
+/// or other JSON.
 fn compose_dead_letter(
     subscription: &Subscription,
     delivery: &Delivery,
@@ -192,8 +196,8 @@ fn compose_dead_letter(
     Ok(auxiliary_request(url, delivery, Content::new(content_type, json.into()), context))
 }
 
-/// Composes a request to another address than the destination. It has the trace, but none of the
-/// destination's headers and secrets.
+/// Composes a request to an address other than the destination. It contains the trace, but none of
+/// the destination's headers and secrets.
 fn auxiliary_request(
     url: &Url,
     delivery: &Delivery,
@@ -218,18 +222,18 @@ fn auxiliary_request(
     }
 }
 
-/// Returns true if a request with these deliveries goes to the destination. Requests to other
+/// Returns true if a request with these deliveries is sent to the destination. Requests to other
 /// addresses get no secrets.
 #[must_use]
 pub fn is_to_destination(deliveries: &[&Delivery]) -> bool {
     deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination)
 }
 
-/// Returns the headers of the trace, if all deliveries have the same trace.
+/// Returns the headers of the trace. They are omitted if the deliveries have different traces.
 fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     let mut traces = deliveries.iter().map(|delivery| trace::of_delivery(delivery));
     let Some(Some(trace)) = traces.next() else { return Vec::new() };
-    // A request has one trace, which would be wrong for the other events.
+    // A request can state only one trace, which would be wrong for the other events.
     if traces.any(|other| other.as_ref() != Some(&trace)) {
         return Vec::new();
     }
@@ -237,8 +241,8 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Returns the header with the origin, which every delivery to a destination with the CloudEvents
-/// handshake has (CloudEvents "HTTP 1.1 Web Hooks", 4.1.2).
+/// Returns the header with the origin; `None` unless the destination has the CloudEvents handshake.
+/// With it, every delivery must contain the header (CloudEvents "HTTP 1.1 Web Hooks", 4.1.2).
 fn origin_header(destination: &Destination) -> Option<(String, String)> {
     let Some(Consent::CloudEvents(CloudEventsHandshake { origin, .. })) = &destination.consent
     else {
@@ -247,8 +251,8 @@ fn origin_header(destination: &Destination) -> Option<(String, String)> {
     Some((REQUEST_ORIGIN.to_owned(), origin.clone()))
 }
 
-/// Returns the headers of a request without an event, and the requirements of its connection. The
-/// headers are those that do not depend on an event, and the signature.
+/// Returns the headers of a request without an event, and the TLS requirements and the signer of
+/// its connection. The headers are the signature and those that do not depend on an event.
 pub(crate) fn parts_without_event(
     destination: &Destination,
     id: &str,
@@ -275,7 +279,7 @@ fn own_headers(
     });
     let mut headers: Vec<(String, String)> = named.collect::<Result<_, HeaderError>>()?;
     if let Some(auth) = &destination.auth {
-        // Removes headers that `auth` sets too, because two values would conflict. A document of
+        // Removes headers that `auth` sets too, because two values would conflict. A document in
         // another dialect may state both.
         headers.retain(|(name, _)| !auth.has_header(name));
         headers.extend(auth.header(keyring)?);

@@ -13,26 +13,27 @@ use super::signature::SECRET_PREFIX;
 use crate::subscription::public_key::{PRIVATE_PREFIX, PublicKey};
 use crate::subscription::secret::Secret;
 
-/// Length of a key. A shared secret may have 24 to 64 bytes (Standard Webhooks); an Ed25519 seed
-/// has 32.
+/// Length in bytes of a new key. A shared secret may have 24 to 64 bytes (Standard Webhooks); an
+/// Ed25519 seed has 32.
 pub const KEY_BYTES: usize = 32;
 
 /// A private key, and the public key that verifies its signatures.
 #[derive(Debug)]
 pub struct KeyPair {
-    /// `whsk_`, followed by seed and public key in base64, as the reference libraries write it.
+    /// The private key: `whsk_`, followed by seed and public key in base64, as the reference
+    /// libraries write it.
     pub private_key: Secret,
-    /// `whpk_`, followed by the public key in base64.
+    /// The public key: `whpk_`, followed by the key in base64.
     pub public_key: PublicKey,
 }
 
-/// Returns a new shared secret.
+/// Encodes random bytes as a new shared secret with the prefix `whsec_`.
 #[must_use]
 pub fn shared_secret(random: [u8; KEY_BYTES]) -> Secret {
     Secret::new(format!("{SECRET_PREFIX}{}", STANDARD.encode(random)))
 }
 
-/// Returns the Ed25519 key pair of this seed.
+/// Returns the Ed25519 key pair that is derived from this seed.
 #[must_use]
 pub fn key_pair(seed: [u8; KEY_BYTES]) -> KeyPair {
     let key = SigningKey::from_bytes(&seed);

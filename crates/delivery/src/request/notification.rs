@@ -1,4 +1,4 @@
-//! The headers that Event Grid adds to a delivery (`aeg-…`).
+//! Composes the headers that Event Grid adds to a delivery (`aeg-…`).
 //!
 //! The sources are "webhook event delivery" and "Event Grid message delivery and retry".
 //! `aeg-delivery-count` is the number of attempts before this one. A batch has the highest count of
@@ -11,8 +11,8 @@ use crate::event::Members;
 use crate::event::path::scalar;
 use crate::subscription::header::sendable;
 
-/// Returns `aeg-event-type`, `aeg-subscription-name`, `aeg-delivery-count`, and the versions of the
-/// events in the body.
+/// Returns the headers `aeg-event-type`, `aeg-subscription-name` and `aeg-delivery-count`, and the
+/// versions of the events in the body.
 pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, String)> {
     let sent: Vec<&RawValue> = serde_json::from_slice(body).unwrap_or_default();
     let sent: Vec<Members<'_>> =

@@ -1,7 +1,7 @@
-//! [`RenderedCredentials`]: the credentials in a request that templates made from an event.
+//! [`RenderedCredentials`]: the credentials in a request that templates rendered from an event.
 //!
-//! This module is separate because these values are needed after the request is dropped: the
-//! response may repeat them.
+//! This module is separate because the response may repeat these values, and the request is dropped
+//! before it arrives.
 
 use url::Url;
 
@@ -10,7 +10,8 @@ use crate::subscription::Destination;
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::header::Value;
 
-/// Credentials that templates rendered. The type has no `Debug`, because the values are secrets.
+/// The credentials in a request that templates rendered. The type has no `Debug`, because the
+/// values are secrets.
 #[derive(Clone, Default)]
 pub struct RenderedCredentials {
     headers: Vec<String>,
@@ -19,7 +20,8 @@ pub struct RenderedCredentials {
 }
 
 impl RenderedCredentials {
-    /// Finds headers and query parameters whose name marks a credential, and a hidden path.
+    /// Collects rendered credentials of a request: headers and query parameters whose names mark
+    /// them as credentials, and a path that is hidden.
     #[must_use]
     pub fn of(destination: &Destination, request: &Request) -> Self {
         let rendered = destination.headers.iter().filter(|header| {
@@ -36,7 +38,7 @@ impl RenderedCredentials {
         Self { headers: sent.collect(), url, is_path_hidden }
     }
 
-    /// Adds the values to the credentials that are hidden in the response.
+    /// Adds the rendered credentials to those that are hidden in the response.
     pub(crate) fn add_to(&self, credentials: &mut Credentials) {
         self.headers.iter().for_each(|value| credentials.add_header_of_event(value));
         self.url.iter().for_each(|url| credentials.add_url_of_event(url, self.is_path_hidden));

@@ -6,7 +6,7 @@
 //! - `webhook-signature` has one signature for each secret, so that a secret can be rotated while
 //!   both are valid.
 //!
-//! The prefix of a secret determines its kind.
+//! The prefix of a secret determines its type.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
@@ -29,10 +29,10 @@ const KEY_MIN_BYTES: usize = 24;
 /// Optional prefix of a shared secret.
 pub(super) const SECRET_PREFIX: &str = "whsec_";
 
-/// Returns the three headers for this id, the current time and the body.
+/// Returns the three `webhook-*` headers for this id and this body, at the current time.
 ///
 /// # Errors
-/// [`Unsendable`] if a secret is missing, too short or not base64.
+/// [`Unsendable`] if a secret is missing or is not a valid signing key.
 pub(super) fn headers(
     secrets: &[SecretName],
     id: &str,
@@ -59,7 +59,7 @@ pub(super) fn headers(
     Ok(named.map(|(name, value)| (name.to_owned(), value)))
 }
 
-/// The reason why a secret is not a valid key.
+/// The reason why a secret is not a valid signing or verification key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// The secret is not base64.
@@ -68,33 +68,33 @@ pub enum KeyError {
     /// The secret has only this number of bytes.
     #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]
     TooShort(usize),
-    /// The text has the prefix of a private key, but is not one.
+    /// The text has the prefix of a private key, but its content is invalid.
     #[error(
         "is not {PRIVATE_PREFIX} and the 32 bytes of an Ed25519 key, or these and its public key, in base64"
     )]
     NotPrivate,
-    /// The text has the prefix of a public key, but is not one.
+    /// The text has the prefix of a public key, but its content is invalid.
     #[error("is no public key: {PUBLIC_KEY_RULE}")]
     NotPublic,
-    /// A public key cannot sign.
+    /// The text is a public key, which cannot sign.
     #[error(
         "is a public key ({PUBLIC_PREFIX}), and a private one ({PRIVATE_PREFIX}) is required to sign"
     )]
     Public,
 }
 
-/// A key that signs or verifies.
+/// A key that signs requests or verifies signatures.
 pub(super) enum Key {
-    /// `whsec_`: a secret that sender and receiver share.
+    /// A secret that sender and receiver share (`whsec_`).
     Shared(Vec<u8>),
-    /// `whsk_`: the private key of the sender.
+    /// The private key of the sender (`whsk_`).
     Private(Box<SigningKey>),
-    /// `whpk_`: the public key for the receiver.
+    /// The public key for the receiver (`whpk_`).
     Public(PublicKey),
 }
 
 impl Key {
-    /// Parses a key. The prefix determines its kind; without a prefix it is a shared secret.
+    /// Parses a key. The prefix determines its type; a text without a prefix is a shared secret.
     pub(super) fn parse(secret: &str) -> Result<Self, KeyError> {
         let secret = secret.trim();
         if let Some(encoded) = secret.strip_prefix(PRIVATE_PREFIX) {
@@ -114,7 +114,7 @@ impl Key {
         }
     }
 
-    /// Returns the prefix of its signatures in `webhook-signature`.
+    /// Returns the scheme of the key's signatures in `webhook-signature`: `v1` or `v1a`.
     pub(super) const fn scheme(&self) -> &'static str {
         match self {
             Self::Shared(_) => "v1",
@@ -122,7 +122,8 @@ impl Key {
         }
     }
 
-    /// Returns the signature of a request; `None` for a public key.
+    /// Returns the signature of a request; `None` for a public key. `head` contains the id and the
+    /// timestamp.
     fn sign(&self, head: [&str; 2], body: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Shared(key) => Some(mac(key, head, body).finalize().into_bytes().to_vec()),
@@ -131,7 +132,7 @@ impl Key {
         }
     }
 
-    /// Verifies a signature. A shared secret compares in constant time.
+    /// Verifies a signature. Signatures with a shared secret are compared in constant time.
     pub(super) fn has_signed(&self, signature: &[u8], head: [&str; 2], body: &[u8]) -> bool {
         let by_public = |key: PublicKey| key.has_signed(&signed(head, body).concat(), signature);
         match self {
@@ -142,8 +143,8 @@ impl Key {
     }
 }
 
-/// Parses an Ed25519 seed, or a seed followed by its public key, as in libsodium and Standard
-/// Webhooks.
+/// Parses an Ed25519 private key from base64: a seed, or a seed followed by its public key, as in
+/// libsodium and Standard Webhooks.
 fn private_key(encoded: &str) -> Option<SigningKey> {
     let bytes = STANDARD.decode(encoded).ok()?;
     match <&[u8; 64]>::try_from(&bytes[..]) {
@@ -152,7 +153,8 @@ fn private_key(encoded: &str) -> Option<SigningKey> {
     }
 }
 
-/// Returns the signed text of Standard Webhooks: id, timestamp and body, separated by points.
+/// Returns the parts of the signed text of Standard Webhooks: id, timestamp and body, separated by
+/// points.
 fn signed<'a>([id, timestamp]: [&'a str; 2], body: &'a [u8]) -> [&'a [u8]; 5] {
     [id.as_bytes(), b".", timestamp.as_bytes(), b".", body]
 }

@@ -17,10 +17,11 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// Returns the signer for requests to a destination; `None` if they are not signed.
+    /// Returns the signer for requests to a destination; `None` if its requests have no AWS
+    /// signature.
     ///
     /// # Errors
-    /// [`Unsendable`] if the credentials were not looked up.
+    /// [`Unsendable`] if the AWS credentials were not loaded.
     pub(crate) fn of(
         destination: &Destination,
         keyring: &Keyring,

@@ -1,7 +1,7 @@
-//! The parts of a request that templates make: body, header values and URL.
+//! Renders the parts of a request that templates define: body, header values and URL.
 //!
 //! This module is separate from `body`, which sends events as they were published. A missing value
-//! is an error, so a request never has a part that its author did not intend.
+//! is an error, so a request never contains a part that its author did not intend.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::subscription::{Destination, Method, Subscription};
 use crate::template::limits::URL_MAX_BYTES;
 use crate::template::{Attempt, Origin, TemplateError, Values};
 
-/// Collects the values that templates use; `None` if the destination has no templates.
+/// Collects the values that templates can use; `None` if the destination has no templates.
 pub(super) fn values(
     subscription: &Subscription,
     deliveries: &[&Delivery],
@@ -53,13 +53,15 @@ pub(super) fn values(
     for name in destination.template_secrets() {
         let missing = || Unsendable::Unready(format!("the secret {name} was not looked up"));
         let secret = context.keyring.get(name).ok_or_else(missing)?;
-        // Trims secrets, because a secret that was stored from a file often ends with a line feed.
+        // Secrets are trimmed, because a secret that was stored from a file often ends with a line
+        // feed.
         secrets.insert(name.to_string(), secret.expose().trim().to_owned());
     }
     Ok(Some(values.with_secrets(secrets)))
 }
 
-/// Returns an event for templates: a CloudEvent in JSON, or an opaque text as `data`.
+/// Returns an event in the form that templates get: a CloudEvent in JSON, or an opaque text as
+/// `data`.
 pub(super) fn event(subscription: &Subscription, delivery: &Delivery) -> Result<Json, Unsendable> {
     let event = &delivery.event;
     if event.shape() == Shape::Opaque {
@@ -73,7 +75,7 @@ pub(super) fn event(subscription: &Subscription, delivery: &Delivery) -> Result<
         .map_err(|_| Unsendable::Impossible("its event is no JSON for a template".to_owned()))
 }
 
-/// Returns the body of a request: that of its template, otherwise that of the events.
+/// Builds the body of a request: the rendered template if there is one, otherwise the events.
 pub(super) fn content(
     subscription: &Subscription,
     deliveries: &[&Delivery],
@@ -93,7 +95,8 @@ pub(super) fn content(
     Ok(Content::new(content_type.as_deref().unwrap_or(usual), body.into()))
 }
 
-/// Returns the URL of a request, with the query parameters of the subscription.
+/// Returns the URL of a request, after rendering the path and adding the query parameters of the
+/// subscription.
 pub(super) fn url(destination: &Destination, values: Option<&Values>) -> Result<Url, Unsendable> {
     let Some(values) = values else { return Ok((*destination.url).clone()) };
     let mut url = match &destination.url.path {

@@ -1,4 +1,4 @@
-//! [`RequestTls`]: the TLS requirements of a request's connection.
+//! [`RequestTls`]: the TLS requirements for the connection of a request.
 //!
 //! This module is separate because connections are shared. Two requests may share a connection only
 //! if their requirements are equal.
@@ -12,29 +12,29 @@ use crate::subscription::auth::Auth;
 use crate::subscription::secret::{Keyring, Secret, SecretName};
 use crate::subscription::tls::CaBundle;
 
-/// The TLS requirements of a request's connection. The default has none.
+/// The TLS requirements for the connection of a request. The default is no requirements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestTls {
     /// Certificate authorities to trust in addition to those of the machine.
     pub ca_bundle: Option<CaBundle>,
-    /// The client certificate.
+    /// The client certificate that is sent to the server; `None` without one.
     pub identity: Option<Identity>,
 }
 
-/// A client certificate and its key, both in PEM.
+/// A client certificate and its private key, both in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate, followed by its intermediate certificates.
+    /// The client certificate, followed by its intermediate certificates.
     pub certificate: Secret,
-    /// The private key of the certificate.
+    /// The private key that belongs to the client certificate.
     pub key: Secret,
 }
 
 impl RequestTls {
-    /// Returns the TLS requirements of a request to a destination.
+    /// Returns the TLS requirements for requests to a destination.
     ///
     /// # Errors
-    /// [`Unsendable`] if a secret was not looked up.
+    /// [`Unsendable`] if a secret was not loaded.
     pub(super) fn of(destination: &Destination, keyring: &Keyring) -> Result<Self, Unsendable> {
         let secret = |name: &SecretName| {
             let missing = || Unsendable::Unready(format!("the secret {name} was not looked up"));
@@ -57,7 +57,8 @@ impl RequestTls {
         Ok(Self { ca_bundle: destination.ca_bundle().cloned(), identity })
     }
 
-    /// Returns a digest that distinguishes connections; `None` without requirements.
+    /// Returns a digest of the requirements, which distinguishes connections; `None` without
+    /// requirements.
     #[must_use]
     pub fn fingerprint(&self) -> Option<[u8; 32]> {
         let Self { ca_bundle, identity } = self;
@@ -69,7 +70,8 @@ impl RequestTls {
         let certificate = identity.as_ref().map(|of| of.certificate.expose());
         let key = identity.as_ref().map(|of| of.key.expose());
         for part in [bundle, certificate, key].map(Option::unwrap_or_default) {
-            // Includes the length, so that no byte can move from one part to the next.
+            // The digest includes the length of each part, so that no byte can move from one part
+            // to the next.
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         }

@@ -15,30 +15,30 @@ use thiserror::Error;
 use super::signature::{Key, KeyError};
 use crate::time::duration::{MINUTE_MS, SECOND_MS, format_ms};
 
-/// Maximum difference between the timestamp of a request and now. The reference libraries have the
-/// same value.
+/// Maximum difference between the timestamp of a request and the current time. The reference
+/// libraries use the same value.
 pub const TOLERANCE_MS: u64 = 5 * MINUTE_MS;
 
-/// The secrets and public keys that a receiver accepts. Its `Debug` form shows only their number.
+/// The keys that a receiver accepts. Its `Debug` output contains only their number.
 pub struct Verifier {
     keys: Vec<Key>,
 }
 
-/// The signature headers of a request; `None` for a missing header.
+/// The values of a request's signature headers; `None` for a missing header.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SignedHeaders<'a> {
-    /// The header `webhook-id`.
+    /// The value of the header `webhook-id`.
     pub id: Option<&'a str>,
-    /// The header `webhook-timestamp`.
+    /// The value of the header `webhook-timestamp`.
     pub timestamp: Option<&'a str>,
-    /// The header `webhook-signature`.
+    /// The value of the header `webhook-signature`.
     pub signature: Option<&'a str>,
 }
 
-/// The reason why a request is invalid.
+/// The reason why the signature of a request is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum InvalidSignature {
-    /// A header is missing.
+    /// The request lacks the header with this name.
     #[error("there is no {0}")]
     Missing(&'static str),
     /// The timestamp is not a number of seconds.
@@ -52,29 +52,30 @@ pub enum InvalidSignature {
         "signed with another secret or key, or the body, webhook-id or webhook-timestamp was changed"
     )]
     NoMatch,
-    /// A signature matches, but the timestamp is too old.
+    /// A signature matches, but the timestamp is this many milliseconds too far in the past.
     #[error("the signature matches, but webhook-timestamp is {} ago; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooOld(u64),
-    /// A signature matches, but the timestamp is in the future.
+    /// A signature matches, but the timestamp is this many milliseconds ahead of the current time.
     #[error("the signature matches, but webhook-timestamp is {} ahead; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooNew(u64),
 }
 
 impl Verifier {
-    /// Returns a verifier that accepts these keys. A shared secret is base64, with or without
-    /// `whsec_`; a public key begins with `whpk_`. A private key is replaced by its public key.
+    /// Returns a verifier that accepts signatures with these keys. A shared secret is base64, with
+    /// or without `whsec_`; a public key begins with `whpk_`. A private key is replaced by its
+    /// public key.
     ///
     /// # Errors
-    /// One of the texts is not a key. The error does not quote it.
+    /// [`KeyError`] for the first text that is not a valid key. The error does not quote the text.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, KeyError> {
         let keys = secrets.into_iter().map(Key::parse).collect::<Result<_, _>>()?;
         Ok(Self { keys })
     }
 
-    /// Verifies a request that was received at `now_ms`.
+    /// Verifies the signature of a request that was received at `now_ms`.
     ///
     /// # Errors
-    /// The reason why the request is invalid.
+    /// The reason why the signature is not accepted.
     pub fn check(
         &self,
         headers: SignedHeaders<'_>,

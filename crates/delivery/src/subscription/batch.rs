@@ -1,6 +1,6 @@
 //! [`Batch`]: the settings for several events in one request.
 //!
-//! This module is separate because batching is independent of the destination. By default a
+//! This module is separate because batching is independent of the destination. By default, a
 //! subscription does not batch.
 
 use std::ops::RangeInclusive;
@@ -12,13 +12,13 @@ use crate::document::reader::Cursor;
 use crate::document::record::Or;
 
 words! {
-    /// The effect of a never-retried response to a batch on its events.
+    /// The treatment of a batch's events after a response that is never retried.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum OnRefused {
-        /// Retries each event once in a request of its own, because perhaps only one of them was
-        /// refused.
+        /// Each event is retried once in a request of its own, because the response may be about
+        /// only one of them.
         Split = "split",
-        /// Applies the response to all events.
+        /// The response applies to all events of the batch.
         All = "all",
     }
 }
@@ -37,22 +37,23 @@ record! {
     }
 }
 
-/// Maximum number of events in a batch; the default if only the size is stated.
+/// Maximum number of events in a batch. It is the default if a document states only the size.
 pub const BATCH_EVENTS_MAX: u32 = 5_000;
-/// Preferred size of a batch in bytes; the default if only the number of events is stated.
+/// Preferred size of a batch in bytes. It is the default if a document states only the number of
+/// events.
 pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
-/// Bytes per kilobyte in `preferredKilobytes`.
+/// Number of bytes in a kilobyte of `preferredKilobytes`.
 pub const BATCH_KILOBYTE: u64 = 1_024;
 
-/// The kind of the field `maxEvents`.
+/// The field type of the field `maxEvents`.
 pub const EVENTS: Integer = Integer(1..=BATCH_EVENTS_MAX);
-/// The kind of the field `onRefused`.
+/// The field type of the field `onRefused`.
 pub const ON_REFUSED: Word<OnRefused> = Word(&OnRefused::ALL, OnRefused::as_str);
 
-/// Range of `preferredKilobytes`.
+/// Allowed values of `preferredKilobytes`.
 pub const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
 
-/// A size that documents state in kilobytes and the program keeps in bytes.
+/// The field type of sizes that documents state in kilobytes. The program stores them in bytes.
 pub(super) struct Kilobytes(pub RangeInclusive<u32>);
 
 impl Kind for Kilobytes {

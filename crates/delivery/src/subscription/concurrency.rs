@@ -9,42 +9,42 @@ use crate::document::kind::{Integer, Kind};
 use crate::document::reader::Cursor;
 use crate::document::record::Shown;
 
-/// A limit on requests in flight, and its scope.
+/// A limit on the number of requests in flight to a destination, and its scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Concurrency {
-    /// Maximum number of requests in flight.
+    /// Maximum number of requests in flight to the destination.
     pub most: u32,
-    /// True if all running functions share the limit; false if each has its own.
+    /// True if all running functions share the limit; false if each of them has this limit.
     pub is_shared: bool,
 }
 
 impl Concurrency {
-    /// Applies if no document states a limit: 50 for each running function.
+    /// The limit if no document states one: 50 requests for each running function.
     pub const DEFAULT: Self = Self::of_each(50);
 
-    /// Returns a limit for each running function.
+    /// Returns a limit that applies to each running function separately.
     #[must_use]
     pub const fn of_each(most: u32) -> Self {
         Self { most, is_shared: false }
     }
 
-    /// Returns a limit that all running functions share.
+    /// Returns a limit that applies to all running functions together.
     #[must_use]
     pub const fn of_all(most: u32) -> Self {
         Self { most, is_shared: true }
     }
 
-    /// Returns the limit if all running functions share it.
+    /// Returns the limit if all running functions share it; otherwise `None`.
     #[must_use]
     pub fn shared(self) -> Option<u32> {
         self.is_shared.then_some(self.most)
     }
 }
 
-/// The kind of a limit in a document. Such a limit is always shared by all running functions.
+/// The field type of limits in documents. All running functions share such a limit.
 pub struct Concurrencies;
 
-/// The range that a document may state.
+/// Allowed values of the limit in documents.
 const STATED: Integer = Integer(1..=1_000);
 
 impl Kind for Concurrencies {

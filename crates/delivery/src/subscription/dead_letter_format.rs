@@ -7,33 +7,33 @@ use crate::event::Shape;
 use crate::event::schema::Schema;
 
 words! {
-    /// The format of a dead letter.
+    /// The format in which a dead letter is written.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Format {
-        /// Event Grid namespaces:
+        /// The format of Event Grid namespaces:
         /// `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`.
         Namespace = "namespace",
-        /// Event Grid, Event Grid schema: the event, followed by the reason and times of the dead
-        /// letter.
+        /// The format of Event Grid for its own schema: the event, followed by the reason and times
+        /// of the dead letter.
         EventGrid = "eventgrid",
-        /// Event Grid, CloudEvents schema: the event, followed by the reason and times with
-        /// lower-case names.
+        /// The format of Event Grid for CloudEvents: the event, followed by the reason and times
+        /// with lower-case names.
         CloudEvents = "cloudevents",
-        /// Event Grid, custom schema: the mapped fields of the event, the reason and times, then
-        /// the payload.
+        /// The format of Event Grid for the custom schema: the mapped fields of the event, the
+        /// reason and times, then the payload.
         Custom = "custom",
-        /// Knative: the CloudEvent, then its extensions for errors.
+        /// The format of Knative: the CloudEvent, then its extensions for errors.
         Knative = "knative",
     }
 }
 
-/// The rule that selects the format of a dead letter.
+/// The rule that determines the format of a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeadLetterFormat {
-    /// Always this format.
+    /// Every dead letter has this format.
     Fixed(Format),
-    /// The format for the schema in which the event was, or would have been, delivered (Event Grid,
-    /// "delivery event formats").
+    /// The format depends on the schema in which the event was, or would have been, delivered
+    /// (Event Grid, "delivery event formats").
     ByDeliverySchema,
 }
 
@@ -48,7 +48,7 @@ impl DeadLetterFormat {
         Self::ByDeliverySchema,
     ];
 
-    /// Returns the word for it in documents.
+    /// Returns the name of the rule in documents.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,8 +57,8 @@ impl DeadLetterFormat {
         }
     }
 
-    /// Returns the name of the format, or of the rule if the format depends on each event. `schema`
-    /// is that of the destination.
+    /// Returns the name of the format, or that of the rule if the format depends on each event.
+    /// `schema` is the delivery schema of the destination.
     #[must_use]
     pub const fn name_for(self, schema: Option<Schema>) -> &'static str {
         match (self, schema) {
@@ -68,8 +68,8 @@ impl DeadLetterFormat {
         }
     }
 
-    /// Returns the format for an event of this shape. `schema` is that of the destination; without
-    /// it, the shape decides.
+    /// Returns the format of a dead letter for an event that was published in the schema `shape`.
+    /// `schema` is the delivery schema of the destination; without it, `shape` decides.
     #[must_use]
     pub const fn of(self, shape: Shape, schema: Option<Schema>) -> Format {
         match (self, schema) {
@@ -79,7 +79,7 @@ impl DeadLetterFormat {
                 Shape::CloudEvent => Format::CloudEvents,
                 Shape::EventGrid => Format::EventGrid,
                 Shape::Custom => Format::Custom,
-                // Event Grid has no format for text.
+                // Event Grid has no format for text, so the namespace format is used.
                 Shape::Opaque => Format::Namespace,
             },
         }
@@ -95,35 +95,35 @@ impl DeadLetterFormat {
 }
 
 words! {
-    /// The layout of the namespace format.
+    /// The arrangement of the event and the properties of the dead letter in the namespace format.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Layout {
-        /// The event is a member of the dead letter.
+        /// The event is the value of one member of the dead letter.
         Nested = "nested",
-        /// The members of the event are beside the properties of the dead letter.
+        /// The members of the event are members of the dead letter, beside its properties.
         Flat = "flat",
     }
 }
 
 words! {
-    /// The encoding of the last response in `knativeerrordata`.
+    /// The encoding of the last response in `knativeerrordata`, a member of the Knative format.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum ErrorData {
-        /// As text, the default.
+        /// The last response is text, which is the default.
         Text = "text",
-        /// In base64, as Knative's own channels encode it.
+        /// The last response is in base64, as Knative's own channels encode it.
         Base64 = "base64",
     }
 }
 
 words! {
-    /// The part of the last response that a dead letter stores.
+    /// The part of the last response that a dead letter contains.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Response {
-        /// The beginning of the body, without credentials of the request.
+        /// The dead letter contains the beginning of the body, without credentials of the request.
         #[default]
         Beginning = "beginning",
-        /// Nothing of the body.
+        /// The dead letter contains no part of the body.
         None = "none",
     }
 }

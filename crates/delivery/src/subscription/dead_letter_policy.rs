@@ -16,7 +16,7 @@ use crate::subscription::sink::Sink;
 use crate::time::duration::{DAY_MS, MINUTE_MS};
 use crate::waits::DELAY_MAX_MS;
 
-/// The value of `deadLetter` that drops events.
+/// Value of the field `deadLetter` with which dead letters are dropped.
 const DROPPED: &str = "none";
 
 record! {
@@ -45,13 +45,13 @@ record! {
     }
 }
 
-/// Maximum of `keepTryingFor`. Storing is tried every five minutes, and a queue discards a message
-/// after 1,000 receives.
+/// Maximum value of `keepTryingFor`. Storing is tried every five minutes, and a queue discards a
+/// message after 1,000 receives.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 
 impl DeadLetterPolicy {
-    /// Returns the defaults of a dialect. The sink is the default container.
+    /// Returns the default policy of a dialect. The sink is the default container.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         Self {
@@ -68,8 +68,8 @@ impl DeadLetterPolicy {
     }
 }
 
-/// Returns the address of a sink; `None` for the default container, a topic, and dropped dead
-/// letters.
+/// Returns the address of the sink. Returns `None` if the sink is the default container or a topic,
+/// or if dead letters are dropped.
 #[must_use]
 pub fn sink_uri(dead_letter: &DeadLetterPolicy) -> Option<String> {
     match dead_letter.sink {
@@ -78,7 +78,7 @@ pub fn sink_uri(dead_letter: &DeadLetterPolicy) -> Option<String> {
     }
 }
 
-/// Returns a sink as text for people.
+/// Returns the sink as text for people.
 #[must_use]
 pub fn sink_text(dead_letter: &DeadLetterPolicy) -> String {
     match &dead_letter.sink {
@@ -91,7 +91,7 @@ pub fn sink_text(dead_letter: &DeadLetterPolicy) -> String {
     }
 }
 
-/// The kind of the field `deadLetter`: `none`, or a mapping that is merged field by field.
+/// The field type of the field `deadLetter`: `none`, or a mapping that is merged field by field.
 pub(super) struct DeadLetters;
 
 impl Kind for DeadLetters {
@@ -121,7 +121,7 @@ impl Kind for DeadLetters {
                 Some(DeadLetterPolicy { sink: Sink::None, ..defaults })
             }
             Some(other) => {
-                // Quotes no address: it may contain credentials.
+                // The message quotes no address, because it may contain credentials.
                 let found =
                     if other.contains("://") { "an address".to_owned() } else { quoted(other) };
                 let message = format!("expected none or a mapping, found {found}");
@@ -150,7 +150,8 @@ impl Kind for DeadLetters {
     fn show(&self, path: String, value: &DeadLetterPolicy, shown: &mut Vec<Shown>) {
         let before = shown.len();
         value.show(&path, shown);
-        // Shows the sink without its path if `hidePath` is set: the path may be a credential.
+        // If `hidePath` is set, the sink is shown without its path, because the path may be a
+        // credential.
         if let Some(sink) = shown[before..].iter_mut().find(|of| of.path.ends_with(".sink")) {
             sink.value = json!(sink_word(value));
             sink.text = sink_text(value);
@@ -167,7 +168,8 @@ fn sink_word(policy: &DeadLetterPolicy) -> String {
     }
 }
 
-/// Returns a policy as a document states it: `none`, or these fields.
+/// Returns the policy as a document states it: `none` if dead letters are dropped, otherwise these
+/// fields.
 fn stated(policy: &DeadLetterPolicy, fields: Map<String, Json>) -> Json {
     match policy.sink {
         Sink::None => json!(DROPPED),

@@ -1,4 +1,4 @@
-//! [`Destination`]: the address of requests and their contents.
+//! [`Destination`]: where requests are sent, and what they contain.
 
 use url::Url;
 
@@ -101,11 +101,11 @@ pub(super) struct Confidential<'d> {
     pub(super) headers: &'d [Header],
     pub(super) auth: Option<&'d Auth>,
     pub(super) signing: Option<&'d Signing>,
-    /// The secrets that templates name.
+    /// The names of secrets that templates contain.
     pub(super) templates: Vec<&'d SecretName>,
 }
 
-/// Checks the rules between fields, which apply in every kind of document.
+/// Checks the rules between several fields of a destination, which apply in documents of all types.
 fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     if destination.aws.is_some() {
         return check_aws(destination, fields);
@@ -114,8 +114,8 @@ fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     check_body(destination, fields)
 }
 
-/// Checks that the Subscription itself states no field that only requests to a URL have, if the
-/// destination is an AWS target. Such fields in its Topic are ignored, because they apply to other
+/// Checks a destination with an AWS resource: the Subscription itself must not state fields that
+/// only requests to a URL have. Such fields in its Topic are ignored, because they apply to other
 /// subscriptions.
 fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let of_urls =
@@ -190,22 +190,24 @@ fn elsewhere<const N: usize>(fields: &Fields<'_>, names: [&'static str; N]) -> O
     })
 }
 
-/// Checks the `auth` of a destination, whichever document states it.
+/// Checks that the `auth` of a destination fits its headers and its URL, whichever document states
+/// `auth`.
 fn check_auth(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let headers = destination.headers.iter().map(|header| header.name.as_str());
     let problem =
         destination.auth.as_ref().and_then(|auth| obstacle(auth, headers, &destination.url));
     let Some((field, message)) = problem else { return Some(()) };
-    // Reports at a field of this document: a Topic's values have no finding of their own here.
+    // The problem is reported at a field of this document. A Topic's values have no finding of
+    // their own here.
     let own = [field, "auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));
     own.unwrap_or_else(|| fields.parent().clone()).refuse(message)
 }
 
-/// Default of `slowAfter`.
+/// Default value of `slowAfter`.
 pub const SLOW_AFTER_MS: u64 = 2 * SECOND_MS;
 
 impl Destination {
-    /// Returns a destination at this URL with default settings.
+    /// Returns a destination with this URL and default settings.
     #[must_use]
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
@@ -236,15 +238,15 @@ impl Destination {
         }
     }
 
-    /// Removes the settings that only requests to a URL have, if the destination is an AWS target.
-    /// Its Topic may state them for other subscriptions.
+    /// Removes the settings that only requests to a URL have, if the destination is an AWS
+    /// resource. A Topic may state them for other subscriptions.
     #[must_use]
     pub(super) fn without_parts_of_urls(self) -> Self {
         if self.aws.is_none() {
             return self;
         }
-        // Names every field, so that a new field does not compile until somebody has decided about
-        // it.
+        // The pattern names every field, so that a new field does not compile until it is handled
+        // here.
         let Self {
             url,
             aws,
@@ -286,14 +288,15 @@ impl Destination {
         }
     }
 
-    /// Returns the certificate authorities to trust in addition to the public ones.
+    /// Returns the certificate authorities to trust in addition to the public ones; `None` without
+    /// any.
     #[must_use]
     pub fn ca_bundle(&self) -> Option<&CaBundle> {
         self.tls.as_ref().map(|tls| &tls.ca_bundle)
     }
 
-    /// Returns the secrets that sign requests. Each makes a signature of its own; without secrets,
-    /// requests are unsigned.
+    /// Returns the names of the secrets that sign requests. Each secret creates one signature.
+    /// Without secrets, requests have no webhook signature.
     #[must_use]
     pub fn signing_secrets(&self) -> &[SecretName] {
         self.signing.as_ref().map_or(&[], |signing| &signing.secrets)
@@ -307,7 +310,7 @@ impl Destination {
         stated.unwrap_or_default()
     }
 
-    /// Lists every secret that a request needs, with the address at which the secret policy must
+    /// Lists every secret that a request needs, with the address to which the secret policy must
     /// allow it. The secret of an OAuth client has two addresses. The token server receives it, and
     /// the destination receives a token that gives the same access.
     pub fn secrets_with_addresses(&self) -> impl Iterator<Item = (&SecretName, &Url)> {
@@ -318,26 +321,27 @@ impl Destination {
         self.secrets().map(|name| (name, self.receiver())).chain(of_client)
     }
 
-    /// Returns the source of the token that requests need.
+    /// Returns the issuer of the token that requests need; `None` if they need no token.
     #[must_use]
     pub fn token_source(&self) -> Option<TokenSource<'_>> {
         self.auth.as_ref().and_then(Auth::token_source)
     }
 
-    /// Returns the scope of the AWS signature, if requests are signed with AWS credentials.
+    /// Returns the scope of the AWS signature; `None` if requests have no AWS signature.
     #[must_use]
     pub fn signing_scope(&self) -> Option<SignatureScope> {
         let of_auth = || self.auth.as_ref().and_then(Auth::signing_scope).map(SignatureScope::from);
         self.aws.as_deref().map(SignatureScope::from).or_else(of_auth)
     }
 
-    /// Returns true if requests prove an AWS identity, by a signature or a token.
+    /// Returns true if requests prove the AWS identity of the deployment, by a signature or a
+    /// token.
     #[must_use]
     pub fn shows_aws_identity(&self) -> bool {
         self.signing_scope().is_some() || matches!(self.token_source(), Some(TokenSource::Aws(_)))
     }
 
-    /// Returns true if a request needs values from outside its file: secrets, a token or AWS
+    /// Returns true if requests need values that are not in documents: secrets, tokens or AWS
     /// credentials.
     #[must_use]
     pub fn needs_keyring(&self) -> bool {
@@ -346,7 +350,7 @@ impl Destination {
             || self.secrets().next().is_some()
     }
 
-    /// Lists the secrets that a request needs.
+    /// Lists the names of the secrets that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let Confidential { headers, auth, signing, templates } = self.confidential();
         let of_headers = headers.iter().filter_map(|header| match &header.value {
@@ -358,9 +362,9 @@ impl Destination {
         of_headers.chain(of_auth).chain(of_signing).chain(templates)
     }
 
-    /// Returns the settings that may contain credentials. It names every field, so that a new field
-    /// does not compile until somebody has decided whether it belongs here. The address is missing
-    /// on purpose: `Credentials` splits it into parts.
+    /// Returns the settings that may contain credentials. The pattern names every field, so that a
+    /// new field does not compile until it is handled here. The URL is not included: `Credentials`
+    /// splits it into parts.
     pub(super) fn confidential(&self) -> Confidential<'_> {
         let Self {
             headers,
@@ -399,32 +403,34 @@ impl Destination {
         Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref(), templates }
     }
 
-    /// Returns the topic if the destination is one. Its events are then published there without a
-    /// request.
+    /// Returns the topic if the destination is a topic. Its events are then published there without
+    /// a request.
     #[must_use]
     pub fn topic(&self) -> Option<TopicName> {
         topic_address::topic_of(&self.url)
     }
 
-    /// Returns the address of the server: the URL, or the endpoint of the AWS service.
+    /// Returns the URL of the server that receives requests: the destination's own URL, or the
+    /// endpoint of the AWS service.
     #[must_use]
     pub fn receiver(&self) -> &Url {
         self.aws.as_ref().map_or(&*self.url, |aws| aws.endpoint())
     }
 
-    /// Returns host and port of the server.
+    /// Returns the host and port of the server that receives requests.
     #[must_use]
     pub fn host(&self) -> String {
         host_of(self.receiver())
     }
 
-    /// Returns the address without credentials and query. `hidePath` hides the path too.
+    /// Returns the URL for display, without credentials and query. With `hidePath`, the path is
+    /// hidden too.
     #[must_use]
     pub fn display(&self) -> String {
         self.url.readable(shown(&self.url, self.hide_path))
     }
 
-    /// Returns the address without credentials. `hidePath` hides path and query too.
+    /// Returns the URL without credentials. With `hidePath`, path and query are hidden too.
     #[must_use]
     pub fn address(&self) -> String {
         self.url.readable(addressed(&self.url, self.hide_path))

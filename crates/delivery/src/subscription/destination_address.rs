@@ -1,8 +1,9 @@
-//! The address of a destination, as its document states it: a URL, or the ARN of its AWS target.
+//! [`Address`]: the address of a destination as its document states it, a URL or the ARN of an AWS
+//! resource.
 //!
 //! This module is separate because the address identifies the destination: health, limits and state
 //! belong to it. All resources of an AWS service share the host of that service. Therefore the ARN
-//! is the address of an AWS target, as `topic:…` is that of a topic.
+//! is the address of an AWS resource, as `topic:…` is that of a topic.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -14,17 +15,17 @@ use crate::document::findings::Message;
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Presence, Required};
 
-/// Scheme of the addresses of AWS targets.
+/// Scheme of addresses that are ARNs.
 const SCHEME: &str = "arn";
-/// Name of the field that replaces `url`.
+/// Name of the field that replaces `url` in a destination.
 const AWS: &str = "aws";
 
-/// Returns true for the address of an AWS target.
+/// Returns true if the address is the ARN of an AWS resource.
 pub fn is_arn(address: &Url) -> bool {
     address.scheme() == SCHEME
 }
 
-/// The field `url`, which `aws` replaces.
+/// The presence rule of the field `url`: required, unless `aws` replaces it.
 pub(super) struct Address(pub(super) Required<EventsUrl>);
 
 impl Presence for Address {
@@ -39,7 +40,7 @@ impl Presence for Address {
             let message = Message::new("a destination has one of url and aws");
             return at.refuse(message.help("leave one of them out"));
         }
-        // Reading `aws` reports a missing or invalid ARN.
+        // A missing or invalid ARN is reported when `aws` is read.
         let arn: TargetArn = aws.peek("arn").as_ref().and_then(Cursor::peek_text)?.parse().ok()?;
         Some(DestinationUrl::from(arn.address().clone()))
     }

@@ -1,8 +1,8 @@
-//! Collects the credentials that requests to a destination send, and those that its responses may
+//! Collects the credentials that requests to a destination contain, and those that responses may
 //! repeat.
 //!
 //! This module is separate because only the code that stores parts of a response needs these
-//! values. That code hides them.
+//! values, to hide them.
 
 use crate::event::Event;
 use crate::subscription::auth::TokenSource;
@@ -12,8 +12,8 @@ use crate::subscription::header::{self, Value};
 use crate::subscription::secret::{Keyring, Secret};
 
 impl Destination {
-    /// Collects the credentials that a request with this event sends: secrets, headers whose name
-    /// marks a credential, and the confidential parts of the address.
+    /// Collects the credentials in a request with this event: secrets, headers whose names mark
+    /// them as credentials, and the confidential parts of the URL.
     #[must_use]
     pub fn credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = self.header_credentials(keyring, event);
@@ -26,8 +26,8 @@ impl Destination {
 
     /// Collects the credentials of at least eight bytes, which no event contains by chance. They
     /// come from:
-    /// - secrets, and headers whose value is in the file;
-    /// - the user info of the address;
+    /// - secrets, and headers whose value a document states;
+    /// - the user info of the URL;
     /// - query values whose parameter name marks a credential;
     /// - the path, if `hidePath` is set.
     #[must_use]
@@ -41,10 +41,10 @@ impl Destination {
         credentials.certain()
     }
 
-    /// Collects the credentials of headers, templates, tokens and AWS.
+    /// Collects the credentials in headers, templates, tokens and AWS signatures.
     fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = Credentials::default();
-        // Signing secrets are never sent, so no response can repeat them.
+        // Signing secrets are not part of a request, so no response can repeat them.
         let Confidential { headers, auth, signing: _, templates } = self.confidential();
         let of_templates = templates.into_iter().filter_map(|name| keyring.get(name));
         of_templates.for_each(|value| credentials.add_header(value.expose()));
@@ -77,7 +77,7 @@ impl Destination {
         credentials
     }
 
-    /// Collects the secrets to hide in responses and in rendered templates.
+    /// Collects the secrets that must be hidden in responses and in rendered templates.
     #[must_use]
     pub fn hidden_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
         let mut hidden = self.unsent_secrets(keyring);
@@ -85,9 +85,9 @@ impl Destination {
         hidden
     }
 
-    /// Returns the secrets that a response may repeat although its request does not send them.
+    /// Returns the secrets that a response may repeat although its request does not contain them.
     /// These are tokens that were refused, and the secret of an OAuth client. The client's secret
-    /// goes to the token server, which the destination's operator may also run.
+    /// is sent to the token server, which the destination's operator may also run.
     #[must_use]
     pub fn unsent_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
         let mut unsent = keyring.refused().to_vec();

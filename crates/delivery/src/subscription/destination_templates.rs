@@ -1,4 +1,4 @@
-//! The parts of a destination that are templates.
+//! Lists the parts of a destination that are templates.
 
 use crate::subscription::destination::Destination;
 use crate::subscription::header::Value;
@@ -7,12 +7,12 @@ use crate::subscription::templates::Templated;
 use crate::template::TextTemplate;
 
 impl Destination {
-    /// Lists the secrets that templates contain or sign with.
+    /// Lists the names of secrets that templates use, as a value or to sign.
     pub fn template_secrets(&self) -> impl Iterator<Item = &SecretName> {
         self.confidential().templates.into_iter()
     }
 
-    /// Returns true if any part of a request is a template.
+    /// Returns true if any part of a request is rendered from a template.
     #[must_use]
     pub fn has_templates(&self) -> bool {
         self.has_body()
@@ -22,13 +22,13 @@ impl Destination {
             || self.aws.as_ref().is_some_and(|aws| aws.reads_event())
     }
 
-    /// Returns true if a template replaces the event as the body.
+    /// Returns true if a template is the body, in place of the event.
     #[must_use]
     pub fn has_body(&self) -> bool {
         self.body.is_some() || self.body_text.is_some()
     }
 
-    /// Lists the header values that are templates.
+    /// Lists the templates that are values of headers.
     pub(super) fn template_headers(&self) -> impl Iterator<Item = &Templated<TextTemplate>> {
         self.headers.iter().filter_map(|header| match &header.value {
             Value::Template(of) => Some(of),
@@ -36,7 +36,7 @@ impl Destination {
         })
     }
 
-    /// Returns true if a template uses `event`. A request with several events has no value for it.
+    /// Returns true if a template uses `event`. A request with several events has no such value.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         let texts = self

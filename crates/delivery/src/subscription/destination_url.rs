@@ -1,4 +1,4 @@
-//! [`DestinationUrl`]: a URL whose path may have expressions.
+//! [`DestinationUrl`]: a URL whose path may contain expressions.
 //!
 //! This module is separate because the URL also identifies the destination. Health, limits and
 //! consent belong to the URL with its unrendered expressions, so they are shared by all values of
@@ -18,16 +18,17 @@ use crate::subscription::kinds::address::Endpoint;
 use crate::subscription::templates::{Problems, Templated};
 use crate::template::{PathTemplate, TemplateError, has_tags};
 
-/// Percent-encoded begin of an expression in a URL.
+/// The beginning of an expression, `{{`, percent-encoded in a URL.
 const BEGIN: &str = "%7B%7B";
-/// Percent-encoded end of an expression in a URL.
+/// The end of an expression, `}}`, percent-encoded in a URL.
 const END: &str = "%7D%7D";
 
-/// A URL in which expressions are percent-encoded but not rendered.
+/// A URL whose path may contain expressions, which are percent-encoded and not rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DestinationUrl {
     url: Url,
-    /// Renders the URL of each request; `None` if the path has no expressions.
+    /// The template that renders the URL of each request; `None` if the path contains no
+    /// expressions.
     pub path: Option<Templated<PathTemplate>>,
 }
 
@@ -59,7 +60,7 @@ impl FromStr for DestinationUrl {
 }
 
 impl DestinationUrl {
-    /// Decodes the expressions in a displayed form of this URL.
+    /// Decodes the expressions in a displayed form of this URL, so that people can read them.
     pub(super) fn readable(&self, shown: String) -> String {
         if self.path.is_some() { readable(&shown) } else { shown }
     }
@@ -73,7 +74,7 @@ impl Deref for DestinationUrl {
     }
 }
 
-/// The kind of the field `url`.
+/// The field type of the field `url`.
 pub(super) struct EventsUrl;
 
 impl Kind for EventsUrl {
@@ -86,7 +87,7 @@ impl Kind for EventsUrl {
         }
         let templated: DestinationUrl =
             text.parse().map_or_else(|problem: String| at.refuse(problem), Some)?;
-        // Applies the rules for addresses without expressions too.
+        // The rules for URLs without expressions apply too.
         let url = Endpoint::OF_EVENTS.read_text(templated.as_str(), at)?;
         Some(DestinationUrl { url, ..templated })
     }
@@ -107,7 +108,7 @@ impl Kind for EventsUrl {
     }
 }
 
-/// Percent-encodes each expression of a URL.
+/// Percent-encodes the expressions in a URL.
 fn encoded(text: &str) -> String {
     let (mut url, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, (expression, after))) =
@@ -121,7 +122,7 @@ fn encoded(text: &str) -> String {
     url + rest
 }
 
-/// Decodes each expression of a URL for people.
+/// Decodes the expressions in a URL, for people.
 fn readable(url: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(url.len()), url);
     while let Some((before, (expression, after))) =

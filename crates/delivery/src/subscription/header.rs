@@ -1,8 +1,8 @@
 //! Headers that a subscription adds to its requests (Event Grid: custom delivery properties).
 //!
-//! A value comes from the file, the event, a store of secrets or a template. This module checks
-//! names, and values from files and secrets. It makes values from events [`sendable`]. So no header
-//! can split a request, and an invalid value never makes an event undeliverable.
+//! A value comes from a document, the event, a store of secrets or a template. This module checks
+//! names, and values from documents and secrets. It makes values from events [`sendable`]. So no
+//! header can split a request, and an invalid value never makes an event undeliverable.
 
 use std::borrow::Cow;
 
@@ -16,33 +16,35 @@ use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::templates::Templated;
 use crate::template::{TextTemplate, Values};
 
-/// Maximum number of headers (Event Grid: custom delivery properties).
+/// Maximum number of headers of a destination (Event Grid: custom delivery properties).
 /// <https://learn.microsoft.com/azure/event-grid/delivery-properties>
 pub const HEADERS_MAX: usize = 10;
-/// Maximum length of a value (Event Grid: custom delivery properties).
+/// Maximum length of a header's value in bytes (Event Grid: custom delivery properties).
 pub const HEADER_VALUE_MAX_BYTES: usize = 4_096;
 
-/// A header of every request of a subscription.
+/// A header that a subscription adds to every request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// The name in the spelling of the file.
+    /// The name of the header, in the spelling of the document.
     pub name: String,
-    /// The source of the value.
+    /// The source of the header's value.
     pub value: Value,
 }
 
 /// The source of a header's value.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
-    /// In the file.
+    /// The value that the document states.
     Static(String),
-    /// In the file, but never shown or stored anywhere else (Event Grid: `isSecret`).
+    /// A value that the document states, but that is never shown or stored anywhere else (Event
+    /// Grid: `isSecret`).
     Concealed(String),
-    /// In the event: a string, number or boolean. For any other value the header is omitted.
+    /// A path into the event. The value must be a string, number or boolean; otherwise the header
+    /// is omitted.
     Path(Path),
-    /// In a store of secrets.
+    /// The name of a secret. The value is in a store of secrets.
     Secret(SecretName),
-    /// A template that is rendered for each request.
+    /// A template that is rendered for each request; see [`crate::template`].
     Template(Templated<TextTemplate>),
 }
 
@@ -58,7 +60,7 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// The reason why a header cannot be sent. No error quotes the value: it may be a secret.
+/// The reason why a header cannot be sent. No error quotes the value, because it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeaderError {
     /// The secret is missing, or its value is not allowed in a header.
@@ -70,8 +72,8 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// Returns the name and value that a dead letter may show. Returns `None` for secrets,
-    /// templates and names that mark a credential, and if the event has no value.
+    /// Returns the name and value that a dead letter may show. Returns `None` if the value is a
+    /// secret, a template, or marked as a credential by its name, and if the event has no value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
         if is_credential(&self.name) {
@@ -85,12 +87,13 @@ impl Header {
         value.map(|value| (self.name.clone(), value))
     }
 
-    /// Returns the value for a request with this event; `None` if the event has none. `values`
-    /// render templates. A request without an event has no `values`, and its templates are omitted.
+    /// Returns the value for a request with this event; `None` if the event has no value. Templates
+    /// are rendered with `values`. A request without an event has no `values`, so its templates are
+    /// omitted.
     ///
     /// # Errors
-    /// The header cannot be sent. The error does not quote the value: it may be a secret.
-    /// Why the header cannot be sent. No value is quoted: it may be a secret.
+    /// The reason why the header cannot be sent. It does not quote the value, because the value may
+    /// be a secret.
     pub fn value<'a>(
         &'a self,
         event: &Event,
@@ -120,27 +123,27 @@ impl Header {
     }
 }
 
-/// Returns the value at a path of the event, in the form in which it is sent.
+/// Returns the value at a path of the event, changed so that it is valid in a header.
 #[must_use]
 pub fn of_event(path: &Path, event: &Event) -> Option<Sendable> {
     path.scalar(&event.members()).map(|value| sendable(&value))
 }
 
-/// A change to a value of an event that makes it valid in a header.
+/// A change that makes a value from an event valid in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// White space at both ends is removed.
+    /// White space at both ends was removed.
     Trimmed,
-    /// Control characters become spaces.
+    /// Control characters were replaced by spaces.
     Spaced,
-    /// Non-ASCII characters are percent-encoded.
+    /// Non-ASCII characters were percent-encoded.
     Encoded,
-    /// The value is cut after [`HEADER_VALUE_MAX_BYTES`].
+    /// The value was cut after [`HEADER_VALUE_MAX_BYTES`].
     Cut,
 }
 
 impl Change {
-    /// Describes the change for people.
+    /// Returns a description of the change for people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -152,16 +155,16 @@ impl Change {
     }
 }
 
-/// A valid value, and the changes that made it valid.
+/// A value that is valid in a header, and the changes that made it valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sendable {
-    /// The value to send.
+    /// The value that requests contain.
     pub value: String,
-    /// Each kind of change at most once.
+    /// The changes to the original value, without duplicates.
     pub changes: Vec<Change>,
 }
 
-/// Converts a text of an event to a valid value.
+/// Changes a text from an event so that it is valid in a header.
 #[must_use]
 pub fn sendable(text: &str) -> Sendable {
     let spaced: String = text
@@ -192,19 +195,19 @@ pub fn sendable(text: &str) -> Sendable {
     Sendable { value, changes: changes.into_iter().filter(|(is, _)| *is).map(|of| of.1).collect() }
 }
 
-/// Returns true for characters that are trimmed. A control character would become a space, so it is
-/// trimmed too.
+/// Returns true if a character is removed at the ends of a value. A control character would become
+/// a space, so it is removed too.
 fn is_blank(character: char) -> bool {
     character.is_whitespace() || character.is_control()
 }
 
-/// Returns the error message for a value that is not allowed.
+/// Returns the error message that the value of a header is not allowed.
 pub(crate) fn cannot_be_sent(header: &str, problem: &str) -> String {
     format!("the header {header} cannot be sent: {problem}")
 }
 
-/// Returns the value of a secret for a header. It is trimmed, because a secret that was stored from
-/// a file often ends with a line feed.
+/// Returns the value of a secret for a header. White space at the ends is removed, because a secret
+/// that was stored from a file often ends with a line feed.
 pub(super) fn secret_value<'a>(
     header: &str,
     secret: &SecretName,
@@ -227,11 +230,11 @@ pub fn is_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Checks that a text can be a header value: at most 4,096 bytes, no control characters, and no
-/// spaces at either end.
+/// Checks that a text can be the value of a header: at most 4,096 bytes, no control characters, and
+/// no spaces at either end.
 ///
 /// # Errors
-/// Describes the problem without the value.
+/// A description of the problem, without the value.
 pub fn check_value(value: &str) -> Result<(), String> {
     if value.len() > HEADER_VALUE_MAX_BYTES {
         return Err(format!(

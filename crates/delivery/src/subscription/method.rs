@@ -1,24 +1,24 @@
-//! HTTP methods of requests.
+//! [`Method`]: HTTP methods of requests.
 
-/// An HTTP method.
+/// The HTTP method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Delivers events, unless the destination states another method.
+    /// POST delivers an event. It is the default.
     Post,
-    /// Replaces the resource at the address.
+    /// PUT replaces the resource at the URL.
     Put,
-    /// Changes the resource at the address.
+    /// PATCH changes the resource at the URL.
     Patch,
-    /// Removes the resource at the address.
+    /// DELETE removes the resource at the URL.
     Delete,
-    /// Reads; the request has no body.
+    /// GET reads the resource at the URL. The request has no body.
     Get,
-    /// Asks for consent (CloudEvents handshake). No destination may state it.
+    /// OPTIONS asks for consent (CloudEvents handshake). No destination may state this method.
     Options,
 }
 
 impl Method {
-    /// The methods that a destination may state.
+    /// The methods that a destination may state for its requests.
     pub const OF_EVENTS: [Self; 5] = [Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Get];
 
     /// Returns the method in upper case, as HTTP requires.

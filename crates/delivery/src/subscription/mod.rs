@@ -1,5 +1,5 @@
-//! Subscriptions: which events go where, how delivery is retried, and what happens to undeliverable
-//! events.
+//! Subscriptions: which events are sent where, how delivery is retried, and what happens to
+//! undeliverable events.
 //!
 //! Documents of every dialect become a [`Subscription`], and the [`catalogue`] holds all of them.
 //! [`profile`] has the defaults of each dialect. [`filter`] decides which events match. Retry

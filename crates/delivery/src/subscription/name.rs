@@ -1,4 +1,4 @@
-//! The names of topics and subscriptions, and their encoding in keys of dead letters.
+//! Names of topics and subscriptions, and their encoding in keys of dead letters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,38 +7,38 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-/// The name of a topic, written `namespace/topic`.
+/// The full name of a topic, written `namespace/topic`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TopicName {
-    /// The first part of the name.
+    /// The namespace: the first part of the full name.
     pub namespace: String,
-    /// The second part, unique within the namespace.
+    /// The name within the namespace: the second part of the full name.
     pub topic: String,
 }
 
 /// The full name of a subscription, written `namespace/topic/name`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriptionName {
-    /// The topic it subscribes to.
+    /// The topic whose events the subscription receives.
     pub topic: TopicName,
-    /// The third part, unique within the topic.
+    /// The name within the topic: the third part of the full name.
     pub name: String,
 }
 
-/// A range of subscription names of one topic, in byte order. The default contains all names. The
-/// field names are those of version 1 of the wire format.
+/// A range of subscription names within one topic, in byte order. The default contains all names.
+/// The field names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NameRange {
-    /// The first name. An empty text comes before every name.
+    /// The first name of the range. An empty text comes before every name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
-    /// The first name after the range; `None` for an open end.
+    /// The first name after the range; `None` if the range has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 
-/// The range of all names.
+/// The range that contains all names.
 pub static ALL_NAMES: NameRange = NameRange { from: String::new(), before: None };
 
 impl NameRange {
@@ -48,13 +48,13 @@ impl NameRange {
         *self.from <= *name && !self.ends_before(name)
     }
 
-    /// Returns true if this name comes after the range.
+    /// Returns true if this name comes after the end of the range.
     #[must_use]
     pub fn ends_before(&self, name: &str) -> bool {
         self.before.as_deref().is_some_and(|before| before <= name)
     }
 
-    /// Splits this range at each of these names, which are in byte order.
+    /// Splits this range before each of these names, which must be in byte order.
     #[must_use]
     pub fn cut_at(&self, names: &[&str]) -> Vec<Self> {
         let ends = names.iter().map(|name| Some((*name).to_owned())).chain([self.before.clone()]);
@@ -76,33 +76,34 @@ pub const NAME_MAX_BYTES: usize = 255;
 pub const NAME_RULE: &str =
     "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
 
-/// Returns the first text after a name in byte order. It is no name itself, because names have no
-/// control characters.
+/// Returns the text that directly follows a name in byte order. It is not a valid name, because
+/// names have no control characters.
 #[must_use]
 pub fn after(name: &str) -> String {
     format!("{name}\0")
 }
 
-/// Returns true if a text is valid as one part of a name.
+/// Returns true if a text is valid as the name of a namespace, a topic or a subscription.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let fits = !text.is_empty() && segment(text).len() <= NAME_MAX_BYTES;
     fits && !text.chars().any(|c| c == '/' || c.is_control())
 }
 
-/// First character of reserved names. Keys of dead letters have `_unknown` and others in place of a
-/// subscription, and folders such as `_replays` beside them.
+/// First character of reserved names. In keys of dead letters, names such as `_unknown` replace a
+/// subscription, and folders such as `_replays` are beside the topics.
 pub const RESERVED: char = '_';
 
 impl TopicName {
-    /// Returns the topic of records that name none.
+    /// Returns the placeholder topic of records that name no topic.
     #[must_use]
     pub fn nameless() -> Self {
         Self { namespace: NAMELESS.to_owned(), topic: NAMELESS.to_owned() }
     }
 
-    /// Returns the topic that a publisher names. It replaces an invalid or reserved name, and keeps
-    /// a valid topic without a namespace.
+    /// Returns the topic for a text that a publisher stated. An invalid or reserved name is
+    /// replaced by a placeholder. A valid topic without a namespace is kept, and only its namespace
+    /// is a placeholder.
     #[must_use]
     pub fn published(named: &str) -> Self {
         let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);
@@ -110,7 +111,7 @@ impl TopicName {
             Some((namespace, topic)) if may_be(namespace) && may_be(topic) => {
                 Self { namespace: namespace.to_owned(), topic: topic.to_owned() }
             }
-            // Probably a topic whose namespace was forgotten.
+            // The text is probably a topic whose namespace was forgotten.
             None if may_be(named) => Self { topic: named.to_owned(), ..Self::nameless() },
             _ => Self::nameless(),
         }
@@ -175,14 +176,14 @@ impl FromStr for SubscriptionName {
     }
 }
 
-/// The segment for an empty or unknown name.
+/// The placeholder for an empty or unknown name, which is a segment of a key.
 pub const NAMELESS: &str = "_";
 
-/// The characters `[A-Za-z0-9._-]` are not encoded.
+/// Characters that are percent-encoded in a segment of a key: all except `[A-Za-z0-9._-]`.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
 
-/// Percent-encodes a name as one segment of a key. `.` and `..` are encoded too: as path segments
-/// they would change the path.
+/// Percent-encodes a name as one segment of a key. The names `.` and `..` are encoded too, because
+/// as path segments they would change the path.
 #[must_use]
 pub fn segment(text: &str) -> Cow<'_, str> {
     match text {
@@ -193,7 +194,7 @@ pub fn segment(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Decodes a segment of a key: the reverse of [`segment`].
+/// Decodes a segment of a key that [`segment`] encoded.
 #[must_use]
 pub fn name_of_segment(segment: &str) -> String {
     percent_decode_str(segment).decode_utf8_lossy().into_owned()

@@ -1,7 +1,7 @@
 //! [`Profile`]: the defaults of each dialect.
 //!
-//! One engine serves every dialect. All differences are values in this file, so no code branches on
-//! a dialect. Subscriptions override a profile field by field.
+//! All dialects share the same code. All differences are values in this file, so no code branches
+//! on a dialect. Subscriptions override a profile field by field.
 
 use crate::document::kind::{Duration, Flag, Integer};
 use crate::document::record::{Optional, Required};
@@ -14,27 +14,28 @@ use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::waits::{Kind, Schedule};
 
 words! {
-    /// The rules that a subscription follows. Two variants share the word `eventgrid`, because
-    /// Event Grid has different rules for webhooks and for Azure resources.
+    /// The rules that a subscription follows. Two variants have the name `eventgrid`, because Event
+    /// Grid has different rules for webhooks and for Azure resources.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Dialect {
-        /// Knative Eventing manifests.
+        /// The rules of Knative Eventing.
         Knative = "knative",
-        /// Azure Event Grid, topics and domains, webhook endpoints.
+        /// The rules of Azure Event Grid topics and domains, for webhook endpoints.
         EventGrid = "eventgrid",
-        /// Azure Event Grid, topics and domains, endpoints that are Azure resources.
+        /// The rules of Azure Event Grid topics and domains, for endpoints that are Azure
+        /// resources.
         EventGridResource = "eventgrid",
-        /// Azure Event Grid namespace topics, push delivery.
+        /// The rules of Azure Event Grid namespace topics, push delivery.
         EventGridNamespace = "eventgrid-namespace",
-        /// Event Grid on Kubernetes.
+        /// The rules of Event Grid on Kubernetes.
         EventGridKubernetes = "eventgrid-kubernetes",
-        /// The native format of this project.
+        /// The rules of this project's own format.
         Native = "native",
     }
 }
 
 impl Dialect {
-    /// The unique words for profiles.
+    /// All dialects, each with the unique name of its profile.
     pub const PROFILES: [(&'static str, Self); 6] = [
         ("knative", Self::Knative),
         ("eventgrid", Self::EventGrid),
@@ -44,7 +45,7 @@ impl Dialect {
         ("native", Self::Native),
     ];
 
-    /// Returns the unique word for the profile.
+    /// Returns the unique name of the dialect's profile.
     #[must_use]
     pub fn profile(self) -> &'static str {
         let found = Self::PROFILES.iter().find(|(_, of)| *of == self);
@@ -82,7 +83,7 @@ record! {
 }
 
 impl RetryPolicy {
-    /// Returns the minimum wait after this status.
+    /// Returns the minimum wait in milliseconds after this status.
     #[must_use]
     pub fn least_wait_ms(&self, status: u16) -> u64 {
         let stated = self.least_waits.iter().find(|(of, _)| *of == status);
@@ -90,31 +91,32 @@ impl RetryPolicy {
     }
 }
 
-/// The text for a missing time to live.
+/// Text for a subscription without a time to live, for display.
 const NO_TIME_TO_LIVE: &str = "none; 14 days are the most in every dialect";
 
-/// The defaults for the settings of a subscription.
+/// The defaults of a dialect for the settings of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The dialect with these defaults.
     pub dialect: Dialect,
-    /// Time limit for a response.
+    /// Default response timeout in milliseconds.
     pub response_timeout_ms: u64,
-    /// Time after the response timeout in which a response still counts; 0 disables late responses.
+    /// Time in milliseconds after the response timeout in which a response still counts; 0 disables
+    /// late responses.
     pub late_window_ms: u64,
     /// True if deliveries to a failing destination are deferred.
     pub probation: bool,
-    /// True if JSON that is no event is sent as it was published.
+    /// True if JSON that is not an event is sent as it was published, and not in an array.
     pub plain_json: bool,
-    /// True if requests carry Event Grid's headers (`aeg-…`).
+    /// True if requests contain Event Grid's headers (`aeg-…`).
     pub notification_headers: bool,
-    /// The retry policy.
+    /// The attempts, their schedule, and the meaning of statuses.
     pub retry: RetryPolicy,
-    /// The format of dead letters, or the rule that selects it.
+    /// The format of dead letters, or the rule that determines it.
     pub dead_letter_format: DeadLetterFormat,
-    /// Minimum time between the last attempt and writing the dead letter.
+    /// Minimum time in milliseconds between the last attempt and writing the dead letter.
     pub dead_letter_delay_ms: u64,
-    /// Time in which storing a dead letter is retried if storage refuses.
+    /// Duration in milliseconds during which storing a dead letter is retried if storage fails.
     pub keep_trying_for_ms: u64,
 }
 
@@ -133,7 +135,8 @@ impl Profile {
     }
 }
 
-/// Knative, "Handling Delivery Failure": one attempt, unless `retry` states more.
+/// Returns the defaults of Knative ("Handling Delivery Failure"): one attempt, unless `retry`
+/// states more.
 fn knative() -> Profile {
     Profile {
         dialect: Dialect::Knative,
@@ -161,8 +164,8 @@ fn knative() -> Profile {
     }
 }
 
-/// Event Grid, "message delivery and retry". The waits are 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h
-/// each. A dead letter is written five minutes after the last attempt.
+/// Returns the defaults of Event Grid ("message delivery and retry"). The waits are 10s 30s 1m 5m
+/// 10m 30m 1h 3h 6h, then 12h each. A dead letter is written five minutes after the last attempt.
 fn event_grid() -> Profile {
     let waits_ms = [
         10 * SECOND_MS,
@@ -202,8 +205,8 @@ fn event_grid() -> Profile {
     }
 }
 
-/// Event Grid, endpoints that are Azure resources. 401 and 404 are retried after at least five
-/// minutes.
+/// Returns the defaults of Event Grid for endpoints that are Azure resources. Statuses 401 and 404
+/// are retried after at least five minutes.
 fn event_grid_resource() -> Profile {
     let mut profile = event_grid();
     profile.dialect = Dialect::EventGridResource;
@@ -213,8 +216,8 @@ fn event_grid_resource() -> Profile {
     profile
 }
 
-/// Event Grid namespaces, push delivery. The attempts come 10s 30s 1m 5m 10m after the first, then
-/// every 5m.
+/// Returns the defaults of Event Grid namespaces, push delivery. Attempts are made 10s 30s 1m 5m
+/// 10m after the first, then every 5m.
 fn event_grid_namespace() -> Profile {
     let moments_ms = [10 * SECOND_MS, 30 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS];
     let mut profile = event_grid();
@@ -231,8 +234,8 @@ fn event_grid_namespace() -> Profile {
     profile
 }
 
-/// Event Grid on Kubernetes. The waits are one minute, then ten minutes each; every failure is
-/// retried.
+/// Returns the defaults of Event Grid on Kubernetes. The waits are one minute, then ten minutes
+/// each; every failure is retried.
 fn event_grid_kubernetes() -> Profile {
     Profile {
         dialect: Dialect::EventGridKubernetes,
@@ -260,7 +263,8 @@ fn event_grid_kubernetes() -> Profile {
     }
 }
 
-/// Native: 20 attempts in about 19 hours, with exponential waits from five seconds to two hours.
+/// Returns the defaults of the native dialect: 20 attempts in about 19 hours, with exponential
+/// waits from five seconds to two hours.
 fn native() -> Profile {
     Profile {
         dialect: Dialect::Native,

@@ -1,9 +1,9 @@
 //! Public keys of asymmetric signatures (Standard Webhooks, `v1a`), and the key sets in which
 //! receivers find them.
 //!
-//! This module is separate from secrets because the file of a subscription states its public keys.
-//! So publishing them needs no access to a secret. No code here checks that a public key matches a
-//! signing secret; a mismatch shows when a receiver verifies a signature.
+//! This module is separate from secrets because documents contain the public keys of a
+//! subscription. So publishing them needs no access to a secret. No code here checks that a public
+//! key matches a signing secret; a mismatch shows when a receiver verifies a signature.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
@@ -17,33 +17,34 @@ use sha2::{Digest as _, Sha256};
 
 use crate::subscription::name::{SubscriptionName, segment};
 
-/// Prefix of a public key.
+/// Prefix of the text of a public key.
 pub const PUBLIC_PREFIX: &str = "whpk_";
-/// Prefix of a private key.
+/// Prefix of the text of a private key.
 pub const PRIVATE_PREFIX: &str = "whsk_";
-/// The rule for public keys, for error messages. No message quotes a key: it may be a private key
-/// by mistake.
+/// The rule for public keys, for error messages. No message quotes a key, because it may be a
+/// private key by mistake.
 pub const PUBLIC_KEY_RULE: &str = "a public key is whpk_ and the 32 bytes of an Ed25519 key in base64; a private key \
                                    (whsk_) stays in a store of secrets";
 
-/// An Ed25519 public key.
+/// An Ed25519 public key, which verifies signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// Verifies a signature that was made with the matching private key.
+    /// Returns true if the signature of the text was created with the matching private key.
     #[must_use]
     pub fn has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
         let signature = Signature::from_slice(signature);
         signature.is_ok_and(|signature| self.0.verify_strict(text, &signature).is_ok())
     }
 
-    /// Returns the member `x` of the JSON Web Key (RFC 8037, 2).
+    /// Returns the value of the member `x` of the JSON Web Key (RFC 8037, 2).
     fn coordinate(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0.as_bytes())
     }
 
-    /// Returns the member `kid`: the thumbprint of the key (RFC 7638, 3; RFC 8037, appendix A.3).
+    /// Returns the value of the member `kid`: the thumbprint of the key (RFC 7638, 3; RFC 8037,
+    /// appendix A.3).
     fn id(&self) -> String {
         let members = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{}"}}"#, self.coordinate());
         URL_SAFE_NO_PAD.encode(Sha256::digest(members))
@@ -63,7 +64,7 @@ impl FromStr for PublicKey {
         let bytes = text.strip_prefix(PUBLIC_PREFIX).and_then(|text| STANDARD.decode(text).ok());
         let bytes: Option<[u8; 32]> = bytes.and_then(|bytes| bytes.try_into().ok());
         let key = bytes.and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
-        // Refuses weak keys: with such a key, one signature is valid for many texts.
+        // Weak keys are refused: with such a key, one signature is valid for many texts.
         key.filter(|key| !key.is_weak()).map(Self).ok_or(PUBLIC_KEY_RULE)
     }
 }
@@ -84,7 +85,7 @@ pub fn key_set_path(name: &SubscriptionName) -> String {
     format!("{namespace}/{topic}/{name}.json")
 }
 
-/// Returns a JSON Web Key Set (RFC 7517, 5; RFC 8037).
+/// Returns these keys as a JSON Web Key Set (RFC 7517, 5; RFC 8037).
 #[must_use]
 pub fn key_set(keys: &[PublicKey]) -> String {
     let keys = keys.iter().map(|key| {

@@ -1,15 +1,15 @@
-//! Secrets: their names in subscriptions, and their values after they are looked up.
+//! Secrets: their names in subscriptions, and their values once they are loaded.
 //!
 //! This module is separate because a secret's value must never reach a log, a message or a dead
-//! letter. A file has only [`SecretName`]s. The values are put in a [`Keyring`] just before a
-//! request is made, and are dropped with it. Printing a [`Secret`] or a [`Keyring`] shows no value.
-//! The port `ports::Secrets` looks values up.
+//! letter. Documents contain only [`SecretName`]s. The values are put in a [`Keyring`] just before
+//! a request is composed, and are dropped with it. Printing a [`Secret`] or a [`Keyring`] shows no
+//! value. The port `ports::Secrets` loads values.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a secret, with its store.
+/// The name of a secret, which includes its store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretName {
     /// `env:NAME`: an environment variable of the dispatch function.
@@ -17,23 +17,23 @@ pub enum SecretName {
     /// `secretsmanager:ID` or `secretsmanager:ID#MEMBER`: the whole text of a secret in AWS Secrets
     /// Manager, or one member of its JSON.
     SecretsManager {
-        /// The name or ARN of the secret.
+        /// The name or ARN of the secret in Secrets Manager.
         id: String,
-        /// The member of its JSON object; `None` for the whole text.
+        /// The member of the JSON object in the secret; `None` for the whole text.
         member: Option<String>,
     },
-    /// `ssm:NAME`: a parameter of AWS Systems Manager Parameter Store, decrypted.
+    /// `ssm:NAME`: a decrypted parameter of AWS Systems Manager Parameter Store.
     Parameter(String),
 }
 
-/// The rule for names of secrets, for error messages.
+/// The syntax of secret names, for error messages.
 pub const SECRET_NAME_RULE: &str =
     "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
 
-/// Prefixes of variables that Lambda, the AWS SDK or the dynamic loader set or read. Some contain
-/// the function's credentials.
+/// Prefixes of variables that Lambda, the AWS SDK or the dynamic loader set or read. Some of these
+/// variables contain the function's credentials.
 const RESERVED_PREFIXES: [&str; 5] = ["AWS_", "LAMBDA_", "LD_", "LC_", "_X_AMZN_"];
-/// Names of such variables without a common prefix.
+/// Names of variables that Lambda sets or reads, without a common prefix.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
 const RESERVED_NAMES: [&str; 7] = ["_HANDLER", "LANG", "LANGUAGE", "PATH", "PWD", "TZ", "_"];
 
@@ -41,8 +41,7 @@ const RESERVED_NAMES: [&str; 7] = ["_HANDLER", "LANG", "LANGUAGE", "PATH", "PWD"
 pub const VARIABLE_RULE: &str = "choose a variable that Lambda and the AWS SDK do not use: not AWS_…, LAMBDA_…, LD_…, LC_…, _X_AMZN_…, \
      _HANDLER, LANG, LANGUAGE, PATH, PWD, TZ or _";
 
-/// Returns true if an environment variable must never be sent as a secret. The case of letters is
-/// ignored.
+/// Returns true if an environment variable must never be sent as a secret. Case is ignored.
 #[must_use]
 pub fn is_reserved_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
@@ -89,18 +88,18 @@ impl FromStr for SecretName {
     }
 }
 
-/// The value of a secret. Its `Debug` form hides the value.
+/// The value of a secret. Its `Debug` output hides the value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a value so that it is not printed.
+    /// Wraps the value of a secret, so that it is not printed.
     #[must_use]
     pub fn new(value: String) -> Self {
         Self(value)
     }
 
-    /// Returns the value, for the request that needs it.
+    /// Returns the value of the secret, for the request that needs it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -113,14 +112,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// AWS credentials. Their `Debug` form shows nothing of them.
+/// AWS credentials. Their `Debug` output contains nothing of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AwsCredentials {
-    /// Identifies the credentials; not secret.
+    /// The id of the access key, which is not secret.
     pub access_key_id: String,
-    /// The key that signs requests.
+    /// The secret access key, which signs requests.
     pub secret_access_key: Secret,
-    /// Sent with each request; present for temporary credentials.
+    /// The session token, which each request must contain; `None` for permanent credentials.
     pub session_token: Option<Secret>,
 }
 
@@ -130,31 +129,31 @@ impl fmt::Debug for AwsCredentials {
     }
 }
 
-/// The secrets of one request, the token that was fetched for it, and the AWS credentials that sign
-/// it.
+/// The secrets for one request, the token that was fetched for it, and the AWS credentials that
+/// sign it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keyring {
     secrets: BTreeMap<SecretName, Secret>,
     token: Option<Secret>,
-    /// Tokens that the destination refused; a response may repeat them.
+    /// Tokens that the destination refused, which a response may repeat.
     refused: Vec<Secret>,
     aws: Option<AwsCredentials>,
 }
 
 impl Keyring {
-    /// Returns the value of a secret.
+    /// Returns the value of the secret with this name; `None` if it was not loaded.
     #[must_use]
     pub fn get(&self, name: &SecretName) -> Option<&Secret> {
         self.secrets.get(name)
     }
 
-    /// Returns the current token.
+    /// Returns the token for the next request; `None` if no token was fetched.
     #[must_use]
     pub fn token(&self) -> Option<&Secret> {
         self.token.as_ref()
     }
 
-    /// Replaces the token. The previous token counts as refused.
+    /// Sets the token for the next request. The previous token counts as refused.
     #[must_use]
     pub fn with_token(self, token: Secret) -> Self {
         let refused = self.refused.into_iter().chain(self.token).collect();
@@ -167,13 +166,13 @@ impl Keyring {
         &self.refused
     }
 
-    /// Returns the AWS credentials.
+    /// Returns the AWS credentials; `None` if they were not loaded.
     #[must_use]
     pub fn aws(&self) -> Option<&AwsCredentials> {
         self.aws.as_ref()
     }
 
-    /// Adds AWS credentials.
+    /// Returns the keyring with these AWS credentials.
     #[must_use]
     pub fn with_aws(self, aws: AwsCredentials) -> Self {
         Self { aws: Some(aws), ..self }

@@ -6,8 +6,8 @@
 //!
 //! If a policy exists, each secret is sent only to the hosts that the policy lists for it. A secret
 //! that is not listed is sent nowhere. Names are compared as text: an ARN does not match the name
-//! of the same secret. The policy ignores ports, and values that are in files. Redirects are not
-//! followed, so the host of the address is the host that receives the secret.
+//! of the same secret. The policy ignores ports, and values that documents state. Redirects are not
+//! followed, so the host of the URL is the host that receives the secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,16 +22,17 @@ use crate::document::kind::{Each, Kind, Parsed};
 use crate::document::reader::Cursor;
 use crate::document::record::Required;
 
-/// The valid names in policies, for error messages.
+/// The syntax of names in policies, for error messages.
 pub const NAME_PATTERN_RULE: &str =
     "env:NAME, secretsmanager:ID or ssm:NAME, or the beginning of names and a *";
-/// The valid hosts in policies, for error messages.
+/// The syntax of hosts in policies, for error messages.
 pub const HOST_PATTERN_RULE: &str = "api.example.com, or *.example.com for all below it";
 
 /// The hosts to which each secret may be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretPolicy {
-    /// `None` if no policy exists; then every secret may be sent anywhere.
+    /// The rules of the policy. `None` means that no policy exists, so that every secret may be
+    /// sent anywhere.
     rules: Option<Vec<SecretRule>>,
 }
 
@@ -46,11 +47,11 @@ record! {
     }
 }
 
-/// The kind of the field `name`.
+/// The field type of the field `name`.
 const NAME: Parsed<NamePattern> =
     Parsed::new("the name of a secret", NAME_PATTERN_RULE, "secretPattern");
 
-/// The kind of one item of the field `hosts`.
+/// The field type of the elements of the field `hosts`.
 struct Hosts;
 
 impl Kind for Hosts {
@@ -71,40 +72,41 @@ impl Kind for Hosts {
     }
 }
 
-/// The secrets of a rule.
+/// The secrets to which a rule applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NamePattern {
-    /// One secret. If the name has no member, every member of its JSON is included.
+    /// The secret with this name. If the name has no member, every member of the secret's JSON is
+    /// included.
     Name(String),
-    /// All secrets with this prefix.
+    /// All secrets whose name has this prefix.
     Beginning(String),
 }
 
-/// The hosts of a rule, in the spelling of URLs.
+/// The hosts to which a rule allows secrets to be sent, in the spelling of URLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostPattern {
-    /// Exactly this host.
+    /// The host with this name, without its subdomains.
     Host(String),
     /// All subdomains of this domain, but not the domain itself.
     Below(String),
 }
 
-/// The refusal to send a secret to a host.
+/// The reason why a secret must not be sent to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretRefusal {
     secret: String,
     host: String,
-    /// The hosts that the policy lists for this secret.
+    /// The hosts to which the policy allows the secret to be sent.
     listed: Vec<String>,
 }
 
 impl SecretPolicy {
-    /// Starts a policy. Without rules it forbids every secret.
+    /// Makes the policy exist. Until rules are added, it forbids every secret.
     pub fn begin(&mut self) {
         self.rules.get_or_insert_default();
     }
 
-    /// Adds a rule. The hosts of rules with the same name are combined.
+    /// Adds a rule. If a rule with the same name exists, the hosts of both are combined.
     pub fn add(&mut self, rule: SecretRule) {
         let rules = self.rules.get_or_insert_default();
         match rules.iter_mut().find(|known| known.name == rule.name) {
@@ -133,13 +135,14 @@ impl SecretPolicy {
         self.rules.as_deref()
     }
 
-    /// Returns the refusal if the policy forbids one of the secrets of this destination.
+    /// Returns the refusal of the first secret of this destination that the policy forbids; `None`
+    /// if it allows all.
     #[must_use]
     pub fn refusal_for(&self, destination: &Destination) -> Option<SecretRefusal> {
         destination.secrets_with_addresses().find_map(|(name, to)| self.refusal(name, to))
     }
 
-    /// Returns the refusal if this secret may not be sent to this address.
+    /// Returns the refusal if the policy forbids sending this secret to this URL.
     #[must_use]
     pub fn refusal(&self, secret: &SecretName, to: &Url) -> Option<SecretRefusal> {
         let (secret, host) = (secret.to_string(), to.host_str().unwrap_or_default());
@@ -154,13 +157,13 @@ impl SecretPolicy {
 }
 
 impl SecretRefusal {
-    /// Names the secret and the forbidden host.
+    /// Returns an error message with the secret and the forbidden host.
     #[must_use]
     pub fn problem(&self) -> String {
         format!("the secret \"{}\" may not be sent to \"{}\"", self.secret, self.host)
     }
 
-    /// Lists the hosts that are allowed for the secret.
+    /// Returns a text that lists the hosts to which the secret may be sent.
     #[must_use]
     pub fn help(&self) -> String {
         if self.listed.is_empty() {
@@ -200,11 +203,12 @@ impl fmt::Display for NamePattern {
 impl FromStr for NamePattern {
     type Err = String;
 
-    /// The error does not quote the text: it may be a secret value by mistake.
+    /// Parses the name of a secret, or a prefix followed by `*`. The error does not quote the text,
+    /// because it may be a secret value by mistake.
     fn from_str(text: &str) -> Result<Self, String> {
         let is_name = |text: &str| text.parse::<SecretName>().is_ok() && !text.contains('*');
         match text.strip_suffix('*') {
-            // `ssm:` alone is not a name, but `ssm:*` means all parameters.
+            // `ssm:` is not a name, but `ssm:*` means all parameters.
             Some(beginning) if is_name(&format!("{beginning}x")) => {
                 Ok(Self::Beginning(beginning.to_owned()))
             }

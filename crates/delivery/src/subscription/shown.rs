@@ -1,20 +1,20 @@
-//! Addresses of destinations for display, without possible credentials.
+//! Formats URLs of destinations for display, without possible credentials.
 //!
-//! This module is separate so that logs, messages and blobs write an address in the same form.
+//! This module is separate so that logs, messages and blobs write a URL in the same form.
 
 use url::Url;
 
 use crate::subscription::credentials::HIDDEN;
 
-/// Returns the host of an address, with the port unless it is the scheme's default.
+/// Returns the host of a URL, with the port unless it is the default of the scheme.
 #[must_use]
 pub fn host_of(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// Returns an address without credentials and query, which may contain secrets. Logs, blobs and
-/// messages use this form.
+/// Returns a URL without credentials and query, which may contain secrets. Logs, blobs and messages
+/// use this form.
 #[must_use]
 pub fn display(url: &Url) -> String {
     let mut url = url.clone();
@@ -23,7 +23,7 @@ pub fn display(url: &Url) -> String {
     without_credentials(&url)
 }
 
-/// Returns an address without credentials and query. `hide_path` hides the path too.
+/// Returns a URL without credentials and query. If `hide_path` is true, the path is hidden too.
 #[must_use]
 pub fn shown(url: &Url, hide_path: bool) -> String {
     if !hide_path {
@@ -34,16 +34,16 @@ pub fn shown(url: &Url, hide_path: bool) -> String {
     display(&url)
 }
 
-/// Returns an address without credentials. `hide_path` hides path and query too.
+/// Returns a URL without credentials. If `hide_path` is true, path and query are hidden too.
 #[must_use]
 pub fn addressed(url: &Url, hide_path: bool) -> String {
     if hide_path { shown(url, true) } else { without_credentials(url) }
 }
 
-/// Removes the user info and the query values; the names of query parameters stay.
+/// Removes the user info and the values of query parameters. The names of parameters are kept.
 fn without_credentials(url: &Url) -> String {
     let mut url = url.clone();
-    // Neither call can fail: a destination is http or https and has a host.
+    // Neither call can fail, because the URL is http or https and has a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     if let Some(query) = url.query() {
@@ -53,8 +53,8 @@ fn without_credentials(url: &Url) -> String {
     url.into()
 }
 
-/// Hides the value of a query parameter. A parameter without a value is hidden as a whole: it may
-/// be a credential.
+/// Hides the value of a query parameter. A parameter without a value is hidden as a whole, because
+/// it may be a credential.
 fn without_value(part: &str) -> String {
     match part.split_once('=') {
         Some((name, value)) if !value.is_empty() => format!("{name}={HIDDEN}"),

@@ -1,7 +1,7 @@
 //! [`SignatureScope`]: the service and region of an AWS signature.
 //!
-//! This module is separate because two parts of a destination state the scope: `auth.sigv4` in its
-//! fields, an AWS target in its ARN.
+//! This module is separate because two parts of a destination determine the scope: the fields of
+//! `auth.sigv4`, and the ARN of an AWS resource.
 
 use super::auth::sigv4::SigningScope;
 use super::aws::AwsTarget;
@@ -9,11 +9,11 @@ use super::aws::AwsTarget;
 /// The service and region for which an AWS signature is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureScope {
-    /// The name of the service in signatures.
+    /// The name of the AWS service, as signatures contain it.
     pub service: &'static str,
-    /// The region in which the service is called.
+    /// The AWS region whose service receives the request.
     pub region: String,
-    /// True if the signature covers the body.
+    /// True if the signature covers the body of the request.
     pub signs_body: bool,
 }
 

@@ -1,6 +1,6 @@
-//! [`Sink`]: the place for a subscription's dead letters.
+//! [`Sink`]: where the dead letters of a subscription are sent or stored.
 //!
-//! This module is separate because three families of documents name sinks. `machine::follow_up`
+//! This module is separate because documents of three dialects name sinks. `machine::follow_up`
 //! decides how a dead letter is sent to an address or a topic.
 
 use std::fmt;
@@ -10,29 +10,30 @@ use url::Url;
 
 use crate::subscription::name::{RESERVED, TopicName};
 
-/// The place for a subscription's dead letters.
+/// The sink of a subscription's dead letters: the place to which they are sent or in which they are
+/// stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sink {
-    /// The container of the deployment.
+    /// Dead letters are stored in the container of the deployment.
     DefaultContainer,
-    /// Another container, for this subscription.
+    /// Dead letters are stored in another container.
     Container(Container),
-    /// An SQS queue outside the deployment.
+    /// Dead letters are sent to an SQS queue outside the deployment.
     Queue(SinkQueue),
-    /// An HTTP endpoint; the dead letter is a further delivery.
+    /// Each dead letter is delivered to an HTTP endpoint, with its own attempts.
     Address(Url),
-    /// A topic; its subscriptions receive the dead letter.
+    /// Dead letters are published to a topic, whose subscriptions receive them.
     Topic(TopicName),
-    /// No place: dead letters are dropped and counted, and `check` warns about it.
+    /// Dead letters are dropped and counted, and `check` warns about this.
     None,
 }
 
-/// A bucket for dead letters, with a prefix within it.
+/// A bucket for dead letters, and the prefix of their keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
-    /// The name of the bucket.
+    /// The name of the S3 bucket.
     pub bucket: String,
-    /// The prefix of every key, without slashes at its ends; empty for none.
+    /// The prefix of every key, without slashes at its ends; empty if there is none.
     pub prefix: String,
 }
 
@@ -46,7 +47,7 @@ impl fmt::Display for Container {
 impl FromStr for Container {
     type Err = String;
 
-    /// Reads `bucket` or `bucket/prefix`.
+    /// Parses `bucket` or `bucket/prefix`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (bucket, prefix) = text.split_once('/').unwrap_or((text, ""));
         if bucket.is_empty() {
@@ -58,11 +59,10 @@ impl FromStr for Container {
     }
 }
 
-/// Refuses a prefix with a reserved folder such as `_replays`. The functions' IAM roles deny access
-/// to reserved folders, and other lifecycle rules expire objects there.
+/// Checks that a prefix does not begin with a reserved folder such as `_replays`. The functions'
+/// IAM roles deny access to reserved folders, and other lifecycle rules expire objects there.
 ///
-/// # Errors
-/// Names the folder and the rule.
+/// # Errors Fails if it does. The error names the folder and the rule.
 pub fn check_prefix(prefix: &str) -> Result<(), String> {
     match prefix.split('/').find(|folder| folder.starts_with(RESERVED)) {
         Some(folder) => Err(format!(
@@ -72,7 +72,7 @@ pub fn check_prefix(prefix: &str) -> Result<(), String> {
     }
 }
 
-/// An SQS queue for dead letters: its URL without the scheme.
+/// An SQS queue for dead letters, identified by its URL without the scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinkQueue {
     host: String,
@@ -80,14 +80,14 @@ pub struct SinkQueue {
     name: String,
 }
 
-/// Maximum length of a queue's name.
+/// Maximum length of a queue's name in bytes.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 const NAME_MAX_BYTES: usize = 80;
 /// Number of digits of an AWS account id.
 const ACCOUNT_DIGITS: usize = 12;
 
 impl SinkQueue {
-    /// Returns the queue's URL. Only a queue on the local machine has plain HTTP.
+    /// Returns the URL of the queue. Only the URL of a queue on the local machine has plain HTTP.
     #[must_use]
     pub fn url(&self) -> String {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
@@ -96,15 +96,15 @@ impl SinkQueue {
         format!("{}://{self}", if is_here { "http" } else { "https" })
     }
 
-    /// Returns true if this URL names the same queue. Only account and name are compared, because a
-    /// region has several host names.
+    /// Returns true if this URL leads to the same queue. Only account and name are compared,
+    /// because a region has several host names.
     #[must_use]
     pub fn is_at(&self, url: &str) -> bool {
         let mut parts = url.rsplit('/');
         (parts.next(), parts.next()) == (Some(self.name.as_str()), Some(self.account.as_str()))
     }
 
-    /// Returns the queue's ARN; `None` if the host does not belong to AWS.
+    /// Returns the ARN of the queue; `None` if the host does not belong to AWS.
     #[must_use]
     pub fn arn(&self) -> Option<String> {
         let (region, suffix) = self.host.strip_prefix("sqs.")?.split_once('.')?;
@@ -127,7 +127,7 @@ impl fmt::Display for SinkQueue {
 impl FromStr for SinkQueue {
     type Err = String;
 
-    /// Reads `host/account/name`.
+    /// Parses `host/account/name`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split('/');
         let (Some(host), Some(account), Some(name), None) =

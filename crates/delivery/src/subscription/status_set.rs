@@ -1,14 +1,14 @@
-//! Sets of HTTP statuses.
+//! [`StatusSet`]: a set of HTTP statuses.
 
 use std::ops::RangeInclusive;
 
-/// A set of HTTP statuses, as sorted ranges that are merged where possible. So equal sets have
-/// equal representations.
+/// A set of HTTP statuses, stored as sorted ranges that are merged where possible. So equal sets
+/// have equal representations.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct StatusSet(Vec<RangeInclusive<u16>>);
 
 impl StatusSet {
-    /// Returns the set of these ranges, which may overlap.
+    /// Returns the set of all statuses in these ranges, which may overlap.
     #[must_use]
     pub fn new(ranges: impl IntoIterator<Item = RangeInclusive<u16>>) -> Self {
         let mut ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
@@ -25,7 +25,7 @@ impl StatusSet {
         Self(joined)
     }
 
-    /// Returns the ranges as text, such as `404` and `200-299`, in order.
+    /// Returns the ranges as texts in ascending order, such as `200-299` and `404`.
     #[must_use]
     pub fn ranges(&self) -> Vec<String> {
         let text = |range: &RangeInclusive<u16>| match (range.start(), range.end()) {
@@ -47,7 +47,7 @@ impl StatusSet {
         self.0.iter().any(|range| range.contains(&status))
     }
 
-    /// Returns the smallest status in both sets.
+    /// Returns the smallest status that both sets contain, if there is one.
     #[must_use]
     pub fn first_shared(&self, other: &Self) -> Option<u16> {
         let overlap = |range: &RangeInclusive<u16>, of_other: &RangeInclusive<u16>| {
@@ -57,7 +57,7 @@ impl StatusSet {
         self.0.iter().find_map(|range| other.0.iter().find_map(|other| overlap(range, other)))
     }
 
-    /// Returns the union of both sets.
+    /// Returns the set of statuses that are in one of the two sets, or in both.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         Self::new(self.0.iter().chain(&other.0).cloned())
@@ -72,7 +72,7 @@ impl StatusSet {
                 let (first, last) = range.into_inner();
                 let before = taken.start().checked_sub(1).map(|end| first..=last.min(end));
                 let after = taken.end().checked_add(1).map(|start| first.max(start)..=last);
-                // Drops empty ranges: each removed range would double their number.
+                // Empty ranges are dropped: each removed range would otherwise double their number.
                 before.into_iter().chain(after).filter(|range| !range.is_empty())
             };
             remaining = remaining.into_iter().flat_map(around).collect();

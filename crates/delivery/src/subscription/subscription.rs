@@ -1,7 +1,7 @@
-//! [`Subscription`]: the type that documents of every dialect become.
+//! [`Subscription`]: the type into which documents of every dialect are converted.
 //!
 //! A subscription is complete: all defaults are filled in, all ranges checked, and all addresses
-//! parsed. Code that uses it does not need its file. A
+//! parsed. Code that uses a subscription does not need its documents. A
 //! [`Catalogue`](crate::subscription::catalogue::Catalogue) holds all subscriptions of a set of
 //! files.
 
@@ -25,40 +25,41 @@ use crate::subscription::sink::Sink;
 /// The recipient of a destination's replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyTo {
-    /// An HTTP endpoint.
+    /// Replies are sent to an HTTP endpoint.
     Address(Url),
-    /// A topic; its subscriptions receive the replies.
+    /// Replies are published to a topic, whose subscriptions receive them.
     Topic(TopicName),
 }
 
-/// The events of a topic to deliver, their destination, and their retry policy.
+/// A subscription: it selects events of a topic, and states where and how they are delivered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscription {
-    /// The full name, with namespace and topic.
+    /// The full name of the subscription, `namespace/topic/name`.
     pub name: SubscriptionName,
     /// The dialect whose defaults and rules apply.
     pub dialect: Dialect,
-    /// The address of requests and their contents.
+    /// The address and the contents of requests.
     pub destination: Destination,
-    /// The fields of the topic's custom events that supply attributes.
+    /// The mapping of the topic's custom events. It states which of their fields are attributes.
     pub mapping: Arc<Mapping>,
-    /// Selects the events to deliver.
+    /// The condition that events must satisfy to be delivered.
     pub filter: Filter,
     /// The attempts, their schedule and the meaning of statuses.
     pub retry: RetryPolicy,
-    /// Batching of events; `None` sends one event per request.
+    /// The settings of batches; `None` if each event has a request of its own.
     pub batch: Option<Batch>,
-    /// The sink of dead letters and their format.
+    /// The sink and the format of dead letters.
     pub dead_letter: DeadLetterPolicy,
-    /// The minimum time from publication to the first attempt.
+    /// Minimum time in milliseconds from publication to the first attempt.
     pub delay_ms: u64,
-    /// If true, deliveries become dead letters at once, without an attempt.
+    /// True if deliveries become dead letters at once, without an attempt.
     pub paused: bool,
-    /// The recipient of replies; `None` ignores replies.
+    /// The recipient of replies; `None` if replies are ignored.
     pub reply: Option<ReplyTo>,
-    /// The key of the Destinations document from which `reply` was resolved.
+    /// The key of the Destinations document from which `reply` was resolved, if it was.
     pub reply_reference: Option<String>,
-    /// The time from which new events no longer match.
+    /// The time from which new events no longer match, in milliseconds since 1970; `None` if the
+    /// subscription does not expire.
     pub expires_ms: Option<u64>,
 }
 
@@ -82,7 +83,7 @@ record! {
 }
 
 impl DeliverySettings {
-    /// Returns the defaults of a dialect for this URL.
+    /// Returns the default settings of a dialect for a destination with this URL.
     #[must_use]
     pub fn of(dialect: Dialect, url: Url) -> Self {
         let profile = Profile::of(dialect);
@@ -117,8 +118,8 @@ impl From<&Subscription> for DeliverySettings {
 }
 
 impl Subscription {
-    /// Lists the other topics to which its deliveries may lead: the destination, the recipient of
-    /// replies, and the sink of dead letters.
+    /// Lists the topics to which deliveries of the subscription may lead: the destination, the
+    /// recipient of replies, and the sink of dead letters.
     pub fn other_topics(&self) -> impl Iterator<Item = TopicName> {
         let of_reply = match &self.reply {
             Some(ReplyTo::Topic(topic)) => Some(topic),
@@ -135,7 +136,7 @@ impl Subscription {
         of_reply.into_iter().chain(of_sink).cloned().chain(self.destination.topic())
     }
 
-    /// Returns a subscription with these settings that matches every event of its topic.
+    /// Returns a subscription with this name and these settings. Every event of the topic matches.
     #[must_use]
     pub fn with_settings(
         name: SubscriptionName,
@@ -161,7 +162,7 @@ impl Subscription {
         }
     }
 
-    /// Returns a subscription with the dialect's defaults, except that dead letters are written
+    /// Returns a subscription with the defaults of a dialect, except that dead letters are written
     /// without delay.
     #[must_use]
     pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {

@@ -1,4 +1,4 @@
-//! The templates of a destination, with the secrets that they name.
+//! [`Templated`]: a template of a destination, with the secrets that it names.
 //!
 //! This module is separate from [`crate::template`], which compiles and renders templates. The
 //! names of secrets and the source text belong to the subscription.
@@ -11,15 +11,15 @@ use crate::template::{BodyTemplate, PathTemplate, TemplateError, TextTemplate};
 /// A compiled template, its source text, and the secrets that it names.
 #[derive(Debug, Clone)]
 pub struct Templated<T> {
-    /// The compiled form.
+    /// The compiled template, which can be rendered.
     pub template: T,
-    /// The source, as the file states it.
+    /// The source of the template, as the document states it.
     pub written: Json,
-    /// The secrets that the template contains or signs with.
+    /// The names of the secrets that the template contains or signs with.
     pub secrets: Vec<SecretName>,
 }
 
-/// Compares the source only: it determines the compiled form.
+/// Compares only the sources, because they determine the compiled templates.
 impl<T> PartialEq for Templated<T> {
     fn eq(&self, other: &Self) -> bool {
         self.written == other.written
@@ -28,19 +28,19 @@ impl<T> PartialEq for Templated<T> {
 
 impl<T> Eq for Templated<T> {}
 
-/// A parameter that requests add to the query.
+/// A query parameter that is added to the URL of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryParameter {
-    /// Literal; names have no expressions.
+    /// The name of the parameter, taken literally: expressions in it are not evaluated.
     pub name: String,
-    /// Encoded like a value of an HTML form.
+    /// The template of the value. The rendered value is encoded like a value of an HTML form.
     pub value: Templated<TextTemplate>,
 }
 
 /// The errors of a template, each with its position and reason.
 pub type Problems = Vec<TemplateError>;
 
-/// Parses the names of secrets.
+/// Parses the names of secrets that a template contains.
 ///
 /// # Errors
 /// One error for each invalid name.
@@ -62,7 +62,8 @@ fn secrets<'n>(
 }
 
 impl Templated<BodyTemplate> {
-    /// Compiles the value of a field. `place` is its name in errors.
+    /// Compiles a JSON body whose strings are templates. `place` is the path of the field, for
+    /// error messages.
     ///
     /// # Errors
     /// One error for each invalid string.
@@ -74,7 +75,7 @@ impl Templated<BodyTemplate> {
 }
 
 impl Templated<TextTemplate> {
-    /// Compiles a text. `place` is its name in errors.
+    /// Compiles a text with expressions. `place` is the path of the field, for error messages.
     ///
     /// # Errors
     /// The reason why the text is not a valid template.
@@ -86,7 +87,8 @@ impl Templated<TextTemplate> {
 }
 
 impl Templated<PathTemplate> {
-    /// Compiles a URL with expressions in its path. `place` is its name in errors.
+    /// Compiles a URL with expressions in its path. `place` is the path of the field, for error
+    /// messages.
     ///
     /// # Errors
     /// The reason why the URL is invalid.

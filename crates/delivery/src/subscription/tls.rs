@@ -1,7 +1,7 @@
 //! [`CaBundle`]: additional certificate authorities for the certificate of a destination.
 //!
-//! This module is separate because a bundle is neither a secret nor an identity: files contain it
-//! in plain text.
+//! This module is separate because a bundle is neither a secret nor an identity: documents contain
+//! it in plain text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// Maximum size of a bundle: a file of subscriptions may have many.
+/// Maximum size of a bundle in bytes, because one file may contain many bundles.
 pub const CA_BUNDLE_MAX_BYTES: usize = 64 * 1_024;
 
-/// At least one certificate, in PEM.
+/// Certificates of certificate authorities in PEM, at least one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CaBundle(Arc<str>);
 
@@ -23,7 +23,8 @@ impl fmt::Debug for CaBundle {
     }
 }
 
-/// Prints the number of certificates and the beginning of a digest, for comparison.
+/// Prints the number of certificates and the beginning of a digest, with which people can compare
+/// bundles.
 impl fmt::Display for CaBundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digest = hex::encode(&Sha256::digest(self.pem().as_bytes())[..8]);
@@ -34,10 +35,10 @@ impl fmt::Display for CaBundle {
 }
 
 impl CaBundle {
-    /// Checks that a text consists of certificates.
+    /// Creates a bundle from a text that consists of certificates in PEM.
     ///
     /// # Errors
-    /// Describes the problem.
+    /// A description of the problem, if the text does not.
     pub fn new(pem: &str) -> Result<Self, String> {
         if pem.len() > CA_BUNDLE_MAX_BYTES {
             return Err(format!(
@@ -56,14 +57,14 @@ impl CaBundle {
         }
     }
 
-    /// Returns the bundle in PEM.
+    /// Returns the certificates in PEM.
     #[must_use]
     pub fn pem(&self) -> &str {
         &self.0
     }
 }
 
-/// Counts the certificates of a text (RFC 7468); `None` if one of them is broken.
+/// Counts the PEM certificates in a text (RFC 7468). Returns `None` if one of them is malformed.
 fn certificates(pem: &str) -> Option<usize> {
     let mut count = 0;
     for rest in pem.split("-----BEGIN CERTIFICATE-----").skip(1) {

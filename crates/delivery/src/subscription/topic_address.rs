@@ -1,27 +1,27 @@
-//! A topic as a destination: its events are published to that topic, without a request.
+//! Represents a topic as a destination, whose events are published to that topic without a request.
 //!
 //! Such a destination has an address of its own form, `topic:namespace/name`. So code that shows,
 //! stores or compares destinations needs no special case. This module is separate because no other
 //! code depends on that form.
 //!
-//! No request can go to such an address, because it has no host.
+//! No request can be sent to such an address, because it has no host.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::name::{TopicName, segment};
 
-/// Scheme of the addresses of topics.
+/// Scheme of addresses that are topics.
 const SCHEME: &str = "topic";
 
-/// Returns the address of a topic.
+/// Returns the address with which a topic is a destination.
 #[must_use]
 pub fn address_of(topic: &TopicName) -> Url {
     let text = format!("{SCHEME}:{}/{}", segment(&topic.namespace), segment(&topic.topic));
     Url::parse(&text).expect("a scheme, and letters, digits, points and percent signs behind it")
 }
 
-/// Returns the topic of an address; `None` if the address is not one of a topic.
+/// Returns the topic of an address; `None` if the address is not that of a topic.
 #[must_use]
 pub fn topic_of(address: &Url) -> Option<TopicName> {
     if address.scheme() != SCHEME {

@@ -1,5 +1,5 @@
-//! [`TopicSettings`]: how events of a topic are read. Defaults for its Subscriptions are not part
-//! of it.
+//! [`TopicSettings`]: how events of a topic are parsed. The defaults for subscriptions of the topic
+//! are not included.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::subscription::kinds::limits;
 use crate::subscription::kinds::publishers::Publishers;
 use crate::subscription::kinds::samples::Sample;
 
-/// Default of `maxReplies`.
+/// Default value of `maxReplies`: deliveries that may follow from replies to replies of one event.
 pub const REPLIES_MAX: u32 = 64;
 
 record! {
@@ -43,7 +43,7 @@ impl Default for TopicSettings {
 }
 
 impl TopicSettings {
-    /// Returns the sample as the text that a publisher sends.
+    /// Returns the sample event as the text that a publisher sends; `None` without a sample.
     #[must_use]
     pub fn sample_text(&self) -> Option<String> {
         let sample = self.sample.as_ref()?;

@@ -1,33 +1,33 @@
-//! An item with a text, which is replaced as a whole.
+//! [`Entry`]: an item of the table with a text, which is always replaced as a whole.
 //!
-//! Its version counts replacements. A process replaces only the version that it has read, so
-//! concurrent changes lose nothing.
+//! The version of an item counts replacements. A process replaces only the version that it has
+//! read, so concurrent changes lose nothing.
 
 use crate::time::duration::SECOND_MS;
 
-/// A text to store in the table.
+/// A text to store in the table, and its expiry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The text, usually JSON. The table does not parse it.
+    /// The text, usually JSON. The table does not parse the text.
     pub text: String,
-    /// Time of expiry. DynamoDB removes an expired item within days, and readers ignore it until
-    /// then.
+    /// Time of expiry in milliseconds since 1970; `None` if the item does not expire. DynamoDB
+    /// removes an expired item within days, and readers ignore it until then.
     pub expires_ms: Option<u64>,
 }
 
-/// The version that the caller expects to replace.
+/// The state of an item that is the condition for replacing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Any version, or none.
+    /// The item may have any version, or not exist.
     Anything,
-    /// No item, or an expired one.
+    /// The item does not exist or has expired.
     Nothing,
-    /// The version that the caller has read.
+    /// The item has this version, which the caller has read.
     Version(u64),
 }
 
 impl Entry {
-    /// Returns the expiry in seconds for DynamoDB's TTL, rounded up.
+    /// Returns the expiry in seconds since 1970 for DynamoDB's TTL, rounded up.
     #[must_use]
     pub fn expires_s(&self) -> Option<u64> {
         self.expires_ms.map(|expires_ms| expires_ms.div_ceil(SECOND_MS))
@@ -35,7 +35,8 @@ impl Entry {
 }
 
 impl Expected {
-    /// True if an item with this version and this expiry may be replaced.
+    /// True if the stored item satisfies the condition. `stored` contains its version and its
+    /// expiry in seconds.
     #[must_use]
     pub fn is_met(self, stored: Option<(u64, Option<u64>)>, now_ms: u64) -> bool {
         match (self, stored) {

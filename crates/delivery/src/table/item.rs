@@ -1,22 +1,22 @@
-//! The key of an item.
+//! [`ItemKey`]: the primary key of an item in the table.
 //!
-//! Its first part is the namespace of the subscriptions that the item is about. A policy can
-//! therefore grant a role the items of its namespaces. A first part with `@` belongs to items that
-//! are about no namespace, because no namespace begins with `@`.
+//! The partition key is the namespace of the subscriptions that the item is about. A policy can
+//! therefore grant a role the items of its namespaces. A partition key with `@` belongs to items
+//! that are about no namespace, because no namespace begins with `@`.
 
 use std::fmt;
 
 /// The primary key of an item in the table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemKey {
-    /// Partition key.
+    /// The partition key: a namespace, or a name with `@`.
     pub partition: String,
-    /// Sort key.
+    /// The sort key, unique within the partition.
     pub sort: String,
 }
 
 impl ItemKey {
-    /// Creates the key from its parts.
+    /// Creates a key from its partition key and its sort key.
     #[must_use]
     pub fn new(partition: &str, sort: String) -> Self {
         Self { partition: partition.to_owned(), sort }

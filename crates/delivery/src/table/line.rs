@@ -1,27 +1,28 @@
-//! A line in which deliveries wait for their turn, stored as one number: the end of its last place.
+//! A queue in which deliveries wait for their turn, stored as one number: the end of its last
+//! place.
 //!
 //! Each place lasts as long as the request that uses it. A process that takes places gets those
-//! after all others, and moves the end by their duration. A line of any length therefore needs
-//! constant space, and no process needs to know who else waits.
+//! after all others, and moves the end by their duration. A queue of any length therefore needs
+//! constant space, and no process needs to know which others wait.
 
 use super::recovery::{Recovery, Report};
 
-/// Microseconds per millisecond.
+/// Number of microseconds in a millisecond.
 const MS_US: u64 = 1_000;
 
-/// The lines of a destination.
+/// The waiting queues that a destination can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineName {
-    /// Deliveries that wait for a permit (`maxConcurrency`).
+    /// The queue for permits (`maxConcurrency`).
     Turns,
-    /// Deliveries that wait for a slot (`maxPerSecond`).
+    /// The queue for slots in the rate (`maxPerSecond`).
     Slots,
-    /// Deliveries that wait for a recovering destination.
+    /// The queue of a destination that is recovering from an outage.
     Recovery,
 }
 
 impl LineName {
-    /// Returns the name of the attribute in the item.
+    /// Returns the name of the item's attribute that stores the end of the queue.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,55 +33,59 @@ impl LineName {
     }
 }
 
-/// A request for consecutive places.
+/// A request for consecutive places in a waiting queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakePlaces {
-    /// Number of places; 0 to send only a report.
+    /// Number of requested places; 0 to send only the report.
     pub count: u32,
     /// Duration of a place in microseconds.
     pub each_us: u64,
-    /// True if the caller expects a non-empty line. A wrong guess costs one request.
+    /// True if the caller expects that others wait in the queue. A wrong guess costs one more
+    /// request to the table.
     pub others_wait: bool,
-    /// Earliest start of the first place: now, or a little before if unused places are not lost.
+    /// Earliest start of the first place, in milliseconds since 1970. It is the current time, or
+    /// slightly earlier so that places just missed are still used.
     pub earliest_ms: u64,
-    /// Latest start of the first place, exclusive. There are no places after it.
+    /// Time in milliseconds since 1970 before which the first place must start. Otherwise no places
+    /// are granted.
     pub latest_ms: u64,
-    /// Latest plausible end of the line. A later end was written by a wrong clock and is ignored.
+    /// Latest plausible end of the queue, in milliseconds since 1970. A later end was written by a
+    /// wrong clock and is ignored.
     pub plausible_ms: u64,
-    /// Report about a destination that recovers from an outage.
+    /// Report of the caller about a destination that is recovering from an outage.
     pub report: Option<Report>,
 }
 
-/// The response to a request for places.
+/// The response to a request for places in a waiting queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Places {
-    /// The places.
+    /// The places, or the reason why there are none.
     pub line: Line,
-    /// The current recovery in the item, if the request had a report. The report is stored only if
-    /// places were taken.
+    /// The recovery that the item contains now; `None` if the request had no report. The report is
+    /// stored only if places were taken.
     pub recovery: Option<Recovery>,
 }
 
-/// The line of a destination after a request for places.
+/// The outcome of a request for places in a waiting queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// The caller got the places from this time on, at the end of the line.
+    /// The caller got the places, at the end of the queue.
     Taken {
-        /// Start of the first place, in microseconds.
+        /// Start of the first place, in microseconds since 1970.
         first_us: u64,
     },
-    /// Other processes changed the line or the recovery. The caller may ask again soon.
+    /// Other processes changed the queue or the recovery. The caller may repeat the request soon.
     Overtaken,
-    /// The line is too long.
+    /// The queue is too long, so no places were granted.
     Full {
-        /// End of the line in milliseconds.
+        /// End of the queue, in milliseconds since 1970.
         until_ms: u64,
     },
 }
 
 impl TakePlaces {
-    /// Returns the new end of the line and the result for the caller, given the end `end_us`
-    /// before.
+    /// Returns the new end of the queue and the outcome for the caller. `end_us` is the current end
+    /// of the queue.
     #[must_use]
     pub fn take(&self, end_us: Option<u64>) -> (Option<u64>, Line) {
         let first_us = self.begins_us(end_us);
@@ -90,39 +95,42 @@ impl TakePlaces {
         (Some(first_us.saturating_add(self.all_us())), Line::Taken { first_us })
     }
 
-    /// Returns the latest plausible end of a line.
+    /// Returns the latest plausible end of the queue, in microseconds since 1970.
     #[must_use]
     pub fn plausible_us(&self) -> u64 {
         self.plausible_ms.saturating_mul(MS_US)
     }
 
-    /// Returns the total duration of all places.
+    /// Returns the total duration of the requested places, in microseconds.
     #[must_use]
     pub fn all_us(&self) -> u64 {
         self.each_us.saturating_mul(self.count.into())
     }
 
-    /// Returns the start of each place, given the start of the first.
+    /// Returns the start of each place in milliseconds, given the start of the first place in
+    /// microseconds.
     pub fn places_ms(&self, first_us: u64) -> impl Iterator<Item = u64> + use<> {
         let each_us = self.each_us;
         (0..u64::from(self.count))
             .map(move |place| first_us.saturating_add(each_us.saturating_mul(place)) / MS_US)
     }
 
-    /// Returns the earliest start of the first place.
+    /// Returns the earliest start of the first place, in microseconds since 1970.
     #[must_use]
     pub fn earliest_us(&self) -> u64 {
         self.earliest_ms.saturating_mul(MS_US)
     }
 
-    /// True if the line ends after the earliest start, so that the first place follows it.
+    /// True if the first place follows the end of the queue, because that end is after the earliest
+    /// start and plausible.
     #[must_use]
     pub fn follows(&self, end_us: Option<u64>) -> bool {
         end_us
             .is_some_and(|end_us| (self.earliest_us() + 1..=self.plausible_us()).contains(&end_us))
     }
 
-    /// Returns the start of the first place: the end of the line, or the earliest start.
+    /// Returns the start of the first place in microseconds: the end of the queue, or the earliest
+    /// start if that is later.
     fn begins_us(&self, end_us: Option<u64>) -> u64 {
         end_us.filter(|_| self.follows(end_us)).unwrap_or(self.earliest_us())
     }

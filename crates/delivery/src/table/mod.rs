@@ -1,7 +1,7 @@
-//! The table: what the processes of a deployment learn and share.
+//! The table in which the processes of a deployment store shared state.
 //!
 //! This module defines the contents of items and their changes. A port changes items, each change
-//! in one atomic request. An adapter implements it on DynamoDB, and the simulation in memory.
+//! in one atomic request. An adapter implements the port on DynamoDB, and the simulation in memory.
 //! `delivery::health` and `machine::consent` define the items.
 
 mod entry;

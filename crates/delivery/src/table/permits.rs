@@ -1,7 +1,7 @@
-//! Permits for requests to a destination with a limit of concurrent requests from all processes.
+//! Permits limit the concurrent requests of all processes to a destination.
 //!
-//! The item of a destination has the names of the granted permits. A name contains the end of the
-//! permit's validity, which is a little longer than its attempt may take. So a killed process
+//! The item of a destination contains the names of the granted permits. A name contains the end of
+//! the permit's validity, which is a little longer than its attempt may take. So a killed process
 //! blocks others no longer than that. A process adds names on condition that there are few enough,
 //! and removes them when it no longer needs them.
 //!
@@ -12,62 +12,64 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// Maximum number of names in one item.
+/// Maximum number of permit names in one item.
 pub const PERMITS_MAX: u32 = 50;
 /// Maximum validity of a permit, because a late response may take as long as two timeouts. A longer
 /// validity was written by a wrong clock.
 const VALID_MAX_MS: u64 = 30 * crate::time::duration::MINUTE_MS;
 
-/// A granted permit, by its name.
+/// A granted permit, identified by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permit {
-    /// End of its validity in milliseconds since 1970.
+    /// End of the permit's validity, in milliseconds since 1970.
     pub until_ms: u64,
-    /// Random number of the process that has the permit.
+    /// Random number that identifies the process with the permit.
     pub process: u32,
-    /// Number of the permit within that process.
+    /// Number that distinguishes the permits of one process.
     pub number: u32,
 }
 
-/// The concurrent requests of a destination, divided into permits.
+/// The division of the concurrent requests to a destination into permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
-    /// Number of concurrent requests per permit.
+    /// Number of concurrent requests that one permit allows.
     pub requests: u32,
-    /// Number of permits.
+    /// Number of permits that exist for the destination.
     pub permits: u32,
 }
 
 /// A request for permits of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakePermits {
-    /// Permits to take, all or none.
+    /// The permits to take. Either all or none are granted.
     pub permits: Vec<Permit>,
-    /// Permits to return in exchange. The request is refused if one of them is no longer granted.
+    /// Permits to return in exchange. If one of them is no longer granted, the request is refused.
     pub instead_of: Vec<Permit>,
-    /// Number of permits of the destination.
+    /// Number of permits that exist for the destination.
     pub most: u32,
-    /// True to get permits only if no delivery waits in the line.
+    /// True if permits may be granted only while no delivery waits in the queue.
     pub only_if_nobody_waits: bool,
 }
 
 /// The result of a request for permits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermitAnswer {
-    /// All permits were granted.
+    /// All requested permits were granted.
     Taken,
-    /// No permit was granted; the item shows why.
+    /// No permit was granted. The contents of the item show the reason.
     Refused(Refusal),
 }
 
-/// The contents of an item that refuses permits.
+/// The contents of an item whose permits were not granted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refusal {
-    /// The granted permits.
+    /// The permits that are granted at the moment.
     pub given_out: BTreeSet<Permit>,
-    /// End of the line of waiting deliveries, in microseconds.
+    /// End of the queue of waiting deliveries, in microseconds since 1970; `None` if the item has
+    /// no queue.
     pub line_us: Option<u64>,
-    /// Average duration of an attempt, from the process that last returned permits.
+    /// Average duration of an attempt in milliseconds, as the process reported that last returned
+    /// permits.
     pub takes_ms: Option<u64>,
 }
 
@@ -77,11 +79,11 @@ impl Shares {
     pub fn of(most: u32) -> Self {
         let most = most.max(1);
         let requests = most.div_ceil(PERMITS_MAX);
-        // Rounded down, so that there are never too many requests.
+        // The number is rounded down, so that there are never too many requests.
         Self { requests, permits: most / requests }
     }
 
-    /// Returns the number of permits that these requests need.
+    /// Returns the number of permits that this number of requests needs.
     #[must_use]
     pub fn permits_for(self, requests: u32) -> u32 {
         requests.div_ceil(self.requests).min(self.permits)
@@ -89,21 +91,22 @@ impl Shares {
 }
 
 impl TakePermits {
-    /// Maximum number of granted permits before this request; `None` if the request alone exceeds
-    /// the limit.
+    /// Returns the maximum number of permits that may be granted already, so that this request can
+    /// succeed. Returns `None` if the request alone exceeds the limit.
     #[must_use]
     pub fn left(&self) -> Option<u32> {
         let count = |permits: &[Permit]| u32::try_from(permits.len()).unwrap_or(u32::MAX);
         self.most.saturating_add(count(&self.instead_of)).checked_sub(count(&self.permits))
     }
 
-    /// True if the item has these permits already, because the response to an earlier try was lost.
+    /// True if the requested permits are already granted, because the response to an earlier try
+    /// was lost.
     #[must_use]
     pub fn has_taken(&self, item: &Refusal) -> bool {
         self.permits.iter().all(|permit| item.given_out.contains(permit))
     }
 
-    /// Returns the result for an item with these permits and this line.
+    /// Returns the result of the request for an item with these contents.
     #[must_use]
     pub fn answer(&self, item: &Refusal, now_ms: u64) -> PermitAnswer {
         if self.has_taken(item) {
@@ -121,7 +124,7 @@ impl TakePermits {
 }
 
 impl Refusal {
-    /// Returns the permits that have expired or that a wrong clock has written.
+    /// Returns the permits that have expired, or that a process with a wrong clock has written.
     #[must_use]
     pub fn expired(&self, now_ms: u64) -> Vec<Permit> {
         let latest_ms = now_ms.saturating_add(VALID_MAX_MS);
@@ -129,7 +132,7 @@ impl Refusal {
         self.given_out.iter().filter(is_over).copied().collect()
     }
 
-    /// Returns the number of free permits.
+    /// Returns the number of permits that are not granted, of `most`.
     #[must_use]
     pub fn left(&self, most: u32) -> u32 {
         most.saturating_sub(u32::try_from(self.given_out.len()).unwrap_or(u32::MAX))

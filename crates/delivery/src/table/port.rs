@@ -1,8 +1,8 @@
-//! The port of the table.
+//! [`Table`]: the port of the table.
 //!
-//! Each operation is one request, or up to three if other processes change the item meanwhile. A
-//! change is atomic. All times come from the caller, so that a table in memory can use virtual
-//! time.
+//! Each operation is one request, or up to three if other processes change the item at the same
+//! time. A change is atomic. All times come from the caller, so that a table in memory can use
+//! virtual time.
 
 use std::future::Future;
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::time::duration::SECOND_MS;
 
-/// A text as the table stores it.
+/// A stored text, with its version and expiry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// The text, as written.
+    /// The text, as it was written.
     pub text: String,
-    /// Number of replacements.
+    /// Number of times that the text was replaced.
     pub version: u64,
-    /// Time of expiry in seconds since 1970.
+    /// Time of expiry in seconds since 1970; `None` if the item does not expire.
     pub expires_s: Option<u64>,
 }
 
@@ -30,14 +30,14 @@ impl Stored {
     }
 }
 
-/// The table did not respond, or refused the request.
+/// The error that the table did not respond, or refused the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {problem}")]
 pub struct TableError {
-    /// The failed operation, its item and table, and the reason.
+    /// A description of the failed operation, its item and table, and the reason.
     pub problem: String,
-    /// True if the table responded. Other requests may succeed, because another item may not be
-    /// throttled.
+    /// True if the table responded, with an error. Requests for other items may succeed, because
+    /// they may not be throttled.
     pub is_refusal: bool,
 }
 
@@ -57,17 +57,18 @@ impl TableError {
 
 /// The table that all processes of a deployment share.
 pub trait Table {
-    /// Returns the text of an item that has not expired; `None` if there is none.
+    /// Returns the text of an item; `None` if the item does not exist or has expired.
     ///
     /// # Errors
-    /// [`TableError`] if it cannot be read.
+    /// [`TableError`] if the item cannot be read.
     fn entry(
         &self,
         key: &ItemKey,
         now_ms: u64,
     ) -> impl Future<Output = Result<Option<Stored>, TableError>> + Send;
 
-    /// Replaces the text of an item if it is as expected. Returns whether it was replaced.
+    /// Replaces the text of an item if the item is in the expected state. Returns true if the text
+    /// was replaced.
     ///
     /// # Errors
     /// [`TableError`] if it is uncertain what the item contains now.
@@ -79,21 +80,21 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<bool, TableError>> + Send;
 
-    /// Returns the last items of a partition by key, in descending order, at most `most`. Some may
-    /// have expired.
+    /// Returns the last items of a partition by sort key, in descending order, at most `most`. Some
+    /// of them may have expired.
     ///
     /// # Errors
-    /// [`TableError`] if they cannot be read.
+    /// [`TableError`] if the items cannot be read.
     fn newest(
         &self,
         partition: &str,
         most: u32,
     ) -> impl Future<Output = Result<Vec<Stored>, TableError>> + Send;
 
-    /// Grants permits, if few enough are granted already.
+    /// Grants permits, if the number of granted permits is low enough.
     ///
     /// # Errors
-    /// [`TableError`] if it is uncertain whether they are granted.
+    /// [`TableError`] if it is uncertain whether the permits are granted.
     fn take_permits(
         &self,
         key: &ItemKey,
@@ -101,11 +102,11 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<PermitAnswer, TableError>> + Send;
 
-    /// Returns permits, and stores the average duration of an attempt if the caller has one.
-    /// Permits that are not granted are ignored.
+    /// Returns granted permits, and stores the average duration of an attempt if the caller has
+    /// one. Permits that are not granted are ignored.
     ///
     /// # Errors
-    /// [`TableError`] if it is uncertain whether they are still granted.
+    /// [`TableError`] if it is uncertain whether the permits are still granted.
     fn return_permits(
         &self,
         key: &ItemKey,
@@ -114,10 +115,11 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<(), TableError>> + Send;
 
-    /// Takes places in a line.
+    /// Takes places in a waiting queue.
     ///
     /// # Errors
-    /// [`TableError`] if it is uncertain whether they are taken. The caller does not use them.
+    /// [`TableError`] if it is uncertain whether the places are taken. The caller does not use
+    /// them.
     fn take_places(
         &self,
         key: &ItemKey,

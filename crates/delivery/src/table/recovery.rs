@@ -1,4 +1,4 @@
-//! The recovery of a destination: after an outage it gets few requests a second, and more while its
+//! [`Recovery`]: after an outage, a destination gets few requests a second, and more while its
 //! responses are good.
 //!
 //! The limits item of the destination has the rate, and the results since the last change of the
@@ -6,115 +6,118 @@
 //! report that finds the last change ten seconds old changes the rate in the same update. So all
 //! processes share one rate, and no process has to stay alive.
 //!
-//! The next rate depends on the good responses per second, not on the rate before, because an
-//! unused rate proves nothing. Places in the line are at most one second ahead, because a longer
-//! line would keep an outdated rate. Deliveries without a place come back at random times, about
-//! two for each place.
+//! The next rate depends on the good responses per second, not on the previous rate, because an
+//! unused rate proves nothing. Places in the queue are at most one second ahead, because a longer
+//! queue would keep an outdated rate. Deliveries without a place return at random times, about two
+//! for each place.
 
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// The first rate, which is also the lowest. Even spacing and a little jitter cause at most five
-/// requests in a second.
+/// The first rate in requests a second, which is also the lowest. Even spacing and a little jitter
+/// cause at most five requests in a second.
 pub const FIRST_RATE: u32 = 4;
-/// The rate at which a destination has recovered.
+/// The rate in requests a second at which a destination counts as recovered.
 pub const LAST_RATE: u32 = 320;
-/// Interval between changes of the rate.
+/// Minimum interval between two changes of the rate.
 const STEP_MS: u64 = 10 * SECOND_MS;
-/// The next rate in quarters of the good responses a second: if at least nine of ten are good, and
-/// otherwise. The rate may be ten seconds old if few deliveries arrive, so it grows by much less
-/// than a factor of two.
+/// Factors by which the rate of good responses is multiplied to get the next rate, in quarters. The
+/// first applies if at least nine of ten responses are good, otherwise the second. The first is
+/// much less than a factor of two, because the rate may be ten seconds old if few deliveries
+/// arrive.
 const QUARTERS: (u64, u64) = (5, 4);
-/// Number of consecutive failures, of all processes together, that change the rate at once.
+/// Number of consecutive failures, in all processes together, that change the rate at once.
 const FALL: u32 = 10;
-/// Time without a waiting request after which a destination has recovered.
+/// Time without a waiting request after which a destination counts as recovered.
 const QUIET_MS: u64 = 15 * MINUTE_MS;
-/// Maximum duration of a recovery. A long line may take hours.
+/// Maximum duration of a recovery. It is a day because many waiting deliveries may take hours.
 pub const RECOVERS_MAX_MS: u64 = DAY_MS;
-/// The ceiling, in thirds of the rate at which most responses were failures. Rates grow by a
-/// quarter, so four fifths of that rate worked shortly before.
+/// The ceiling after a fall, in thirds of the rate at which most responses were failures. Rates
+/// grow by a quarter, so four fifths of that rate worked shortly before.
 const CEILING_THIRDS: u32 = 2;
-/// Duration of a ceiling.
+/// Time for which a ceiling limits the rate.
 const CEILING_MS: u64 = HOUR_MS;
-/// Time after a new ceiling in which failures belong to the same fall, and do not lower it further.
+/// Time after a new ceiling in which failures belong to the same fall, and do not lower the ceiling
+/// further.
 const FALL_MS: u64 = MINUTE_MS;
-/// Number of good responses that outweigh one failure, so that nine of ten have to be good.
+/// Number of good responses that outweigh one failure, so that nine of ten responses must be good.
 const FAILURE_WEIGHT: u32 = 9;
-/// Maximum time until the first of the granted places begins.
+/// Maximum time from now until the first of the granted places starts.
 pub const PLACES_WITHIN_MS: u64 = 500;
-/// Age of unused places that are still granted. A process pauses between two batches, and the rate
-/// would stop growing if it lost the places of each pause.
+/// Maximum age of unused places that are still granted. A process pauses between two batches, and
+/// the rate would stop growing if the process lost the places of each pause.
 const PLACES_SINCE_MS: u64 = 100;
-/// Minimum and maximum time after which deliveries without a place come back.
+/// Minimum and maximum of the range of times after which deliveries without a place return.
 const AWAY_MS: (u64, u64) = (2 * SECOND_MS, 15 * MINUTE_MS);
 
-/// The recovery of a destination, as stored in its item.
+/// The recovery of a destination from an outage, as its item stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
-    /// End of the outage. A later outage begins a new recovery.
+    /// End of the outage, in milliseconds since 1970. A later outage begins a new recovery.
     pub began_ms: u64,
-    /// Requests a second, of all processes together.
+    /// Current rate in requests a second, for all processes together.
     pub rate: u32,
-    /// Time of the last change of the rate.
+    /// Time of the last change of the rate, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Number of good responses since that change.
+    /// Number of good responses since the last change of the rate.
     pub good: u32,
-    /// Number of failures since that change.
+    /// Number of failures since the last change of the rate.
     pub failed: u32,
-    /// Number of failures since the last report of a good response.
+    /// Number of consecutive failures since the last report with a good response.
     pub in_a_row: u32,
-    /// Number of deliveries without a place that have not come back.
+    /// Number of deliveries without a place that have not returned yet.
     pub away: i64,
-    /// Last time at which a request had to wait.
+    /// Last time at which a delivery had to wait, in milliseconds since 1970.
     pub waited_ms: u64,
-    /// Maximum rate after a fall, and its expiry.
+    /// Maximum rate after a fall, and the time at which this maximum expires.
     pub ceiling: Option<(u32, u64)>,
 }
 
 /// The results of one process since its last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Results {
-    /// Number of good responses.
+    /// Number of good responses since the last report.
     pub good: u32,
-    /// Number of failures that count against the destination.
+    /// Number of failures since the last report that count against the destination.
     pub failed: u32,
-    /// Number of deliveries sent away without a place, minus those that came back and got a place.
+    /// Number of deliveries that were deferred without a place, minus the number of those that
+    /// returned and got a place.
     pub away: i64,
-    /// True if a delivery had to wait, for its place or away from the line.
+    /// True if a delivery had to wait, either for its place or without a place.
     pub waits: bool,
 }
 
-/// The report of a process: its results, and its copy of the recovery.
+/// The report of a process: its results, and its copy of the destination's recovery state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// The recovery from the last response of the table, or a new one.
+    /// The recovery from the last response of the table, or a new recovery.
     pub known: Recovery,
-    /// Results since the last report.
+    /// The results since the last report.
     pub results: Results,
 }
 
-/// The change that a report makes to an item.
+/// The change of an item that a report causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Adds the results. The counts of the item may differ, unless [`Recovery::is_due`] is true for
-    /// it.
+    /// Adds the results to the item. The counts in the item may differ from the caller's copy,
+    /// unless [`Recovery::is_due`] is true for the item.
     Add,
-    /// Replaces the recovery of the item if it is exactly `old`.
+    /// Replaces the recovery in the item if it is exactly `old`.
     Replace {
-        /// The current recovery of the item; `None` if there is none.
+        /// The recovery that the item contains; `None` if it contains none.
         old: Option<Recovery>,
-        /// The recovery after the change.
+        /// The recovery that the item contains afterwards.
         new: Recovery,
     },
 }
 
 impl Results {
-    /// True if there is nothing to report.
+    /// True if there are no results to report.
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 
-    /// Subtracts the reported results.
+    /// Returns these results without those that were reported.
     #[must_use]
     pub fn without(self, reported: Self) -> Self {
         Self {
@@ -127,8 +130,8 @@ impl Results {
 }
 
 impl Recovery {
-    /// Creates the recovery from an outage that ended at this time. An earlier ceiling still
-    /// applies.
+    /// Creates the recovery from an outage that ended at this time. A ceiling from an earlier
+    /// recovery still applies.
     #[must_use]
     pub fn beginning(ceiling: Option<(u32, u64)>, ended_ms: u64) -> Self {
         Self {
@@ -144,18 +147,19 @@ impl Recovery {
         }
     }
 
-    /// Returns the change that a report makes to an item with this recovery, or without one.
+    /// Returns the change that a report causes. `item` is the recovery that the table contains;
+    /// `None` if it contains none.
     ///
     /// # Errors
-    /// The recovery of the item, if the reporter has an outdated copy.
+    /// The recovery in the table, if the copy of the reporting process is outdated.
     pub fn reported(item: Option<Self>, report: &Report, now_ms: u64) -> Result<Change, Self> {
         let Report { known, results } = *report;
         match item {
             Some(item) if item.began_ms > known.began_ms => Err(item),
             Some(item) if item.began_ms == known.began_ms => {
                 let is_known = item.since_ms == known.since_ms;
-                // A change of the rate depends on all results, so the reporter needs a complete
-                // copy.
+                // A change of the rate depends on all results, so the copy of the caller must be
+                // complete.
                 if is_known && known.is_due(now_ms) && item.counts() == known.counts() {
                     let new = item.after(results, now_ms);
                     return Ok(Change::Replace { old: Some(item), new });
@@ -172,13 +176,14 @@ impl Recovery {
         }
     }
 
-    /// True if the next report changes the rate.
+    /// True if the next report changes the rate: ten seconds have passed since the last change, or
+    /// enough consecutive failures occurred.
     #[must_use]
     pub fn is_due(self, now_ms: u64) -> bool {
         now_ms >= self.since_ms.saturating_add(STEP_MS) || self.is_falling()
     }
 
-    /// True if enough consecutive failures change the rate at once.
+    /// True if there are enough consecutive failures to change the rate at once.
     #[must_use]
     pub fn is_falling(self) -> bool {
         self.in_a_row >= FALL
@@ -190,7 +195,7 @@ impl Recovery {
         FALL
     }
 
-    /// Adds the results of one process, and changes the rate if the change is due.
+    /// Adds the results of one process, and changes the rate if a change is due.
     #[must_use]
     pub fn after(self, results: Results, now_ms: u64) -> Self {
         let all = self.plus(results, now_ms);
@@ -213,7 +218,7 @@ impl Recovery {
         Self { rate: rate.clamp(FIRST_RATE, highest.max(FIRST_RATE)), ..changed }
     }
 
-    /// Adds the results of one process.
+    /// Adds the results of one process, without changing the rate.
     #[must_use]
     pub fn plus(self, results: Results, now_ms: u64) -> Self {
         let before = if results.good > 0 { 0 } else { self.in_a_row };
@@ -227,7 +232,8 @@ impl Recovery {
         }
     }
 
-    /// Returns the ceiling after a fall or a relapse: two thirds of the current rate.
+    /// Returns the ceiling after a fall or a relapse: two thirds of the current rate, and its
+    /// expiry. Shortly after a new ceiling, that ceiling is returned unchanged.
     #[must_use]
     pub fn ceiling_after_fall(self, now_ms: u64) -> (u32, u64) {
         let set_ms = |until_ms: u64| until_ms.saturating_sub(CEILING_MS);
@@ -242,7 +248,8 @@ impl Recovery {
         }
     }
 
-    /// True once the destination needs no protection.
+    /// True if the destination needs no protection any more: the highest rate is reached, no
+    /// delivery had to wait lately, or the recovery has lasted for a day.
     #[must_use]
     pub fn is_over(self, now_ms: u64) -> bool {
         let is_quiet = now_ms >= self.waited_ms.saturating_add(QUIET_MS);
@@ -251,36 +258,36 @@ impl Recovery {
             || now_ms >= self.began_ms.saturating_add(RECOVERS_MAX_MS)
     }
 
-    /// True if all deliveries that were away must have come back or ended, because none has waited
-    /// longer than they stay away.
+    /// True if every deferred delivery must have returned or ended by now, because no delivery
+    /// stays away this long.
     fn all_are_back(self, now_ms: u64) -> bool {
         now_ms > self.waited_ms.saturating_add(self.away_ms().max(STEP_MS))
     }
 
-    /// Returns the number of places that one process gets at once: those of half a second.
+    /// Returns the number of places that one process takes at once: those of half a second.
     #[must_use]
     pub fn places(per_second: u32) -> u32 {
         (per_second / 2).max(1)
     }
 
-    /// Returns the earliest time of a place that is granted now. It is never before the recovery
-    /// began: the probe used a place in that second, and one request would be too many.
+    /// Returns the earliest start of a place that is granted now. It is never before the recovery
+    /// began: the probe used a place in that second, so another request would be too many.
     #[must_use]
     pub fn places_from_ms(self, now_ms: u64) -> u64 {
         // The clock of the process that observed the end of the outage may be ahead.
         now_ms.saturating_sub(PLACES_SINCE_MS).max(self.began_ms.min(now_ms))
     }
 
-    /// Adopts this ceiling if it was set later.
+    /// Returns the recovery with the later of two ceilings: its own, or this one.
     #[must_use]
     pub fn with_ceiling(self, ceiling: Option<(u32, u64)>) -> Self {
         let ceilings = self.ceiling.into_iter().chain(ceiling);
         Self { ceiling: ceilings.max_by_key(|(_, until_ms)| *until_ms), ..self }
     }
 
-    /// Returns the range of the random time after which a delivery without a place comes back. On
-    /// average two come back for each place: enough to use the places, and few enough to keep
-    /// waiting cheap.
+    /// Returns the length of the range from which a delivery without a place gets its next time, in
+    /// milliseconds. On average two deliveries return for each place: enough to use the places, and
+    /// few enough to keep waiting cheap.
     #[must_use]
     pub fn away_ms(self) -> u64 {
         let away = u64::try_from(self.away).unwrap_or_default();
@@ -288,7 +295,8 @@ impl Recovery {
         (away.saturating_mul(SECOND_MS) / u64::from(self.rate.max(1))).clamp(least_ms, most_ms)
     }
 
-    /// Continues the stored recovery: keeps its ceiling and its waiting deliveries.
+    /// Returns this recovery with the ceiling and the number of deferred deliveries of the stored
+    /// one, which it replaces.
     fn following(self, item: Option<Self>, now_ms: u64) -> Self {
         let Some(item) = item else { return self };
         let away = if item.is_over(now_ms) { 0 } else { item.away };

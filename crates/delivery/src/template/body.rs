@@ -1,8 +1,8 @@
 //! [`BodyTemplate`]: a JSON body whose strings are templates.
 //!
-//! A string that is exactly one expression becomes the value of the expression, of any type. Any
-//! other string with tags is rendered and stays a string. Everything else is written unchanged,
-//! including names of members.
+//! A string that consists of exactly one expression is replaced by the value of the expression, of
+//! any type. Any other string with tags is rendered and stays a string. Everything else is written
+//! unchanged, including names of members.
 
 use std::sync::Arc;
 
@@ -26,17 +26,17 @@ pub struct BodyTemplate {
     parts: Arc<[Part]>,
 }
 
-/// A part of the JSON text.
+/// A part of the JSON text of a body.
 #[derive(Debug)]
 enum Part {
-    /// JSON without expressions.
+    /// JSON text without expressions, which is written unchanged.
     Constant(String),
-    /// A string with tags.
+    /// A string with tags, which is rendered.
     String(Program),
 }
 
 impl BodyTemplate {
-    /// Compiles a body. `place` is the name of its field, such as `spec.destination.body`.
+    /// Compiles a body. `place` is the path of its field, such as `spec.destination.body`.
     ///
     /// # Errors
     /// One error for each invalid string, or the limit that the body exceeds.
@@ -50,10 +50,10 @@ impl BodyTemplate {
         Ok(Self { parts: compiling.parts.into() })
     }
 
-    /// Renders the body as valid JSON in UTF-8.
+    /// Renders the body as JSON in UTF-8.
     ///
     /// # Errors
-    /// The first string that cannot be rendered.
+    /// The error of the first string that cannot be rendered.
     pub fn render(&self, values: &Values) -> Result<Vec<u8>, TemplateError> {
         let mut out = Bounded::new(RENDERED_MAX_BYTES, WRITTEN, values.budget());
         for part in &*self.parts {
@@ -87,7 +87,8 @@ impl BodyTemplate {
         names.map(|name| &**name).collect::<std::collections::BTreeSet<&str>>().into_iter()
     }
 
-    /// Returns true if an expression uses `event`. A subscription that batches has no value for it.
+    /// Returns true if an expression uses the variable `event`, which a request with several events
+    /// does not have.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.programs().any(|program| program.variables.contains(&Variable::Event))
@@ -105,7 +106,7 @@ impl BodyTemplate {
     }
 }
 
-/// Returned when a limit is exceeded; compilation then stops.
+/// The error with which compilation stops once a limit is exceeded.
 struct Stop;
 
 struct Compiling {
@@ -193,7 +194,7 @@ impl Compiling {
     }
 }
 
-/// Returns the place of a member: `body.text`, or `body["other name"]`.
+/// Returns the path of a member for error messages: `body.text`, or `body["other name"]`.
 pub(crate) fn member(place: &str, name: &str) -> String {
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');

@@ -1,24 +1,26 @@
-//! [`Budget`]: the fuel of one request, and [`Bounded`]: texts that are built within it.
+//! [`Budget`]: the fuel of one request, and [`Bounded`]: texts that are built within the budget.
 //!
-//! This module is separate because all growth happens here. A byte is paid for before it is
-//! appended. Evaluation allocates nothing else except lists, whose items are paid for too.
+//! This module is separate because all memory of an evaluation is allocated here. The fuel for a
+//! byte is charged before the byte is appended. Evaluation allocates nothing else except lists,
+//! whose items cost fuel too.
 
 use std::cell::Cell;
 
 use super::error::Fault;
 use super::limits::FUEL_MAX;
 
-/// Cost of evaluating one expression.
+/// Fuel for the evaluation of one expression.
 pub(super) const STEP: u64 = 64;
-/// Cost of an item of a list that is built, or of an iteration of a loop.
+/// Fuel for an item of a list that is built, or for an iteration of a loop.
 pub(super) const ITEM: u64 = 128;
-/// Cost of reading a byte of the event or the template.
+/// Fuel for reading a byte of the event or the template.
 pub(super) const READ: u64 = 1;
-/// Cost of a byte of a name that is looked up in an object. It is compared with several names.
+/// Fuel for a byte of a name that is looked up in an object. It is higher than for reading, because
+/// the name is compared with several names.
 pub(super) const LOOKUP: u64 = 8;
-/// Cost of a byte of the output.
+/// Fuel for a byte of the output.
 pub(super) const WRITTEN: u64 = 2;
-/// Cost of a byte of a text that an expression builds.
+/// Fuel for a byte of a text that an expression builds.
 pub(super) const BUILT: u64 = 4;
 
 /// The remaining fuel, which all templates of one request share.
@@ -27,15 +29,14 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Returns the fuel of one request.
+    /// Returns the full fuel of one request.
     pub(super) fn new() -> Self {
         Self { remaining: Cell::new(FUEL_MAX) }
     }
 
-    /// Pays for `count` units of work before they are done.
+    /// Charges the fuel for `count` units of work. It must be called before the work is done.
     ///
-    /// # Errors
-    /// The fuel is used up. Every later call fails too.
+    /// # Errors Fails if the fuel is used up. Every later call fails too.
     pub(super) fn spend(&self, count: usize, cost: u64) -> Result<(), Fault> {
         let price = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(cost);
         let remaining = self.remaining.get().checked_sub(price);
@@ -47,7 +48,7 @@ impl Budget {
         })
     }
 
-    /// Returns the fuel that was used.
+    /// Returns the fuel that was used so far.
     #[cfg(test)]
     pub(super) fn spent(&self) -> u64 {
         FUEL_MAX - self.remaining.get()

@@ -1,4 +1,4 @@
-//! Formats times with `strftime` formats.
+//! Formats times with the conversions of `strftime`.
 
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
@@ -7,13 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use super::error::Fault;
 use super::value::{Number, Value};
 
-/// Maximum length of a format. Each conversion results in at most about 20 characters.
+/// Maximum length of a `strftime` format. Each conversion results in at most about 20 characters.
 const FORMAT_MAX_BYTES: usize = 128;
 
-/// Checks a format by formatting a time.
+/// Checks a `strftime` format by formatting a time.
 ///
-/// # Errors
-/// The format is too long, or has an unknown conversion.
+/// # Errors Fails if the format is too long or has an unknown conversion.
 pub(super) fn check(format: &str) -> Result<(), Fault> {
     if format.len() > FORMAT_MAX_BYTES {
         return Err(Fault::new(format!(
@@ -26,10 +25,9 @@ pub(super) fn check(format: &str) -> Result<(), Fault> {
     })
 }
 
-/// Formats an RFC 3339 time, or a number of seconds since 1970, in UTC.
+/// Formats a time in UTC. The value is an RFC 3339 time, or a number of seconds since 1970.
 ///
-/// # Errors
-/// The value is neither.
+/// # Errors Fails if the value is neither.
 pub(super) fn format(format: &str, value: &Value<'_>) -> Result<String, Fault> {
     let time = match (value.as_text(), value.as_number()) {
         (Some(text), _) => text.parse().ok(),

@@ -1,12 +1,11 @@
-//! Escapes text for JSON strings.
+//! Escapes text in JSON strings.
 
 use super::budget::Bounded;
 use super::error::Fault;
 
-/// Appends a text escaped for the inside of a JSON string, without quotes.
+/// Appends a text, escaped for the inside of a JSON string, without quotes.
 ///
-/// # Errors
-/// The output is full, or the fuel is used up.
+/// # Errors Fails if the output is full or the fuel is used up.
 pub(super) fn push_json_text(text: &str, out: &mut Bounded<'_>) -> Result<(), Fault> {
     let mut rest = text;
     while let Some(at) =

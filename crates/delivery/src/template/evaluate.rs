@@ -1,8 +1,8 @@
 //! Renders compiled templates with the values of a request.
 //!
-//! Every expression costs one step, and every iteration of a loop costs another. Using a missing
-//! value is an error: in an output, an operator, a condition or a filter. Only `default`,
-//! `is defined` and `is undefined` accept one, and a path may lead through one.
+//! Every expression costs fuel, and so does every iteration of a loop. Using a missing value in an
+//! output, an operator, a condition or a filter is an error. Only `default`, `is defined` and `is
+//! undefined` accept a missing value. A path may lead through a missing value.
 
 use super::budget::{Bounded, ITEM, LOOKUP, READ, STEP};
 use super::error::{Fault, TemplateError, quoted};
@@ -15,26 +15,26 @@ use super::scope::Scope;
 use super::value::{Number, Value};
 use super::values::Values;
 
-/// A tag, and the error in it.
+/// An error, with the text of the tag that caused it.
 type Failure = (Box<str>, Fault);
 
-/// One iteration of a loop.
+/// The current iteration of a loop.
 struct Turn<'v> {
     item: Value<'v>,
     index: usize,
     length: usize,
 }
 
-/// Renders one template.
+/// Renders one template with the values of a request.
 pub(super) struct Evaluator<'v> {
     scope: Scope<'v>,
     turns: Vec<Turn<'v>>,
 }
 
-/// Appends a rendered template.
+/// Appends the rendered template to `out`.
 ///
 /// # Errors
-/// The part that cannot be rendered.
+/// The error of the first part that cannot be rendered.
 pub(super) fn render(
     program: &Program,
     values: &Values,
@@ -48,10 +48,9 @@ pub(super) fn render(
         .map_err(|(tag, fault)| TemplateError::new(&program.place, &tag, fault.0))
 }
 
-/// Appends the value of a template's only expression as JSON.
+/// Appends the value of a template that consists of one expression, as JSON.
 ///
-/// # Errors
-/// The value does not exist or cannot be computed.
+/// # Errors Fails if the value does not exist or cannot be computed.
 pub(super) fn render_json(
     program: &Program,
     tagged: &Tagged,
@@ -110,7 +109,7 @@ impl<'v> Evaluator<'v> {
         }
     }
 
-    /// Returns the items of a loop. They are paid for before the list is built.
+    /// Returns the items of a loop. The fuel for the items is charged before the list is built.
     fn items(
         &mut self,
         expression: &'v Expression,
@@ -140,7 +139,7 @@ impl<'v> Evaluator<'v> {
         Ok(kept)
     }
 
-    /// Evaluates an expression whose value must exist.
+    /// Evaluates an expression. Fails if its value does not exist.
     pub(super) fn defined(&mut self, expression: &'v Expression) -> Result<Value<'v>, Fault> {
         let value = self.value(expression)?;
         if matches!(value, Value::Undefined) {
@@ -153,7 +152,7 @@ impl<'v> Evaluator<'v> {
         Ok(value)
     }
 
-    /// Evaluates an expression; the value may be `Undefined`.
+    /// Evaluates an expression. The value is `Undefined` if it does not exist.
     pub(super) fn value(&mut self, expression: &'v Expression) -> Result<Value<'v>, Fault> {
         self.scope.budget.spend(1, STEP)?;
         match expression {
@@ -321,7 +320,7 @@ impl<'v> Evaluator<'v> {
     }
 }
 
-/// Returns a position in a list of this length. Negative positions count from the end.
+/// Converts a number to a position in a list of this length. Negative numbers count from the end.
 fn index(value: &Value<'_>, length: usize) -> Result<i128, Fault> {
     let Some(Number::Integer(at)) = value.as_number() else {
         return Err(Fault::new(format!(

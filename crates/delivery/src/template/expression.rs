@@ -1,26 +1,26 @@
 //! The checked expressions and statements of templates.
 //!
 //! This module is separate because it defines the whole language: an operator, filter, test or
-//! statement without a variant here does not exist. The values own their texts, so threads can
-//! share a compiled template.
+//! statement without a variant here does not exist. The types own their texts, so threads can share
+//! a compiled template.
 
 use super::value::Number;
 
-/// A variable of templates.
+/// A variable that templates can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variable {
-    /// The event; undefined in batches.
+    /// `event`: the event of the request; undefined if the subscription batches.
     Event,
-    /// All events of the request.
+    /// `events`: a list of all events of the request.
     Events,
-    /// The namespace, topic and name of the subscription.
+    /// `subscription`: the namespace, topic and name of the subscription.
     Subscription,
-    /// The number, delivery id and time of the attempt.
+    /// `attempt`: the number, delivery id and time of the attempt.
     Attempt,
 }
 
 impl Variable {
-    /// All variables with their names.
+    /// All variables, with their names.
     pub(super) const NAMED: [(&'static str, Self); 4] = [
         ("event", Self::Event),
         ("events", Self::Events),
@@ -40,20 +40,20 @@ impl Variable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopMember {
-    /// The number of the iteration, from 1.
+    /// `loop.index`: the number of the iteration, counted from 1.
     Index,
-    /// The number of the iteration, from 0.
+    /// `loop.index0`: the number of the iteration, counted from 0.
     Index0,
-    /// True in the first iteration.
+    /// `loop.first`: true in the first iteration.
     First,
-    /// True in the last iteration.
+    /// `loop.last`: true in the last iteration.
     Last,
-    /// The number of iterations.
+    /// `loop.length`: the number of iterations.
     Length,
 }
 
 impl LoopMember {
-    /// All members with their names.
+    /// All members of `loop`, with their names.
     pub(super) const NAMED: [(&'static str, Self); 5] = [
         ("index", Self::Index),
         ("index0", Self::Index0),
@@ -63,13 +63,13 @@ impl LoopMember {
     ];
 }
 
-/// An arithmetic operator.
+/// An operator that computes with numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arithmetic {
     Add,
     Subtract,
     Multiply,
-    /// `/`: division with a fraction.
+    /// `/`: division, whose result may have a fraction.
     Divide,
     /// `//`: division that rounds down.
     DivideWhole,
@@ -77,7 +77,7 @@ pub(super) enum Arithmetic {
     Remainder,
 }
 
-/// A comparison operator.
+/// An operator that compares two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
     Equal,
@@ -86,33 +86,33 @@ pub(super) enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-    /// `in`: finds an item of a list, a member of an object, or a part of a text.
+    /// `in`: true if a list has an item, an object has a member, or a text contains a text.
     In,
     NotIn,
 }
 
-/// A test after `is`.
+/// A test of a value, which follows `is`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Test {
-    /// The value exists.
+    /// `defined`: the value exists.
     Defined,
-    /// The value does not exist.
+    /// `undefined`: the value does not exist.
     Undefined,
-    /// `null`
+    /// `none`: the value is `null`.
     None,
-    /// A text.
+    /// `string`: the value is a text.
     String,
     Number,
-    /// `true` or `false`.
+    /// `boolean`: the value is `true` or `false`.
     Boolean,
-    /// An object.
+    /// `mapping`: the value is an object.
     Mapping,
-    /// A list.
+    /// `sequence`: the value is a list.
     Sequence,
 }
 
 impl Test {
-    /// All tests with their names.
+    /// All tests, with their names.
     pub(super) const NAMED: [(&'static str, Self); 8] = [
         ("defined", Self::Defined),
         ("undefined", Self::Undefined),
@@ -125,36 +125,37 @@ impl Test {
     ];
 }
 
-/// A filter after `|`.
+/// A filter that changes a value, written after a vertical bar.
 #[derive(Debug)]
 pub(super) enum Filter {
-    /// `default(value)` replaces a missing value; `default(value, true)` also replaces a false or
-    /// empty one.
+    /// `default(value)`: replaces a missing value. `default(value, true)` also replaces a false or
+    /// empty value.
     Default(Box<Expression>, bool),
-    /// `tojson`: the value as JSON text.
+    /// `tojson`: writes the value as JSON text.
     ToJson,
-    /// `date("%Y-%m-%d")`: a time in UTC.
+    /// `date("%Y-%m-%d")`: formats a time in UTC.
     Date(Box<str>),
-    /// `base64`: standard alphabet with padding.
+    /// `base64`: encodes a text with the standard alphabet and padding.
     Base64,
     Upper,
     Lower,
-    /// `replace(old, new)`
+    /// `replace(old, new)`: replaces a part of a text everywhere.
     Replace(Box<Expression>, Box<Expression>),
-    /// `join(separator)`
+    /// `join(separator)`: joins the items of a list into one text.
     Join(Option<Box<Expression>>),
-    /// `urlencode`: encoded like a form value; a space is `+`.
+    /// `urlencode`: encodes a text like a form value; a space becomes `+`.
     UrlEncode,
-    /// `hmac("NAME")`: HMAC-SHA256 with a secret, in hexadecimal digits.
+    /// `hmac("NAME")`: returns the HMAC-SHA256 with a secret, in hexadecimal digits.
     Hmac(Box<str>),
-    /// `length`: characters of a text, items of a list, members of an object.
+    /// `length`: returns the number of characters in a text, items in a list, or members in an
+    /// object.
     Length,
     First,
     Last,
 }
 
 impl Filter {
-    /// Returns the arguments that are evaluated before the filter is applied.
+    /// Returns the arguments that must be evaluated before the filter is applied.
     pub(super) fn arguments(&self) -> [Option<&Expression>; 2] {
         match self {
             Self::Replace(old, new) => [Some(old), Some(new)],
@@ -174,65 +175,65 @@ impl Filter {
     }
 }
 
-/// The names of all filters, for messages.
+/// The names of all filters, for error messages.
 pub(super) const FILTERS: &str = "default, tojson, date, base64, upper, lower, replace, join, urlencode, hmac, length, first and last";
 
 /// An expression that is evaluated for each request.
 #[derive(Debug)]
 pub(super) enum Expression {
     Null,
-    /// `true` or `false`.
+    /// The boolean `true` or `false`.
     Boolean(bool),
     Number(Number),
     Text(Box<str>),
-    /// A list of values.
+    /// A list that the template states.
     List(Vec<Self>),
     Object(Vec<(Box<str>, Self)>),
-    /// The first part of a path, such as `event`.
+    /// A variable, such as `event`.
     Variable(Variable),
     /// The item of a loop. The first field is the position of the loop, counted from the outermost;
-    /// the second is the name.
+    /// the second is the name of the item.
     Item(usize, Box<str>),
-    /// A member of `loop`, with the position of the loop, counted from the outermost.
+    /// A member of `loop`. The first field is the position of the loop, counted from the outermost.
     Loop(usize, LoopMember),
-    /// `secret("NAME")`
+    /// `secret("NAME")`: the value of a secret.
     Secret(Box<str>),
-    /// `value.name`
+    /// `value.name`: a member of an object.
     Member(Box<Self>, Box<str>),
-    /// `value[key]`
+    /// `value[key]`: a member of an object, or an item of a list.
     Subscript(Box<Self>, Box<Self>),
-    /// `value[start:stop]`
+    /// `value[start:stop]`: a part of a list or a text.
     Slice(Box<Self>, Option<Box<Self>>, Option<Box<Self>>),
-    /// `not value`
+    /// `not value`: true if the value counts as false.
     Not(Box<Self>),
-    /// `-value`
+    /// `-value`: the negated number.
     Negative(Box<Self>),
-    /// `left and right`
+    /// `left and right`: the right value is evaluated only if the left one counts as true.
     And(Box<Self>, Box<Self>),
-    /// `left or right`
+    /// `left or right`: the right value is evaluated only if the left one counts as false.
     Or(Box<Self>, Box<Self>),
-    /// An arithmetic operation.
+    /// An arithmetic operation with two numbers.
     Arithmetic(Arithmetic, Box<Self>, Box<Self>),
-    /// `left ~ right`
+    /// `left ~ right`: joins two values as texts.
     Concatenation(Box<Self>, Box<Self>),
-    /// `a < b <= c`
+    /// `a < b <= c`: true if all of these comparisons are true.
     Comparison(Box<Self>, Vec<(Comparison, Self)>),
-    /// `then if condition else otherwise`
+    /// `then if condition else otherwise`: one of two values.
     Conditional {
         condition: Box<Self>,
-        /// The value if the condition is true.
+        /// The value of the whole expression if the condition is true.
         then: Box<Self>,
-        /// The value if the condition is false; undefined if there is none.
+        /// The value if the condition is false. Without `else`, the value is undefined.
         otherwise: Option<Box<Self>>,
     },
-    /// `value | filter`
+    /// `value | filter`: the result of a filter.
     Filter(Box<Self>, Filter),
-    /// `value is test`
+    /// `value is test`: the result of a test.
     Test(Box<Self>, Test),
 }
 
 impl Expression {
-    /// Returns the path in the template that leads to a value, for messages: `event.data.items[0]`.
+    /// Returns the path of a value in the template, for error messages: `event.data.items[0]`.
     pub(super) fn path(&self) -> Option<String> {
         if let Self::Variable(variable) = self {
             return Some(variable.name().to_owned());
@@ -255,36 +256,36 @@ impl Expression {
     }
 }
 
-/// An expression with its tag, for errors.
+/// An expression, with the text of its tag for errors.
 #[derive(Debug)]
 pub(super) struct Tagged {
     pub(super) expression: Expression,
-    /// The first characters of the tag.
+    /// The text of the tag, shortened.
     pub(super) tag: Box<str>,
 }
 
-/// A part of a template.
+/// A part of a template: text, an output or a statement.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// Text outside of tags.
+    /// Text outside of tags, which is written unchanged.
     Text(Box<str>),
-    /// `{{ expression }}`
+    /// `{{ expression }}`: the value of an expression.
     Output(Tagged),
     If {
         condition: Tagged,
-        /// Rendered if the condition is true.
+        /// The nodes that are rendered if the condition is true.
         then: Vec<Self>,
-        /// Rendered if the condition is false.
+        /// The nodes that are rendered if the condition is false.
         otherwise: Vec<Self>,
     },
     For {
-        /// A list, or an object whose names are the items.
+        /// The expression of the loop: a list, or an object whose member names are the items.
         items: Tagged,
-        /// Selects the items of the loop.
+        /// The condition that selects items; `None` selects all.
         filter: Option<Expression>,
-        /// Rendered for each item.
+        /// The nodes that are rendered for each item.
         body: Vec<Self>,
-        /// Rendered if there is no item.
+        /// The nodes that are rendered if no item is selected.
         otherwise: Vec<Self>,
     },
 }

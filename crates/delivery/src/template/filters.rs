@@ -1,4 +1,4 @@
-//! The filters of templates.
+//! Implements the filters of templates.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,13 +13,13 @@ use super::expression::Filter;
 use super::scope::Scope;
 use super::value::Value;
 
-/// Maximum growth of a text in bytes when its case changes (Unicode, `SpecialCasing.txt`).
+/// Maximum number of bytes that one byte becomes when the case of a text changes (Unicode,
+/// `SpecialCasing.txt`).
 const CASE_GROWTH_MAX: usize = 3;
 
 /// Applies a filter to a value. The evaluator itself handles `default`.
 ///
-/// # Errors
-/// The filter does not accept the value, or the fuel is used up.
+/// # Errors Fails if the filter does not accept the value, or if the fuel is used up.
 pub(super) fn apply<'v>(
     scope: Scope<'v>,
     value: &Value<'v>,
@@ -38,7 +38,7 @@ pub(super) fn apply<'v>(
         }
         Filter::Base64 => {
             let text = text_of(value, "base64")?;
-            // Three bytes become four characters.
+            // Three bytes become four characters of base64.
             built(scope, text.len() / 3 * 4 + 4, || STANDARD.encode(text))
         }
         Filter::Upper => {
@@ -73,7 +73,8 @@ pub(super) fn apply<'v>(
     }
 }
 
-/// Builds a text of at most `max_bytes`, which are paid for in advance.
+/// Builds a text of at most `max_bytes`. The fuel for all these bytes is charged before the text is
+/// built.
 fn built<'v>(
     scope: Scope<'v>,
     max_bytes: usize,

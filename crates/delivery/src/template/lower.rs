@@ -19,33 +19,34 @@ use super::limits::EXPRESSION_DEPTH_MAX;
 use super::syntax::Tags;
 use super::value::Number;
 
-/// A tag, and the error in it.
+/// An error, with the text of the tag that caused it.
 type Failure<'t> = (&'t str, Fault);
 
-/// A part of a secret, or another encoding of it, could not be found where it must be hidden.
+/// Error message for other uses of a secret. If only a part of a secret or another encoding of it
+/// were sent, it could not be found in responses and hidden.
 const SECRET_AS_IT_IS: &str =
     "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once";
 
-/// The translation of one template.
+/// The state of the translation of one template.
 pub(super) struct Lowering<'t> {
     tags: &'t Tags<'t>,
-    /// The names of loop items, from the outermost loop.
+    /// The names of loop items, beginning with the outermost loop.
     items: Vec<Box<str>>,
-    /// True within the filter of a loop, where `loop` does not exist.
+    /// True while the filter of a loop is translated, where `loop` does not exist.
     is_loop_filter: bool,
     depth: usize,
-    /// The number of calls of `secret` so far; the next field counts the filters applied to
-    /// secrets.
+    /// The number of calls of `secret` so far. The field `secret_filters` counts the filters that
+    /// were applied to secrets.
     secret_calls: usize,
     secret_filters: usize,
-    /// The secrets that the template names.
+    /// The names of the secrets that the template contains or signs with.
     pub(super) secrets: BTreeSet<Box<str>>,
     /// The variables that the template uses.
     pub(super) variables: BTreeSet<Variable>,
 }
 
 impl<'t> Lowering<'t> {
-    /// Returns the translation of a template with these tags.
+    /// Begins the translation of a template with these tags.
     pub(super) fn new(tags: &'t Tags<'t>) -> Self {
         Self {
             tags,
@@ -62,7 +63,7 @@ impl<'t> Lowering<'t> {
     /// Translates the whole template.
     ///
     /// # Errors
-    /// The first part that is not supported.
+    /// The error of the first part that is not supported.
     pub(super) fn template(&mut self, template: &Stmt<'_>) -> Result<Vec<Node>, Failure<'t>> {
         if let Stmt::Template(template) = template {
             return self.nodes(&template.children);
@@ -284,14 +285,14 @@ impl<'t> Lowering<'t> {
         Err(Fault::new(format!("there is no function `{name}`; the only function is `secret`")))
     }
 
-    /// Checks that the expression just translated contains no secret. `secrets` is the number of
-    /// calls before it.
+    /// Checks that the expression that was just translated contains no secret. `secrets` is the
+    /// number of calls of `secret` before that expression.
     fn check_as_it_is(&self, secrets: usize) -> Result<(), Fault> {
         if self.secret_calls > secrets { Err(Fault::new(SECRET_AS_IT_IS)) } else { Ok(()) }
     }
 
-    /// Reads the name of a secret. It must be literal, so that all secrets are known before an
-    /// event arrives.
+    /// Reads the name of a secret. The name must be literal, so that all secrets are known before
+    /// an event arrives.
     fn secret(&mut self, arguments: &[CallArg<'_>], form: &str) -> Result<Box<str>, Fault> {
         let name = match arguments {
             [CallArg::Pos(name)] => text_of(name).filter(|name| !name.is_empty()),
@@ -309,7 +310,7 @@ impl<'t> Lowering<'t> {
         let (secrets, filters) = (self.secret_calls, self.secret_filters);
         let value = self.boxed(value)?;
         if self.secret_calls > secrets {
-            // Responses are searched for a secret in these encodings, each applied once.
+            // Responses are searched for a secret in each of these encodings, applied once.
             let is_searched = matches!(filter.name, "base64" | "tojson" | "urlencode");
             if !is_searched || self.secret_filters > filters {
                 return Err(Fault::new(SECRET_AS_IT_IS));

@@ -1,11 +1,11 @@
-//! Templates of requests: bodies, header values, query values and paths that are made from an
+//! Templates of requests: bodies, header values, query values and paths that are rendered from an
 //! event.
 //!
 //! This module is separate because a template is a program: its author writes the subscription, and
-//! its input comes from publishers. Neither may harm the function that runs it. The syntax is that
-//! of Jinja. `minijinja` parses it (`syntax`), and no other part of that crate runs. `lower`
-//! translates the syntax tree to an `expression` and refuses everything without a translation.
-//! `evaluate` computes the result.
+//! its input comes from publishers. Neither may harm the function that runs the template. The
+//! syntax is that of Jinja. `minijinja` parses templates (`syntax`), and no other part of that
+//! crate runs. `lower` translates the syntax tree to an `expression` and refuses everything without
+//! a translation. `evaluate` computes the result.
 //!
 //! - Time and memory are limited in advance: see [`limits`] and `budget`.
 //! - A value of an event is data and is never evaluated. No value can break the JSON, header, query

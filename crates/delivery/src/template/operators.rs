@@ -1,18 +1,18 @@
-//! Operators: arithmetic with numbers, and comparison of values.
+//! Implements operators: arithmetic with numbers, and comparison of values.
 //!
-//! This module is separate because operators follow one rule: each pays for what it reads, and none
-//! builds a text or a list.
+//! This module is separate because all operators charge fuel for what they read, and none builds a
+//! text or a list.
 
 use super::budget::{Budget, LOOKUP, READ, STEP};
 use super::error::Fault;
 use super::expression::{Arithmetic, Comparison};
 use super::value::{Number, Value, check_depth};
 
-/// Computes with two numbers. Integers are exact; if one operand is a float, both are converted to
+/// Computes with two numbers. Integers are exact. If one operand is a float, both are converted to
 /// floats.
 ///
-/// # Errors
-/// An operand is not a number, the divisor is 0, or the result does not fit into 64 bits.
+/// # Errors Fails if an operand is not a number, the divisor is 0, or the result does not fit into
+/// 64 bits.
 pub(super) fn calculate(
     operator: Arithmetic,
     left: &Value<'_>,
@@ -39,14 +39,13 @@ pub(super) fn calculate(
 
 /// Negates a number.
 ///
-/// # Errors
-/// The value is not a number, or the result is too large.
+/// # Errors Fails if the value is not a number, or the result does not fit into 64 bits.
 pub(super) fn negative(value: &Value<'_>) -> Result<Number, Fault> {
     calculate(Arithmetic::Subtract, &Value::Number(Number::Integer(0)), value)
 }
 
-/// Computes with two integers of at most 64 bits. Only a product can overflow 128 bits. The caller
-/// has checked that the divisor is not 0.
+/// Computes with two integers of at most 64 bits. Returns `None` if the result does not fit into 64
+/// bits. Only a product can overflow 128 bits. The caller has checked that the divisor is not 0.
 fn integers(operator: Arithmetic, left: i128, right: i128) -> Option<Number> {
     // With a positive divisor, Euclidean division rounds down.
     let (dividend, divisor) = if right < 0 { (-left, -right) } else { (left, right) };
@@ -78,8 +77,8 @@ fn floats(operator: Arithmetic, left: f64, right: f64) -> f64 {
 
 /// Compares two values.
 ///
-/// # Errors
-/// The values have no order, the right one cannot contain values, or the fuel is used up.
+/// # Errors Fails if the values have no order, if the right one cannot contain values, or if the
+/// fuel is used up.
 pub(super) fn compare(
     comparison: Comparison,
     left: &Value<'_>,

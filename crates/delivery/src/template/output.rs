@@ -1,5 +1,5 @@
-//! [`Encoding`]: how rendered text is escaped for each kind of output, so that a value cannot break
-//! its structure.
+//! [`Encoding`]: how rendered text is escaped for each type of output. No value can break the
+//! structure of the output.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::form_urlencoded::byte_serialize;
@@ -10,30 +10,29 @@ use super::escape::push_json_text;
 use super::limits::RENDERED_MAX_BYTES;
 use super::value::Value;
 
-/// Characters that are encoded in a segment of a path: all but the unreserved characters of RFC
-/// 3986, 2.3.
+/// Characters that are percent-encoded in a segment of a path: all except the unreserved characters
+/// of RFC 3986, 2.3.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The kind of output of a template.
+/// The type of a template's output, which determines how values are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// A body that is not JSON. Text is not escaped.
+    /// The output is a body that is not JSON. Text is not escaped.
     Text,
-    /// The inside of a JSON string.
+    /// The output is the inside of a JSON string.
     JsonString,
-    /// A header value. It is checked after rendering.
+    /// The output is a header value, which is checked after rendering.
     Header,
-    /// A value of an HTML form.
+    /// The output is encoded like a value of an HTML form.
     Query,
-    /// A URL. Expressions are encoded as segments; other text is part of the URL.
+    /// The output is a URL. Values are encoded as segments; the literal text is part of the URL.
     Path,
 }
 
 impl Encoding {
     /// Appends literal text of the template.
     ///
-    /// # Errors
-    /// The output is full, or the fuel is used up.
+    /// # Errors Fails if the output is full or the fuel is used up.
     pub(super) fn push_text(self, text: &str, out: &mut Bounded<'_>) -> Result<(), Fault> {
         match self {
             Self::Text | Self::Header | Self::Path => out.push(text),
@@ -42,7 +41,7 @@ impl Encoding {
         }
     }
 
-    /// Returns true if this kind of output can represent a value. Headers, queries and paths cannot
+    /// Returns true if this type of output can represent a value. Headers, queries and paths cannot
     /// represent lists, objects and null.
     fn accepts(self, value: &Value<'_>) -> bool {
         match self {
@@ -54,12 +53,13 @@ impl Encoding {
         }
     }
 
-    /// Appends the value of an expression: a text unquoted, another value as JSON.
+    /// Appends the value of an expression. A text is written without quotes, and any other value as
+    /// JSON.
     ///
-    /// # Errors
-    /// The output is full, the fuel is used up, or the output cannot represent the value.
+    /// # Errors Fails if the output is full, the fuel is used up, or the output cannot represent
+    /// the value.
     pub(super) fn push_value(self, value: &Value<'_>, out: &mut Bounded<'_>) -> Result<(), Fault> {
-        // Checked first, to avoid building the JSON of a large value.
+        // The type is checked first, to avoid building the JSON of a large value.
         if !self.accepts(value) {
             let kind = value.kind();
             return Err(Fault::new(format!(

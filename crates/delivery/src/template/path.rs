@@ -25,13 +25,12 @@ pub struct PathTemplate {
 }
 
 impl PathTemplate {
-    /// Compiles an `http` or `https` URL. `place` is the name of its field, such as
+    /// Compiles an `http` or `https` URL. `place` is the path of its field, such as
     /// `spec.destination.url`.
     ///
-    /// # Errors
-    /// An expression is outside the path or invalid, or the text is not a URL.
+    /// # Errors Fails if an expression is outside the path or invalid, or if the text is not a URL.
     pub fn compile(url: &str, place: &str) -> Result<Self, TemplateError> {
-        // No error quotes the URL: it may contain credentials.
+        // No error quotes the URL, because it may contain credentials.
         let program = Program::compile(url, place).map_err(TemplateError::without_expression)?;
         let outputs = program.nodes.iter().filter(|node| matches!(node, Node::Output(_))).count();
         let is_plain = |sign: &str| url.matches(sign).count() == outputs;
@@ -49,9 +48,9 @@ impl PathTemplate {
 
     /// Renders the URL. Each expression is one segment of the path, or a part of one.
     ///
-    /// # Errors
-    /// An expression cannot be rendered, or its value would change the path: it is empty, or the
-    /// segment would be `.` or `..`.
+    /// # Errors Fails if an expression cannot be rendered, or if its value would change the path.
+    /// An empty value would change the path, and so would one that results in the segment `.` or
+    /// `..`.
     pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
         let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, values.budget());
         render(&self.program, values, Encoding::Path, &mut out).map_err(|mut error| {
@@ -70,14 +69,15 @@ impl PathTemplate {
         self.program.secrets.iter().map(|name| &**name)
     }
 
-    /// Returns true if an expression uses `event`. A subscription that batches has no value for it.
+    /// Returns true if an expression uses the variable `event`, which a request with several events
+    /// does not have.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.program.variables.contains(&Variable::Event)
     }
 
-    /// Parses a rendered URL, and checks that it has exactly the host and the segments of the
-    /// rendered text.
+    /// Parses a rendered URL. Fails unless it has exactly the host and the segments of the rendered
+    /// text.
     fn checked(&self, rendered: &str) -> Result<Url, Fault> {
         let changed =
             || Fault::new("the value would change the path: a segment cannot be `.` or `..`");
@@ -97,7 +97,7 @@ impl PathTemplate {
     }
 }
 
-/// Returns the URL up to its path. Checks that expressions are only in the path.
+/// Returns the URL up to its path. Fails if an expression is outside the path.
 fn base(nodes: &[Node]) -> Result<Url, Fault> {
     let only_path =
         || Fault::new("only the path of a URL can have expressions, after `https://host/`");
@@ -137,7 +137,7 @@ fn base(nodes: &[Node]) -> Result<Url, Fault> {
     Ok(parsed)
 }
 
-/// Returns the URL with a harmless segment in place of each expression.
+/// Returns the URL with a harmless segment in place of each expression, for checking.
 fn sample(nodes: &[Node]) -> String {
     let parts = nodes.iter().map(|node| match node {
         Node::Text(text) => text,
@@ -146,8 +146,8 @@ fn sample(nodes: &[Node]) -> String {
     parts.collect()
 }
 
-/// Returns the part of an `http` or `https` URL after the authority, up to the query; `None` for
-/// other text.
+/// Returns the path of an `http` or `https` URL, from the end of the host up to the query. Returns
+/// `None` for other text.
 fn path_of(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
     let is_http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
@@ -157,8 +157,8 @@ fn path_of(url: &str) -> Option<&str> {
     path.filter(|_| is_http && !authority.is_empty())
 }
 
-/// Returns true for a segment that a URL parser removes: `.`, `..`, or one of these with `%2e` as a
-/// dot.
+/// Returns true if a URL parser would remove the segment: it is `.` or `..`, perhaps with `%2e` as
+/// a dot.
 fn is_dots(segment: &str) -> bool {
     let plain = segment.to_ascii_lowercase().replace("%2e", ".");
     plain == "." || plain == ".."

@@ -7,24 +7,24 @@ use super::expression::{Node, Tagged, Variable};
 use super::lower::Lowering;
 use super::syntax::Tags;
 
-/// A compiled template. It contains nothing of an event.
+/// A compiled template, which does not depend on an event.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// The field with the template.
+    /// The path of the field with the template, for error messages.
     pub(super) place: Box<str>,
-    /// The parts of the template.
+    /// The parts of the template, in order.
     pub(super) nodes: Vec<Node>,
-    /// The secrets that the template names.
+    /// The names of the secrets that the template contains or signs with.
     pub(super) secrets: BTreeSet<Box<str>>,
     /// The variables that the template uses.
     pub(super) variables: BTreeSet<Variable>,
 }
 
 impl Program {
-    /// Compiles a text.
+    /// Compiles the text of a template. `place` is the path of its field, for error messages.
     ///
     /// # Errors
-    /// The first invalid part.
+    /// The error of the first invalid part.
     pub(super) fn compile(text: &str, place: &str) -> Result<Self, TemplateError> {
         let failed =
             |(tag, fault): (&str, super::error::Fault)| TemplateError::new(place, tag, fault.0);
@@ -36,7 +36,8 @@ impl Program {
         Ok(Self { place: place.into(), nodes, secrets, variables })
     }
 
-    /// Returns the expression if the template consists of nothing else.
+    /// Returns the expression if the template consists of exactly one expression, without other
+    /// text.
     pub(super) fn single(&self) -> Option<&Tagged> {
         match &self.nodes[..] {
             [Node::Output(tagged)] => Some(tagged),

@@ -1,4 +1,4 @@
-//! [`Tags`]: the tags of a template, counted before the parser reads it.
+//! [`Tags`]: finds the tags of a template and checks its limits before it is parsed.
 //!
 //! This module is separate because the parser of `minijinja` recurses without a limit for each
 //! consecutive `-`, `not`, `else` and `elif`. These limits bound its stack, and the stack of all
@@ -12,13 +12,13 @@ use super::limits::{
     BRACKETS_MAX, STATEMENTS_NESTED_MAX, TAG_TOKENS_MAX, TAGS_MAX, TEMPLATE_MAX_BYTES,
 };
 
-/// Returns true if a text has tags.
+/// Returns true if a text contains tags, so that it is a template.
 #[must_use]
 pub fn has_tags(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|start| text.contains(start))
 }
 
-/// A template with the positions of its tags.
+/// The text of a template, and the positions of its tags.
 pub(super) struct Tags<'t> {
     text: &'t str,
     tags: Vec<Tag>,
@@ -31,7 +31,7 @@ struct Tag {
 }
 
 impl<'t> Tags<'t> {
-    /// Finds the tags and checks the limits.
+    /// Finds the tags of a template and checks the limits.
     ///
     /// # Errors
     /// The invalid part of the template, and the reason.
@@ -55,7 +55,7 @@ impl<'t> Tags<'t> {
         Ok(scan.tags)
     }
 
-    /// Parses the template.
+    /// Parses the template into a syntax tree.
     ///
     /// # Errors
     /// The invalid part of the template, and the reason.
@@ -66,7 +66,7 @@ impl<'t> Tags<'t> {
         })
     }
 
-    /// Returns the tag that contains the start of a span.
+    /// Returns the text of the tag that contains the start of a span.
     pub(super) fn at(&self, span: Span) -> &'t str {
         let start = usize::try_from(span.start_offset).unwrap_or_default();
         let tag = self.tags.iter().rev().find(|tag| tag.start <= start);
@@ -82,7 +82,7 @@ impl<'t> Tags<'t> {
     }
 }
 
-/// The counters during the scan.
+/// The state of the search for tags: the tags so far, and counters for the limits.
 struct Scan<'t> {
     tags: Tags<'t>,
     tokens: usize,
@@ -96,7 +96,8 @@ impl Scan<'_> {
         if matches!(token, Token::VariableStart | Token::BlockStart) {
             let (start, end) = (offset(span.start_offset), self.tags.text.len());
             self.tags.tags.push(Tag { start, end, line: span.start_line.into() });
-            // The first token of a statement is its keyword, so counting starts at 0 only there.
+            // The first token of a statement is its keyword, so counting starts at 0 for statements
+            // and at 1 for outputs.
             (self.tokens, self.brackets) = (usize::from(matches!(token, Token::VariableStart)), 0);
             return limit(self.tags.tags.len(), TAGS_MAX, "tags");
         }
@@ -144,14 +145,14 @@ fn limit(count: usize, max: usize, counted: &str) -> Result<(), Fault> {
     Err(Fault::new(format!("more than {max} {counted}")))
 }
 
-/// Converts an error of the parser. Its detail contains only text of the template.
+/// Converts an error of the parser. The detail of such an error contains only text of the template.
 fn invalid(error: &minijinja::Error) -> Fault {
     let detail = error.detail().unwrap_or("it cannot be read");
     Fault::new(format!("not a valid template: {detail}"))
 }
 
-/// Returns the default delimiters of Jinja. A line feed at the end is kept, because it is part of
-/// the text.
+/// Returns the default delimiters of Jinja. A line feed at the end of a template is kept, because
+/// it is part of the text.
 fn syntax() -> SyntaxConfig {
     let mut builder = SyntaxConfig::builder();
     builder.keep_trailing_newline(true);

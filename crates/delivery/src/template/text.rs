@@ -1,5 +1,5 @@
-//! [`TextTemplate`]: a template that is one text, for bodies that are not JSON, header values and
-//! query values.
+//! [`TextTemplate`]: a text with expressions, for bodies that are not JSON, header values and query
+//! values.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub struct TextTemplate {
 }
 
 impl TextTemplate {
-    /// Compiles a text. `place` is the name of its field, such as
+    /// Compiles a text. `place` is the path of its field, such as
     /// `spec.destination.headers[0].value`.
     ///
     /// # Errors
-    /// The first invalid part.
+    /// The error of the first invalid part.
     pub fn compile(text: &str, place: &str) -> Result<Self, TemplateError> {
         Ok(Self { program: Program::compile(text, place)?.into(), text: text.into() })
     }
@@ -33,16 +33,16 @@ impl TextTemplate {
     /// unknown.
     ///
     /// # Errors
-    /// The first part that cannot be rendered.
+    /// The error of the first part that cannot be rendered.
     pub fn render_text(&self, values: &Values) -> Result<String, TemplateError> {
         self.render(values, Encoding::Text)
     }
 
-    /// Renders a header value and trims it. Non-ASCII characters are percent-encoded, as in all
-    /// header values that come from events.
+    /// Renders a header value, without white space at the ends. Non-ASCII characters are
+    /// percent-encoded, as in all header values that come from events.
     ///
-    /// # Errors
-    /// A part cannot be rendered, or the value has a control character or is too long.
+    /// # Errors Fails if a part cannot be rendered, or if the value has a control character or is
+    /// too long.
     pub fn render_header(&self, values: &Values) -> Result<String, TemplateError> {
         let rendered = self.render(values, Encoding::Header)?;
         header_value(&rendered, values.budget()).map_err(|fault| self.error(fault))
@@ -51,7 +51,7 @@ impl TextTemplate {
     /// Renders a query value, encoded like a form value: a space is `+`, and `&` is `%26`.
     ///
     /// # Errors
-    /// The first part that cannot be rendered.
+    /// The error of the first part that cannot be rendered.
     pub fn render_query_value(&self, values: &Values) -> Result<String, TemplateError> {
         self.render(values, Encoding::Query)
     }
@@ -73,7 +73,8 @@ impl TextTemplate {
         self.program.secrets.iter().map(|name| &**name)
     }
 
-    /// Returns true if an expression uses `event`. A subscription that batches has no value for it.
+    /// Returns true if an expression uses the variable `event`, which a request with several events
+    /// does not have.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.program.variables.contains(&Variable::Event)
@@ -84,7 +85,7 @@ impl TextTemplate {
     }
 }
 
-/// Returns a rendered text as a header value.
+/// Converts a rendered text to a valid header value. Fails if that is not possible.
 fn header_value(text: &str, budget: &Budget) -> Result<String, Fault> {
     if text.chars().any(char::is_control) {
         return Err(Fault::new(

@@ -1,4 +1,4 @@
-//! [`Value`]: values during rendering.
+//! [`Value`]: a value during the evaluation of a template.
 //!
 //! This module is separate because values borrow from the event. A template can read a large event
 //! without copying it.
@@ -12,28 +12,28 @@ use super::error::Fault;
 use super::escape::push_json_text;
 use super::limits::JSON_DEPTH_MAX;
 
-/// A JSON number.
+/// A number in the form in which templates compute with it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     /// A signed or unsigned 64-bit integer. `serde_json` parses any other integer as a float.
     Integer(i128),
-    /// Any other number; always finite.
+    /// Any other number. It is always finite.
     Float(f64),
 }
 
 impl Number {
-    /// Returns an integer if 64 bits can hold it.
+    /// Returns the number; `None` if the integer does not fit into 64 bits.
     pub(super) fn integer(value: i128) -> Option<Self> {
         let holds = i64::try_from(value).is_ok() || u64::try_from(value).is_ok();
         holds.then_some(Self::Integer(value))
     }
 
-    /// Returns a float if it is finite.
+    /// Returns the number; `None` if the float is not finite.
     pub(super) fn float(value: f64) -> Option<Self> {
         value.is_finite().then_some(Self::Float(value))
     }
 
-    /// Returns the number as JSON.
+    /// Returns the number as JSON text.
     pub(super) fn written(self) -> String {
         match self {
             Self::Integer(value) => value.to_string(),
@@ -41,7 +41,7 @@ impl Number {
         }
     }
 
-    /// Returns the nearest float.
+    /// Returns the float that is nearest to the number.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a comparison or a quotient with floats is not exact anyway"
@@ -59,31 +59,31 @@ impl Number {
     }
 }
 
-/// A value that is cheap to clone.
+/// A value during evaluation. Cloning a value is cheap.
 #[derive(Clone)]
 pub(super) enum Value<'v> {
-    /// A member or an item that does not exist.
+    /// The value of a member or an item that does not exist.
     Undefined,
     Null,
-    /// `true` or `false`.
+    /// The boolean `true` or `false`.
     Boolean(bool),
     Number(Number),
-    /// A text of the event or the template.
+    /// A text that is borrowed from the event or the template.
     Text(&'v str),
-    /// A text that an expression built.
+    /// A text that an expression has built.
     Built(Rc<str>),
-    /// A list of the event.
+    /// A list that is borrowed from the event.
     Elements(&'v [Json]),
-    /// An object of the event.
+    /// An object that is borrowed from the event.
     Members(&'v Map<String, Json>),
-    /// A list in the template.
+    /// A list that the template states.
     List(Rc<[Self]>),
-    /// An object in the template.
+    /// An object that the template states.
     Object(Rc<[(&'v str, Self)]>),
 }
 
 impl<'v> Value<'v> {
-    /// Converts a JSON value of an event.
+    /// Converts a JSON value of an event, without copying texts.
     pub(super) fn of(json: &'v Json) -> Self {
         match json {
             Json::Null => Self::Null,
@@ -104,7 +104,7 @@ impl<'v> Value<'v> {
         Self::Number(Number::Integer(i128::try_from(count).unwrap_or(i128::MAX)))
     }
 
-    /// Returns the text, if the value is a text.
+    /// Returns the text if the value is a text; otherwise `None`.
     pub(super) fn as_text(&self) -> Option<&str> {
         if let Self::Built(text) = self {
             return Some(text);
@@ -112,12 +112,12 @@ impl<'v> Value<'v> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// Returns the number, if the value is a number.
+    /// Returns the number if the value is a number; otherwise `None`.
     pub(super) fn as_number(&self) -> Option<Number> {
         if let Self::Number(number) = self { Some(*number) } else { None }
     }
 
-    /// Returns the name of the type, for messages.
+    /// Returns the name of the value's type, for error messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Undefined => "not defined",
@@ -131,7 +131,7 @@ impl<'v> Value<'v> {
     }
 
     /// Returns true if the value counts as true in a condition. Null, `false`, 0 and empty values
-    /// do not.
+    /// count as false.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Self::Undefined | Self::Null => false,
@@ -143,7 +143,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Returns the number of items, if the value is a list.
+    /// Returns the number of items if the value is a list; otherwise `None`.
     pub(super) fn list_length(&self) -> Option<usize> {
         if let Self::Elements(elements) = self {
             return Some(elements.len());
@@ -151,7 +151,7 @@ impl<'v> Value<'v> {
         if let Self::List(items) = self { Some(items.len()) } else { None }
     }
 
-    /// Returns an item of a list; `Undefined` if there is none.
+    /// Returns the item of a list at this position; `Undefined` if it does not exist.
     pub(super) fn item(&self, index: usize) -> Self {
         let item = if let Self::Elements(elements) = self {
             elements.get(index).map(Self::of)
@@ -163,7 +163,7 @@ impl<'v> Value<'v> {
         item.unwrap_or(Self::Undefined)
     }
 
-    /// Returns the members of an object in output order.
+    /// Returns the members of an object in the order of the output; `None` for other values.
     pub(super) fn members(&self) -> Option<Vec<(&'v str, Self)>> {
         if let Self::Members(members) = self {
             let member = |(name, value): (&'v String, &'v Json)| (name.as_str(), Self::of(value));
@@ -172,7 +172,7 @@ impl<'v> Value<'v> {
         if let Self::Object(members) = self { Some(members.to_vec()) } else { None }
     }
 
-    /// Returns the number of members, if the value is an object.
+    /// Returns the number of members if the value is an object; otherwise `None`.
     pub(super) fn member_count(&self) -> Option<usize> {
         if let Self::Members(members) = self {
             return Some(members.len());
@@ -180,12 +180,12 @@ impl<'v> Value<'v> {
         if let Self::Object(members) = self { Some(members.len()) } else { None }
     }
 
-    /// Returns a member of an object; `Undefined` if there is none.
+    /// Returns the member of an object with this name; `Undefined` if it does not exist.
     pub(super) fn member(&self, name: &str) -> Self {
         let value = if let Self::Members(members) = self {
             members.get(name).map(Self::of)
         } else if let Self::Object(members) = self {
-            // The last of several members with one name counts, as in JSON parsers.
+            // If several members have the name, the last one is used, as in JSON parsers.
             let found = members.iter().rev().find(|(member, _)| *member == name);
             found.map(|(_, value)| value.clone())
         } else {
@@ -196,8 +196,7 @@ impl<'v> Value<'v> {
 
     /// Appends the value as JSON.
     ///
-    /// # Errors
-    /// The output is full, the fuel is used up, or the value is nested too deep.
+    /// # Errors Fails if the output is full, the fuel is used up, or the value is nested too deep.
     pub(super) fn write_json(&self, out: &mut Bounded<'_>, depth: usize) -> Result<(), Fault> {
         check_depth(depth)?;
         out.budget().spend(1, STEP / 8)?;
@@ -228,7 +227,8 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Refuses nested values beyond the limit, because the recursion could overflow the stack.
+/// Fails if a value is nested deeper than the limit, because the recursion could overflow the
+/// stack.
 pub(super) fn check_depth(depth: usize) -> Result<(), Fault> {
     if depth <= JSON_DEPTH_MAX {
         return Ok(());

@@ -1,4 +1,4 @@
-//! [`Values`]: the values that the templates of one request use.
+//! [`Values`]: the variables and secrets that the templates of one request can use.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +9,31 @@ use super::expression::Variable;
 use super::value::Value;
 use crate::time::moment::rfc3339;
 
-/// The subscription that sends the request; the variable `subscription` in templates.
+/// The subscription that sends the request, which is the variable `subscription` in templates.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// The member `subscription.namespace`.
+    /// The value of `subscription.namespace`.
     pub namespace: &'a str,
-    /// The member `subscription.topic`.
+    /// The value of `subscription.topic`.
     pub topic: &'a str,
-    /// The member `subscription.name`.
+    /// The value of `subscription.name`.
     pub name: &'a str,
 }
 
-/// The attempt that sends the request; the variable `attempt` in templates.
+/// The attempt that sends the request, which is the variable `attempt` in templates.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
-    /// The member `attempt.number`, from 1.
+    /// The value of `attempt.number`, counted from 1.
     pub number: u32,
-    /// The member `attempt.deliveryid`: the id of the delivery, or the `webhook-id` of a batch.
+    /// The value of `attempt.deliveryid`: the id of the delivery, or the `webhook-id` of a batch.
     pub delivery_id: &'a str,
-    /// The member `attempt.time`: the start of the attempt, which templates read in RFC 3339.
+    /// The start of the attempt in milliseconds since 1970. Templates read it as `attempt.time`, in
+    /// RFC 3339.
     pub time_ms: u64,
 }
 
-/// The values that expressions of one request use, and the fuel that all its templates share.
-/// Events are CloudEvents in JSON.
+/// The variables and secrets for the expressions of one request, and the fuel that all its
+/// templates share. Events are CloudEvents in JSON.
 pub struct Values {
     events: Json,
     is_batch: bool,
@@ -43,16 +44,16 @@ pub struct Values {
 }
 
 impl Values {
-    /// Returns the values of a request with one event. `event` is that event, and `events` is a
-    /// list with it.
+    /// Returns the values for a request with one event. The variable `event` is that event, and
+    /// `events` is a list with it.
     #[must_use]
     pub fn of_event(event: Json, origin: Origin<'_>, attempt: Attempt<'_>) -> Self {
         Self { is_batch: false, ..Self::of_batch(vec![event], origin, attempt) }
     }
 
-    /// Returns the values of a request whose subscription batches. `events` is the list. `event`
-    /// does not exist, even for a batch of one: otherwise, a template would fail only with the
-    /// first larger batch.
+    /// Returns the values for a request of a subscription that batches. The variable `events` is
+    /// the list. The variable `event` does not exist, even in a batch of one event. Otherwise, a
+    /// template would fail only in the first larger batch.
     #[must_use]
     pub fn of_batch(events: Vec<Json>, origin: Origin<'_>, attempt: Attempt<'_>) -> Self {
         let Origin { namespace, topic, name } = origin;
@@ -67,14 +68,14 @@ impl Values {
         }
     }
 
-    /// Adds the secrets by the names in templates.
+    /// Adds the values of secrets, by their names in templates.
     #[must_use]
     pub fn with_secrets(mut self, secrets: BTreeMap<String, String>) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// Returns the remaining fuel of the request.
+    /// Returns the fuel that is left for the templates of the request.
     pub(super) fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -90,7 +91,7 @@ impl Values {
         }
     }
 
-    /// Returns the text of a secret; `None` if it was not looked up.
+    /// Returns the value of a secret; `None` if it was not loaded.
     pub(super) fn secret(&self, name: &str) -> Option<&str> {
         self.secrets.get(name).map(String::as_str)
     }

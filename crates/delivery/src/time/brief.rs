@@ -1,13 +1,13 @@
 //! Parses durations as people type them: `90s`, `30m`, `2h`, `7d`, `1h30m`, or ISO 8601.
 //!
-//! Separate from [`super::duration`], which parses files, where only ISO 8601 is allowed. Each
-//! number has a unit. Each unit occurs at most once, in descending order.
+//! This module is separate from [`super::duration`], which parses documents, where only ISO 8601 is
+//! allowed. Each number has a unit. Each unit occurs at most once, in descending order.
 
 use thiserror::Error;
 
 use super::duration::{self, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// Units in descending order.
+/// Units with their length in milliseconds, in descending order.
 const UNITS: [(&str, u64); 6] = [
     ("w", 7 * DAY_MS),
     ("d", DAY_MS),
@@ -17,17 +17,17 @@ const UNITS: [(&str, u64); 6] = [
     ("ms", 1),
 ];
 
-/// A text that is not a duration.
+/// The error that a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "{0:?} is not a duration: expected a number with its unit, as in 90s, 30m, 2h, 7d or 1h30m, or ISO 8601 as in PT2H"
 )]
 pub struct BriefDurationError(String);
 
-/// Parses a duration as whole milliseconds.
+/// Parses a duration and returns it in milliseconds.
 ///
 /// # Errors
-/// [`BriefDurationError`] for any other text.
+/// [`BriefDurationError`] if the text is not a duration.
 pub fn parse_ms(text: &str) -> Result<u64, BriefDurationError> {
     let problem = || BriefDurationError(text.to_owned());
     if text.starts_with('P') {
@@ -36,7 +36,7 @@ pub fn parse_ms(text: &str) -> Result<u64, BriefDurationError> {
     sum_ms(text).ok_or_else(problem)
 }
 
-/// Returns the sum of the components, if the text has nothing else.
+/// Returns the sum of the components in milliseconds; `None` if the text contains anything else.
 fn sum_ms(text: &str) -> Option<u64> {
     let (mut rest, mut units, mut sum) = (text, UNITS.as_slice(), 0_u64);
     while !rest.is_empty() || units.len() == UNITS.len() {

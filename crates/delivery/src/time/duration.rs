@@ -1,44 +1,44 @@
 //! Parses and writes ISO 8601 durations exactly: `PnWnDTnHnMnS`, with a fraction in any component.
 //!
-//! Separate because no library supports what the specifications allow: a fraction in any component,
-//! with a point or a comma, in full precision. A week is 7 × 24 h, and a day is 24 h. Years and
-//! months are refused because they have no fixed length. Negative values, empty input and trailing
-//! text are refused too. Each error has the text and the position.
+//! This module is separate because no library supports what the specifications allow: a fraction in
+//! any component, with a point or a comma, in full precision. A week is 7 × 24 h, and a day is 24
+//! h. Years and months are refused because they have no fixed length. Negative values, empty input
+//! and trailing text are refused too. Each error has the text and the position.
 
 use thiserror::Error;
 
-/// Milliseconds per second.
+/// Number of milliseconds in a second.
 pub const SECOND_MS: u64 = 1_000;
-/// Milliseconds per minute.
+/// Number of milliseconds in a minute.
 pub const MINUTE_MS: u64 = 60 * SECOND_MS;
-/// Milliseconds per hour.
+/// Number of milliseconds in an hour.
 pub const HOUR_MS: u64 = 60 * MINUTE_MS;
-/// Milliseconds per day of 24 hours, whatever the calendar.
+/// Number of milliseconds in a day, which always has 24 hours.
 pub const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// Maximum number of digits in a fraction that are used. Further digits cannot change a whole
-/// millisecond of an accepted component.
+/// Number of digits of a fraction that are used. Further digits cannot change a whole millisecond
+/// of an accepted component.
 const FRACTION_DIGITS_MAX: usize = 18;
 
-/// A text that is not a duration.
+/// The error that a text is not an ISO 8601 duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "\"{text}\" is not an ISO 8601 duration: at character {at}, {problem}; a duration looks like PT30S, PT1M30S or P1DT12H"
 )]
 pub struct DurationError {
-    /// The text, as written.
+    /// The text that is not a duration.
     pub text: String,
-    /// Position of the problem in characters; 1 is the first.
+    /// Position of the problem in characters, counted from 1.
     pub at: usize,
-    /// The problem at that position.
+    /// The problem at this position.
     pub problem: &'static str,
 }
 
-/// Parses an ISO 8601 duration as whole milliseconds. Parts of a millisecond are rounded up, so no
-/// wait is too short.
+/// Parses an ISO 8601 duration and returns it in milliseconds. Parts of a millisecond are rounded
+/// up, so that no wait is too short.
 ///
 /// # Errors
-/// [`DurationError`] with the position, for anything except weeks, days, hours, minutes and seconds
+/// [`DurationError`] with the position. Only weeks, days, hours, minutes and seconds are allowed,
 /// in that order.
 pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
     let fail =
@@ -62,11 +62,11 @@ pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
 const DATE_UNITS: [(char, u64); 2] = [('W', 7 * DAY_MS), ('D', DAY_MS)];
 const TIME_UNITS: [(char, u64); 3] = [('H', HOUR_MS), ('M', MINUTE_MS), ('S', SECOND_MS)];
 
-/// A position in the text, counted from 0, and the problem there.
+/// A position in the text, counted from 0, and the problem at this position.
 type Problem = (usize, &'static str);
 
-/// Returns the sum of the components of one half, which begins at `at`, in nanoseconds. Each unit
-/// may occur once, in order.
+/// Returns the sum of the components in one half of the text, before or after `T`, in nanoseconds.
+/// The half begins at position `at`. Each unit may occur once, in order.
 fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u128, Problem> {
     let mut sum: u128 = 0;
     while !half.is_empty() {
@@ -94,7 +94,8 @@ fn unit_problem(unit: char) -> &'static str {
     }
 }
 
-/// Parses one component, such as `1,5` hours, in nanoseconds.
+/// Parses the number of one component, such as the `1,5` of 1.5 hours, and returns its length in
+/// nanoseconds.
 fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     let (whole, fraction) = match number.split_once(['.', ',']) {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -106,7 +107,8 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     if fraction.is_some_and(|digits| digits.contains(['.', ','])) {
         return Err("a number has one point");
     }
-    // Nanoseconds, because rounding each component to milliseconds would accumulate errors.
+    // The sum is in nanoseconds, because rounding each component to milliseconds would accumulate
+    // errors.
     let unit_ns = u128::from(unit_ms) * 1_000_000;
     // The number has only digits, so overflow is the only possible error.
     let whole_ns = whole.parse::<u64>().map_or(u128::MAX, |amount| u128::from(amount) * unit_ns);
@@ -117,7 +119,8 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     Ok(whole_ns.saturating_add((numerator * unit_ns).div_ceil(denominator)))
 }
 
-/// Writes milliseconds as the shortest ISO 8601 duration that [`parse_ms`] reads back.
+/// Formats milliseconds as the shortest ISO 8601 duration that [`parse_ms`] parses to the same
+/// value.
 #[must_use]
 pub fn format_ms(mut rest_ms: u64) -> String {
     let mut take = |unit_ms: u64| {

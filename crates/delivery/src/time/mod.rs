@@ -1,4 +1,4 @@
-//! Durations and timestamps in whole milliseconds.
+//! Parses and formats durations and timestamps, in whole milliseconds.
 
 pub mod brief;
 pub mod duration;

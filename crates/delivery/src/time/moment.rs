@@ -1,4 +1,4 @@
-//! Timestamps as text.
+//! Parses and formats timestamps.
 //!
 //! All other modules use milliseconds since 1970-01-01 UTC. This module converts them to RFC 3339
 //! with seven fractional digits, as Event Grid writes times, and to the hour folder of a dead
@@ -11,28 +11,30 @@ use jiff::fmt::temporal::{DateTimePrinter, Pieces};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
-/// Writes RFC 3339 in UTC with seven fractional digits: `2026-11-20T07:03:00.1230000Z`.
+/// Formats a timestamp in RFC 3339, in UTC with seven fractional digits:
+/// `2026-11-20T07:03:00.1230000Z`.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {
     const SEVEN_DIGITS: DateTimePrinter = DateTimePrinter::new().precision(Some(7));
     SEVEN_DIGITS.timestamp_to_string(&timestamp(ms))
 }
 
-/// Parses RFC 3339, truncated to milliseconds; `None` for other text and for times before 1970.
+/// Parses RFC 3339 and truncates to milliseconds. Returns `None` for other text and for times
+/// before 1970.
 #[must_use]
 pub fn parse(text: &str) -> Option<u64> {
     let timestamp: Timestamp = text.parse().ok()?;
     u64::try_from(timestamp.as_millisecond()).ok()
 }
 
-/// Parses a date-time of RFC 3339, rounded up to milliseconds; `None` for other text. A time before
-/// 1970 is 0. A time that is too late to be written is `u64::MAX`.
+/// Parses a date-time of RFC 3339 and rounds it up to milliseconds. Returns `None` for other text.
+/// A time before 1970 is 0. A time that is too late to be formatted is `u64::MAX`.
 #[must_use]
 pub fn date_time(text: &str) -> Option<u64> {
     // RFC 3339 allows T and Z in lower case.
     let text = text.to_ascii_uppercase();
     let time = Some(text.as_str()).filter(|text| is_rfc3339(text)).and_then(AzureTime::parse)?;
-    // The library reads a leap second as the second before, which would be too early.
+    // The library parses a leap second as the second before, which would be too early.
     let leap = SignedDuration::from_secs(i64::from(text.get(17..19) == Some("60")));
     let nanoseconds = u128::try_from((time.since_epoch() + leap).as_nanos()).unwrap_or(0);
     let ms = u64::try_from(nanoseconds.div_ceil(NANOSECONDS_OF_A_MILLISECOND));
@@ -41,40 +43,40 @@ pub fn date_time(text: &str) -> Option<u64> {
 
 const NANOSECONDS_OF_A_MILLISECOND: u128 = 1_000_000;
 
-/// Latest time of .NET, which means "never".
+/// The latest time of .NET, which means "never".
 const NEVER: &str = "9999-12-31T23:59:59.9999999Z";
 
-/// Writes a time like [`rfc3339`], and `u64::MAX` as "never".
+/// Formats a time like [`rfc3339`], except that `u64::MAX` means "never".
 #[must_use]
 pub fn written(ms: u64) -> String {
     if ms == u64::MAX { NEVER.to_owned() } else { rfc3339(ms) }
 }
 
-/// Parses the output of [`written`].
+/// Parses a time that [`written`] has formatted.
 #[must_use]
 pub fn read(text: &str) -> Option<u64> {
     if text == NEVER { Some(u64::MAX) } else { parse(text) }
 }
 
-/// A time of Azure: RFC 3339, also without a zone, which means UTC.
+/// A time as Azure writes it: RFC 3339, also without a zone, which means UTC.
 ///
-/// Parsed separately from [`parse`], because its range is larger. `9999-12-31T23:59:59.9999999Z` is
+/// It is not parsed with [`parse`], because its range is larger. `9999-12-31T23:59:59.9999999Z` is
 /// the latest time of .NET and means "never". `0001-01-01T00:00:00` is its earliest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AzureTime {
     civil: DateTime,
-    /// Seconds east of UTC; `None` if the text has no offset.
+    /// The offset in seconds east of UTC; `None` if the text has no offset.
     offset_s: Option<i32>,
 }
 
 impl AzureTime {
-    /// Creates a time in UTC.
+    /// Creates a time that is in UTC.
     #[must_use]
     pub fn utc(civil: DateTime) -> Self {
         Self { civil, offset_s: None }
     }
 
-    /// Parses the time; `None` for other text.
+    /// Parses a time as Azure writes it; returns `None` for other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let pieces = Pieces::parse(text).ok()?;
@@ -85,8 +87,8 @@ impl AzureTime {
         Some(Self { civil, offset_s: pieces.to_numeric_offset().map(Offset::seconds) })
     }
 
-    /// Returns the timestamp in milliseconds: 0 for a time before 1970, `None` for a time that is
-    /// too late for this program.
+    /// Returns the time in milliseconds since 1970. A time before 1970 is 0. Returns `None` if the
+    /// time is too late for this program.
     #[must_use]
     pub fn ms(self) -> Option<u64> {
         let since = self.since_epoch().as_millis();
@@ -101,8 +103,8 @@ impl AzureTime {
     }
 }
 
-/// Returns the text of a time of Azure as RFC 3339, with `Z` if it has no zone. Other RFC 3339 text
-/// stays unchanged. `None` for any other text.
+/// Returns a time as Azure writes it as RFC 3339, with `Z` if it has no zone. Other RFC 3339 text
+/// stays unchanged. Returns `None` for any other text.
 #[must_use]
 pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {
     let AzureTime { civil, offset_s } = AzureTime::parse(text)?;
@@ -121,12 +123,12 @@ pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {
         None if is_rfc3339(&as_written) => as_written,
         None | Some(_) => format!("{civil}{offset}"),
     };
-    // Excludes a year before 0, and an offset with seconds.
+    // This excludes a year before 0, and an offset with seconds.
     let is_whole = offset_s.is_none_or(|seconds| seconds % 60 == 0);
     Some(made).filter(|made| is_whole && is_rfc3339(made)).map(Cow::Owned)
 }
 
-/// True for the form of RFC 3339, with T and Z in upper case.
+/// True if the text has the form of an RFC 3339 time, with T and Z in upper case.
 fn is_rfc3339(text: &str) -> bool {
     const DATE_AND_TIME: &[u8] = b"0000-00-00T00:00:00";
     let is_like = |of: &[u8], form: &[u8]| {
@@ -148,14 +150,14 @@ fn is_rfc3339(text: &str) -> bool {
     is_like(begin, DATE_AND_TIME) && (zone == b"Z" || is_offset)
 }
 
-/// Returns the folder of an hour in UTC, without leading zeros: `2026/11/20/7`.
+/// Returns the folder for an hour in UTC, without leading zeros: `2026/11/20/7`.
 #[must_use]
 pub fn hour_folder(ms: u64) -> String {
     let at = TimeZone::UTC.to_datetime(timestamp(ms));
     format!("{}/{}/{}/{}", at.year(), at.month(), at.day(), at.hour())
 }
 
-/// Returns the timestamp, or the latest one that can be written.
+/// Returns the timestamp for these milliseconds, or the latest one that can be formatted.
 fn timestamp(ms: u64) -> Timestamp {
     i64::try_from(ms)
         .ok()

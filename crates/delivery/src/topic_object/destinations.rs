@@ -1,7 +1,8 @@
-//! `_destinations/<owner>.json`: the addresses to which an owner mapped references.
+//! [`DestinationsObject`]: the stored object `_destinations/<owner>.json` with the addresses to
+//! which an owner mapped references.
 //!
-//! Separate from the settings, because no function reads it: a stored subscription has its address
-//! beside its reference. Applied files may use the mappings of other owners.
+//! This module is separate from the settings, because no function reads it: a stored subscription
+//! has its address beside its reference. Applied files may use the mappings of other owners.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +12,18 @@ use serde_json::{Map, Value as Json, json};
 use super::settings::{DeploymentObject, VERSION};
 use crate::native::API_VERSION;
 
-/// The addresses that one owner mapped.
+/// The object with the addresses to which one owner mapped references.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DestinationsObject {
     v: u64,
-    /// Addresses by reference, as in files.
+    /// Addresses by reference. An address that has more fields is stored as JSON.
     #[serde(default)]
     pub destinations: BTreeMap<String, String>,
 }
 
 impl DestinationsObject {
-    /// Returns the addresses as a document that can be applied; `None` if there are none.
+    /// Returns the addresses as a Destinations document; `None` if there are none.
     #[must_use]
     pub fn document(&self) -> Option<Json> {
         let spec: Map<String, Json> =
@@ -32,7 +33,7 @@ impl DestinationsObject {
     }
 }
 
-/// Returns an entry as in files: an address, or JSON with more fields.
+/// Returns an entry as documents state it: an address, or a mapping with more fields.
 fn entry(text: &str) -> Json {
     let whole = serde_json::from_str::<Map<String, Json>>(text);
     whole.map_or_else(|_| Json::from(text), Json::Object)

@@ -1,9 +1,9 @@
-//! The object in which a topic is stored: its settings and its subscriptions, each as it was
+//! The stored object of a topic: the topic's settings and its subscriptions, each as it was
 //! written.
 //!
-//! Separate because three readers share it: the functions read a topic when its first event
-//! arrives, commands change objects, and other programs write them. Entries are native documents
-//! without names, so `native` reads them like files.
+//! This module is separate because three programs share the format: the functions read a topic when
+//! its first event arrives, commands change objects, and other programs write them. Entries are
+//! native documents without names, so `native` reads them like files.
 //!
 //! ```text
 //! {"v":1,"topic":{"owner":"team-a","spec":{…}},"subscriptions":{

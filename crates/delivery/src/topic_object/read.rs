@@ -1,4 +1,4 @@
-//! Reads the entries of a topic's object as a topic with its subscriptions.
+//! Reads the stored object of a topic as a topic with its subscriptions.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,17 +16,19 @@ use crate::subscription::catalogue::{Topic, TopicSubscriptions};
 use crate::subscription::name::{TopicName, is_name};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// Maximum number of subscriptions that are value trees at the same time. A tree needs many times
-/// the memory of its text.
+/// Maximum number of subscriptions that are parsed into trees at the same time. A tree needs many
+/// times the memory of its text.
 const AT_ONCE: usize = 64;
-/// Total size of texts after which no further subscription becomes a tree at the same time.
+/// Total size in bytes of the texts that are parsed into trees at the same time, at which no
+/// further text is added.
 const AT_ONCE_BYTES: usize = 64 * 1_024;
 
-/// Reads the topic with this name. The secret policy applies to its subscriptions.
+/// Reads the stored topic with this name. The secret policy in the settings applies to its
+/// subscriptions.
 ///
 /// # Errors
-/// [`ObjectError`] if its filters are too large, or its settings are unusable, because the input of
-/// its events is then unknown.
+/// [`ObjectError`] if its filters are too large, or its settings are invalid. Without settings the
+/// input format of its events is unknown.
 pub fn read(
     name: &TopicName,
     object: &TopicObject<'_>,
@@ -35,7 +37,7 @@ pub fn read(
     read_within(usize::MAX, name, object, secrets)
 }
 
-/// Reads the topic with this name, if its estimated memory is at most `most_bytes`.
+/// Reads the stored topic with this name, if its estimated memory is at most `most_bytes`.
 ///
 /// # Errors
 /// Those of [`read`], and [`ObjectError::NoMemory`].
@@ -69,7 +71,7 @@ pub fn read_within(
     Ok(topic.with_unusable(unusable))
 }
 
-/// Returns the next entries to read together.
+/// Returns the next entries that are parsed at the same time.
 fn chunk<'e>(entries: &mut impl Iterator<Item = Entry<'e>>) -> Vec<Entry<'e>> {
     let (mut chunk, mut bytes) = (Vec::new(), 0);
     while chunk.len() < AT_ONCE && bytes < AT_ONCE_BYTES {
@@ -80,10 +82,10 @@ fn chunk<'e>(entries: &mut impl Iterator<Item = Entry<'e>>) -> Vec<Entry<'e>> {
     chunk
 }
 
-/// Name and text of a subscription.
+/// The name and the stored text of a subscription.
 type Entry<'e> = (&'e String, &'e Cow<'e, str>);
 
-/// Reads the entries of a topic whose settings are known.
+/// Reads the subscriptions of a topic whose settings are known.
 struct Reader<'r> {
     name: &'r TopicName,
     topic: Node,
@@ -100,7 +102,8 @@ impl Reader<'_> {
         topic.cloned().ok_or_else(|| ObjectError::Settings(why()))
     }
 
-    /// Reads some subscriptions. Adds the reason for each unusable one to `unusable`.
+    /// Reads some subscriptions into the catalogue. The names of unusable ones are added to
+    /// `unusable`, with the reasons.
     fn read(
         &self,
         entries: Vec<Entry<'_>>,
@@ -109,7 +112,8 @@ impl Reader<'_> {
         let mut written = Vec::new();
         for (name, entry) in entries {
             match subscription_document(self.name, name, entry) {
-                // Checked, because `apply` has validated the entry and printed its warnings.
+                // The values count as checked, because `apply` has validated the entry and printed
+                // its warnings.
                 Ok(document) => written.push(Written::translated(document, Origins::new())),
                 Err(why) => drop(unusable.insert(name.clone(), why)),
             }
@@ -141,13 +145,13 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the settings of a topic as a native document.
+/// Returns the stored settings of a topic as a native document.
 fn topic_document(name: &TopicName, entry: Option<&str>) -> Result<Node, String> {
     let TopicName { namespace, topic } = name;
     document(entry.unwrap_or("{}"), json!({ "namespace": namespace, "name": topic }))
 }
 
-/// Returns a subscription as a native document.
+/// Returns a stored subscription as a native document.
 fn subscription_document(topic: &TopicName, name: &str, entry: &str) -> Result<Node, String> {
     if !is_name(name) {
         return Err("its name is none that a subscription can have".to_owned());
@@ -168,9 +172,9 @@ fn document(entry: &str, metadata: Json) -> Result<Node, String> {
     Ok(Node::of_json(&Json::Object(fields)))
 }
 
-/// Field with the owner of an entry.
+/// Name of the field with the owner of an entry.
 pub(super) const OWNER: &str = "owner";
-/// Field with the names in native documents, which entries do not have.
+/// Name of the field with the names of a native document. Entries do not have it.
 pub(super) const METADATA: &str = "metadata";
 
 fn fields(entry: &str) -> Result<Map<String, Json>, String> {
@@ -179,7 +183,7 @@ fn fields(entry: &str) -> Result<Map<String, Json>, String> {
     serde_json::from_str(entry).map_err(problem)
 }
 
-/// Returns the owner of an entry; `None` if it names none.
+/// Returns the owner of an entry; `None` if the entry has no owner.
 #[must_use]
 pub fn owner_of(entry: &str) -> Option<String> {
     let owner = fields(entry).ok()?.remove(OWNER)?;

@@ -1,4 +1,4 @@
-//! The objects beside the topics, which apply to a whole deployment.
+//! Stored objects that apply to a whole deployment.
 //!
 //! `_settings.json` has the policies, and its existence marks the deployment as set up.
 //! `_publishers.json` assigns publishers to topics. It is separate so that only its writers can
@@ -18,38 +18,38 @@ use crate::subscription::catalogue::Settings;
 use crate::subscription::name::TopicName;
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// Version of these objects.
+/// Version that the objects of a deployment state.
 pub(super) const VERSION: u64 = 1;
 
-/// `_settings.json`.
+/// The stored object `_settings.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettingsObject {
     v: u64,
-    /// The `spec` of each owner's SecretPolicy. Their rules apply together.
+    /// The `spec` of each owner's SecretPolicy document. The rules of all owners apply together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_policies: BTreeMap<String, Json>,
-    /// Topic of notices about destinations.
+    /// The topic of notices about destinations; `None` if there are no notices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationsEntry>,
 }
 
-/// The topic of notices, and its owner.
+/// The topic of notices about destinations, and its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotificationsEntry {
-    /// The owner who applied the document.
+    /// The owner whose files contain the Notifications document.
     pub owner: String,
-    /// The `spec` of the Notifications document.
+    /// The `spec` of the Notifications document that the owner applied.
     pub spec: Json,
 }
 
-/// `_publishers.json`.
+/// The stored object `_publishers.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishersObject {
     v: u64,
-    /// The publishers of each topic, as in `from` of a Topic.
+    /// The publishers of each topic that has any.
     #[serde(default)]
     pub topics: BTreeMap<TopicName, PublishersEntry>,
 }
@@ -58,21 +58,21 @@ pub struct PublishersObject {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishersEntry {
-    /// The owner who applied the topic.
+    /// The owner whose files contain the topic.
     pub owner: String,
-    /// The publishers, as in `from` of a Topic.
+    /// The publishers, as the field `from` of a Topic states them.
     pub from: Json,
 }
 
-/// An object of a deployment that every process reads whole.
+/// An object that applies to the whole deployment. Every process reads it completely.
 pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'de> {
-    /// Returns the version that the object states.
+    /// Returns the format version that the object states.
     fn version(&self) -> u64;
 
     /// Parses the text of an object.
     ///
     /// # Errors
-    /// The reason why it is unusable.
+    /// The reason why the object is unusable.
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > OBJECT_MAX_BYTES {
             return Err(format!(
@@ -82,7 +82,7 @@ pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'
         }
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // Serde would accept a list of the same values.
+        // Serde would accept a list of the same values as a struct.
         if !text.trim_start().starts_with('{') {
             return Err("a JSON object is expected".to_owned());
         }
@@ -95,7 +95,8 @@ pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'
         }
     }
 
-    /// Writes the object with one value per line, so that line-based tools can compare objects.
+    /// Returns the object as JSON with one value per line, so that line-based tools can compare
+    /// objects.
     fn to_text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("maps of texts are JSON");
         text.push('\n');
@@ -127,10 +128,9 @@ impl Default for PublishersObject {
     }
 }
 
-/// Reads the settings in these objects.
+/// Combines these objects into the settings of the deployment.
 ///
-/// # Errors
-/// The value that is unusable, and the reason.
+/// # Errors Fails if a value is unusable. The error names the value and the reason.
 pub fn settings(of: &SettingsObject, publishers: &PublishersObject) -> Result<Settings, String> {
     let document = |of: Json| Node::of_json(&of);
     let policies: Vec<Node> =

@@ -1,4 +1,4 @@
-//! Parses and writes the text of a topic's object, and its entries.
+//! Parses and writes the text of a topic's stored object.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,27 +11,27 @@ use thiserror::Error;
 
 use super::limits::{CONDITIONS_MAX, ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX};
 
-/// Tag of the object of a removed topic, as `name=value`. A lifecycle rule of template.yaml expires
+/// Tag of the object of a removed topic, as `name=value`. A lifecycle rule in template.yaml expires
 /// objects with this tag.
 pub const TOMBSTONE_TAG: &str = "removed=true";
-/// Version of the object.
+/// Format version of the objects that this program writes.
 const VERSION: u64 = 1;
 
-/// The content of an object: a topic, or the mark of a removed topic.
+/// The content of an object: a topic, or the record that a topic was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content<'a> {
-    /// The entries of a topic.
+    /// The object contains the entries of a topic.
     Topic(TopicObject<'a>),
-    /// The topic was removed at this time.
+    /// The topic was removed at this time (RFC 3339).
     Removed(String),
 }
 
 /// The entries of a topic as JSON texts, which are not parsed yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TopicObject<'a> {
-    /// Settings of the topic; `None` if all of them are defaults.
+    /// The entry with the topic's settings; `None` if all of them are defaults.
     pub topic: Option<Cow<'a, str>>,
-    /// Subscriptions by name.
+    /// The entries of the subscriptions, by name.
     pub subscriptions: BTreeMap<String, Cow<'a, str>>,
 }
 
@@ -44,16 +44,16 @@ pub enum ObjectError {
     /// The object is not UTF-8.
     #[error("it is not UTF-8")]
     NotText,
-    /// The object is not JSON, or has another form.
+    /// The object is not JSON, or does not have the fields of a topic's object.
     #[error("it is not the object of a topic: {0}")]
     Malformed(String),
     /// A newer version of lastmile wrote the object.
     #[error("it has version {0}, and this lastmile knows version {VERSION}")]
     UnknownVersion(u64),
-    /// The filters would need too much memory.
+    /// The filters have more than [`CONDITIONS_MAX`] conditions and values.
     #[error("its filters have more than {CONDITIONS_MAX} conditions and values together")]
     TooManyConditions,
-    /// The topic needs more memory than is available now.
+    /// The topic needs more memory than is available at the moment.
     #[error("other topics in use take the memory that it needs")]
     NoMemory,
     /// The settings of the topic have an error.
@@ -61,7 +61,7 @@ pub enum ObjectError {
     Settings(String),
 }
 
-/// The fields of the object.
+/// The members of the object's JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields<'a> {
@@ -73,7 +73,7 @@ struct Fields<'a> {
     subscriptions: Entries<'a>,
 }
 
-/// The version of any object, whatever its other fields.
+/// Deserializes only the version of an object, whatever its other fields.
 #[derive(Deserialize)]
 struct Version {
     v: u64,
@@ -83,10 +83,10 @@ struct Version {
 struct Entries<'a>(BTreeMap<String, Cow<'a, str>>);
 
 impl<'a> Content<'a> {
-    /// Parses the text of an object. Entries of a topic are not parsed yet.
+    /// Parses the text of an object. The entries of a topic are not parsed yet.
     ///
     /// # Errors
-    /// [`ObjectError`] if it is not the object of a topic.
+    /// [`ObjectError`] if the text is not the object of a topic.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ObjectError> {
         if bytes.len() > OBJECT_MAX_BYTES {
             return Err(ObjectError::TooLarge(bytes.len()));
@@ -94,7 +94,7 @@ impl<'a> Content<'a> {
         let text = std::str::from_utf8(bytes).map_err(|_| ObjectError::NotText)?;
         // Some editors write a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // Serde would accept a list of the same values.
+        // Serde would accept a list of the same values as a struct.
         if !text.trim_start().starts_with('{') {
             return Err(ObjectError::Malformed("a JSON object is expected".to_owned()));
         }
@@ -125,7 +125,7 @@ impl<'a> Content<'a> {
 }
 
 impl TopicObject<'_> {
-    /// Copies the borrowed texts.
+    /// Returns the object with copies of its borrowed texts.
     #[must_use]
     pub fn into_owned(self) -> TopicObject<'static> {
         let owned = |entry: Cow<'_, str>| Cow::Owned(entry.into_owned());
@@ -136,10 +136,11 @@ impl TopicObject<'_> {
         }
     }
 
-    /// Writes the object: sorted, with one line per subscription. Entries are already JSON.
+    /// Returns the object as JSON. It is sorted, with one line per subscription. Entries are
+    /// already JSON.
     ///
     /// # Errors
-    /// [`ObjectError`] if it is larger than readers accept.
+    /// [`ObjectError`] if the result is larger than readers accept.
     pub fn to_text(&self) -> Result<String, ObjectError> {
         let mut text = format!("{{\"v\":{VERSION}");
         if let Some(topic) = &self.topic {
@@ -149,7 +150,8 @@ impl TopicObject<'_> {
         text.push_str(",\"subscriptions\":{");
         for (index, (name, entry)) in self.subscriptions.iter().enumerate() {
             text.push_str(if index == 0 { "\n" } else { ",\n" });
-            // Escaped, because another program may have written a name with special characters.
+            // Names are escaped, because another program may have written a name with special
+            // characters.
             text.push_str(&serde_json::Value::from(name.as_str()).to_string());
             text.push(':');
             text.push_str(entry);
@@ -166,7 +168,7 @@ impl TopicObject<'_> {
     }
 }
 
-/// Writes the object of a topic that was removed at this time.
+/// Returns the object of a topic that was removed at this time (RFC 3339).
 #[must_use]
 pub fn tombstone(at: &str) -> String {
     format!("{{\"v\":{VERSION},\"removed\":{}}}\n", serde_json::Value::from(at))
@@ -179,7 +181,7 @@ fn too_many(count: usize) -> String {
 /// Checks the size of an entry.
 ///
 /// # Errors
-/// The size, and the maximum.
+/// A message with the size and the maximum, if the entry is too large.
 pub(super) fn check_length(entry: &str) -> Result<(), String> {
     let bytes = entry.len();
     if bytes > ENTRY_MAX_BYTES {
@@ -194,8 +196,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// Reads entries as texts, and refuses a duplicate name. JSON parsers would silently keep the last
-/// one.
+/// Deserializes entries as texts, and refuses a duplicate name. JSON parsers would silently keep
+/// the last one.
 struct EntriesVisitor;
 
 impl<'de> Visitor<'de> for EntriesVisitor {

@@ -1,4 +1,4 @@
-//! Writes a topic and its subscriptions as the entries of its object.
+//! Converts a topic and its subscriptions to the entries of a stored object.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,23 +16,23 @@ use crate::subscription::kinds::publishers::Publishers;
 use crate::subscription::name::TopicName;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// Returns the entry of a topic's settings, applied by this owner.
+/// Returns the entry with a topic's settings, which belongs to this owner.
 fn topic_entry(owner: &str, topic: &Topic) -> String {
     entry(owner, canonical::topic(topic))
 }
 
-/// Returns the entry of a topic with default settings, applied by this owner.
+/// Returns the entry of a topic with default settings, which belongs to this owner.
 #[must_use]
 pub fn plain_topic_entry(owner: &str) -> String {
     entry(owner, json!({ "spec": {} }))
 }
 
-/// Returns the entry of a subscription, applied by this owner.
+/// Returns the entry of a subscription, which belongs to this owner.
 fn subscription_entry(owner: &str, subscription: &Subscription) -> String {
     entry(owner, canonical::subscription(subscription))
 }
 
-/// Returns a native document without its names and its kind, which follow from the position of the
+/// Returns a native document without `metadata` and `kind`, which follow from the position of the
 /// entry.
 fn entry(owner: &str, mut document: Json) -> String {
     if let Some(fields) = document.as_object_mut() {
@@ -44,19 +44,19 @@ fn entry(owner: &str, mut document: Json) -> String {
     document.to_string()
 }
 
-/// All documents of a deployment that one owner applies, as objects.
+/// The stored objects of a deployment whose files all belong to one owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeploymentObjects {
-    /// Objects of topics, by name.
+    /// The objects of topics, by name of the topic.
     pub topics: BTreeMap<TopicName, TopicObject<'static>>,
-    /// Policies and the topic of notices.
+    /// The object with the policies and the topic of notices.
     pub settings: SettingsObject,
-    /// Topics of publishers that name none.
+    /// The object with the publishers that cannot name a topic.
     pub publishers: PublishersObject,
 }
 
 impl DeploymentObjects {
-    /// Creates the objects of a catalogue that this owner applies.
+    /// Converts a catalogue to objects that belong to this owner.
     #[must_use]
     pub fn of(owner: &str, catalogue: &Catalogue) -> Self {
         let mut objects = Self::default();
@@ -66,7 +66,7 @@ impl DeploymentObjects {
             let entries: BTreeMap<String, Cow<'static, str>> = subscriptions
                 .map(|of| (of.name.name.clone(), subscription_entry(owner, of).into()))
                 .collect();
-            // Default settings need no entry, unless the object would be empty.
+            // Default settings need no entry, unless the object would be empty without one.
             let is_plain = topic.settings == TopicSettings::default() && !entries.is_empty();
             let own = (!is_plain).then(|| topic_entry(owner, topic).into());
             let object = TopicObject { topic: own, subscriptions: entries };

@@ -1,57 +1,59 @@
-//! Waits of deliveries and records that are re-enqueued without an attempt.
+//! Computes the waits of deliveries and records that are re-enqueued without an attempt.
 
 use super::queue::DELAY_MAX_MS;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// Waits of a message that this program cannot read. They add up to half an hour, which is longer
-/// than a gradual deployment. The last one repeats.
+/// Waits before a message is received again that this program cannot parse. The last wait repeats.
+/// Together they are half an hour, which is longer than a gradual deployment.
 const UNREAD_WAITS_MS: [u64; 5] =
     [MINUTE_MS, 2 * MINUTE_MS, 4 * MINUTE_MS, 8 * MINUTE_MS, DELAY_MAX_MS];
 
-/// Total wait of a message before it counts as unreadable.
+/// Total time that a message waits until it counts as unreadable.
 pub const UNREAD_MS: u64 = 30 * MINUTE_MS;
 
-/// Pause of requests for a token after a failed request.
+/// Time after a failed token request in which no other request is sent.
 const TOKEN_MS: u64 = 5 * SECOND_MS;
 
-/// Returns the wait of a record for unreadable subscriptions, after this many waits: 5 min, then
-/// twice as long each time, at most an hour.
+/// Returns the wait in milliseconds of a record whose subscriptions cannot be read. `held` is the
+/// number of earlier waits. The first wait is 5 min, and each further one twice as long, at most an
+/// hour.
 #[must_use]
 pub fn unknown_ms(held: u32) -> u64 {
     doubled(5 * MINUTE_MS, held).min(HOUR_MS)
 }
 
-/// Returns the wait of a delivery after this many invocations without time: none at first, then 1 s
-/// longer each time, at most 30 s.
+/// Returns the wait in milliseconds of a delivery for which an invocation had no time. `turns` is
+/// the number of earlier waits. The first wait is 0, and each further one 1 s longer, at most 30 s.
 #[must_use]
 pub fn no_time_ms(turns: u32) -> u64 {
     u64::from(turns.min(30)) * SECOND_MS
 }
 
-/// Returns the wait before the next check of a consent, from the time since the delivery was due.
-/// It equals that time, but is at least 1 min and at most 15 min.
+/// Returns the wait in milliseconds before the next check of a consent. It equals the time since
+/// the delivery was due, but is at least 1 min and at most 15 min.
 #[must_use]
 pub fn consent_ms(waited_ms: u64) -> u64 {
     waited_ms.clamp(MINUTE_MS, DELAY_MAX_MS)
 }
 
-/// Returns the pause before the next handshake with a destination that did not consent, after a
-/// pause of this length: 1 min, then twice as long each time, at most 15 min.
+/// Returns the pause in milliseconds before the next handshake with a destination that did not
+/// consent. `before_ms` is the previous pause. The first pause is 1 min, and each further one twice
+/// as long, at most 15 min.
 #[must_use]
 pub fn handshake_ms(before_ms: u64) -> u64 {
     before_ms.saturating_mul(2).clamp(MINUTE_MS, DELAY_MAX_MS)
 }
 
-/// Returns the wait of a message with an attribute of a newer version, after this many re-enqueues:
-/// 1, 2, 4, 8 min, then 15 min each.
+/// Returns the wait in milliseconds of a message with an attribute of a newer version. `unread` is
+/// the number of earlier re-enqueues. The waits are 1, 2, 4 and 8 min, then 15 min each.
 #[must_use]
 pub fn unread_ms(unread: u32) -> u64 {
     let index = (unread as usize).min(UNREAD_WAITS_MS.len() - 1);
     UNREAD_WAITS_MS[index]
 }
 
-/// Returns the total wait of a message after this many re-enqueues: half an hour after five, an
-/// hour after seven.
+/// Returns the total wait in milliseconds of a message after this many re-enqueues: half an hour
+/// after five, an hour after seven.
 #[must_use]
 pub fn unread_for_ms(unread: u32) -> u64 {
     let first = UNREAD_WAITS_MS.iter().take(unread as usize).sum::<u64>();
@@ -59,8 +61,8 @@ pub fn unread_for_ms(unread: u32) -> u64 {
     first.saturating_add(others.saturating_mul(DELAY_MAX_MS))
 }
 
-/// Returns the wait before the next token request, from the time since the failed request: the rest
-/// of 5 s.
+/// Returns the wait in milliseconds before the next token request. It is the rest of 5 s, counted
+/// from the failed request.
 #[must_use]
 pub fn token_ms(since_asked_ms: u64) -> u64 {
     TOKEN_MS.saturating_sub(since_asked_ms)

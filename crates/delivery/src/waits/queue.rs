@@ -1,59 +1,63 @@
 //! Computes waits in SQS: delays of messages and visibility timeouts of records, in whole seconds.
 //!
-//! Separate because of the limits of SQS. Waits are rounded up, because an early receive has to
-//! wait again.
+//! This module is separate because of the limits of SQS. Waits are rounded up, because a message
+//! that is received early has to wait again.
 
 use crate::time::duration::{HOUR_MS, SECOND_MS};
 
-/// Longest delay of one message. A longer wait is a chain of messages.
+/// Maximum delay of one message. A longer wait consists of several messages.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 pub const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 const DELAY_MAX_SECONDS: u64 = DELAY_MAX_MS / SECOND_MS;
 
-/// Longest visibility timeout that is used. SQS allows twelve hours from the receive, and one hour
+/// Maximum visibility timeout that is set. SQS allows twelve hours from the receive, and one hour
 /// is left for the invocation.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
 const HIDDEN_MAX_MS: u64 = 11 * HOUR_MS;
 
-/// Visibility timeout of a record that is too large to be re-enqueued with our attribute.
+/// Visibility timeout in seconds of a record that is too large to be re-enqueued with an attribute
+/// of our programs.
 pub const TOO_LARGE_SECONDS: u32 = 3_600;
-/// Visibility timeout of the end of a replayed delivery that neither storage nor the queue accepts.
+/// Visibility timeout in seconds of the result of a replayed delivery that neither storage nor the
+/// queue accepts.
 pub const REPLAY_END_SECONDS: u32 = 300;
 
-/// First visibility timeout of a record that returns to isolation.
+/// First visibility timeout in seconds of a record that returns to isolation.
 const ISOLATED_SECONDS: u32 = 60;
-/// Visibility timeout of the isolation queue itself, and the maximum for a returned record.
+/// Visibility timeout in seconds of the isolation queue itself, and the maximum for a returned
+/// record.
 const ISOLATED_MAX_SECONDS: u32 = 7_200;
 
-/// Returns the delay of a message for a wait: whole seconds, rounded up, at most 900. A longer wait
-/// becomes several equal delays. Delays of 900 s with a rest would receive a long backlog all at
-/// once, and late.
+/// Returns the delay of a message for a wait, in whole seconds, rounded up, at most 900. A longer
+/// wait is divided into several equal delays. With delays of 900 s and a remainder, a long backlog
+/// would be received all at once, and late.
 #[must_use]
 pub fn delay_seconds(wait_ms: u64) -> u64 {
-    // A rest below one second is no delay of its own, because the delivery waits in place.
+    // A remainder below one second is not a delay of its own, because the delivery waits for it
+    // within the invocation.
     let delays = (wait_ms / SECOND_MS).div_ceil(DELAY_MAX_SECONDS).max(1);
     wait_ms.div_ceil(SECOND_MS).div_ceil(delays).min(DELAY_MAX_SECONDS)
 }
 
-/// Returns the visibility timeout of a record that waits in its queue: whole seconds, rounded up,
-/// at most 11 hours.
+/// Returns the visibility timeout of a record that waits in its queue, in whole seconds, rounded
+/// up, at most 11 hours.
 #[must_use]
 pub fn hidden_seconds(wait_ms: u64) -> u32 {
     let seconds = wait_ms.min(HIDDEN_MAX_MS).div_ceil(SECOND_MS);
     u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
-/// Returns the visibility timeout of a record that returns to isolation after a failed send, by its
-/// receive count. It is 1 min at first, then twice as long each time, at most 2 hours. Ten receives
-/// last for most of a day.
+/// Returns the visibility timeout in seconds of a record that returns to isolation after a failed
+/// send. It depends on the receive count: 1 min at first, then twice as long each time, at most 2
+/// hours. Ten receives take most of a day.
 #[must_use]
 pub fn isolated_seconds(receives: u32) -> u32 {
     let doublings = receives.saturating_sub(1).min(7);
     (ISOLATED_SECONDS << doublings).min(ISOLATED_MAX_SECONDS)
 }
 
-/// Returns the visibility timeout of a record without an attempt that is too large to be
-/// re-enqueued: one second per receive, at most 900.
+/// Returns the visibility timeout in seconds of a record without an attempt that is too large to be
+/// re-enqueued. It is one second per receive, at most 900.
 #[must_use]
 pub fn unattempted_seconds(receives: u32) -> u32 {
     u32::try_from(u64::from(receives).min(DELAY_MAX_SECONDS)).unwrap_or(u32::MAX)

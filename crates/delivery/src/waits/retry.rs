@@ -1,53 +1,56 @@
-//! Computes waits before a retry: of an attempt, of storing a dead letter, of sending a message.
+//! Computes the waits before something is repeated: an attempt, storing a dead letter, or sending a
+//! message.
 
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 
-/// Longest time from the due time of a delivery to its receive. The delay is rounded up to a whole
+/// Maximum time from the due time of a delivery to its receive. The delay is rounded up to a whole
 /// second, the batch window of retries adds a second, and polling takes a moment.
 pub const ARRIVAL_MS: u64 = 3 * SECOND_MS;
 
-/// Maximum number of sends of a message to one queue. The waits between them add up to at most
-/// three seconds. After that another queue is the better choice.
+/// Maximum number of times that a message is sent to one queue. The waits between them add up to at
+/// most three seconds. After that, sending to another queue is better.
 const SENDS_MAX: u32 = 6;
-/// Maximum wait after the first try to send a message.
+/// Maximum wait in milliseconds after the first failed send of a message.
 const RESEND_MS: u64 = 100;
 
-/// A random value for jitter: 0 adds nothing, and `u32::MAX` adds the maximum of the policy.
+/// A random value for jitter: 0 adds nothing, and `u32::MAX` adds the maximum that the policy
+/// allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jitter(pub u32);
 
 impl Jitter {
-    /// No jitter, for explanations and tables.
+    /// The value that adds no jitter, for explanations and tables.
     pub const NONE: Self = Self(0);
 }
 
-/// The jitter of a wait.
+/// The jitter that is added to a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     /// Maximum addition, in percent of the wait.
     pub percent: u32,
-    /// Fraction of the maximum addition.
+    /// Random value that selects the addition between nothing and the maximum.
     pub jitter: Jitter,
 }
 
 impl Spread {
-    /// Returns the wait with jitter, which never shortens it.
+    /// Returns the wait with jitter, which never shortens the wait.
     fn of(self, wait_ms: u64) -> u64 {
-        // `u128`, because the product of a `u64` and two `u32` always fits.
+        // The product of a `u64` and two `u32` always fits into `u128`.
         let most = u128::from(wait_ms) * u128::from(self.percent);
         let extra = most * u128::from(self.jitter.0) / (100 * u128::from(u32::MAX));
         wait_ms.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
     }
 }
 
-/// Returns the wait before the next attempt: `max(schedule, least wait)` plus jitter.
+/// Returns the wait before the next attempt in milliseconds: `max(schedule, minimum wait)` plus
+/// jitter.
 ///
-/// `least_wait_ms` is the wait that the response requires: the least wait of its status, or the
+/// `least_wait_ms` is the wait that the response requires: the minimum wait for its status, or the
 /// capped `Retry-After`. `left_ms` is the remaining time to live of the delivery.
 ///
-/// Jitter must not prevent a last attempt: if the wait alone ends within the time to live, jitter
-/// stops [`ARRIVAL_MS`] before its end. Example: with a wait of 10 min, 10 % jitter and 10 min 30 s
-/// left, jitter adds at most 27 s.
+/// Jitter must not prevent a last attempt. If the wait without jitter ends within the time to live,
+/// the wait with jitter ends at least [`ARRIVAL_MS`] before the end of the time to live. Example:
+/// with a wait of 10 min, 10 % jitter and 10 min 30 s left, jitter adds at most 27 s.
 #[must_use]
 pub fn retry_ms(scheduled_ms: u64, least_wait_ms: u64, spread: Spread, left_ms: u64) -> u64 {
     let wait_ms = scheduled_ms.max(least_wait_ms);
@@ -56,13 +59,13 @@ pub fn retry_ms(scheduled_ms: u64, least_wait_ms: u64, spread: Spread, left_ms: 
         spread_ms.min(left_ms.saturating_sub(ARRIVAL_MS)).max(wait_ms)
     } else {
         // The delivery expires when it is due, like others of the same outage. Jitter spreads their
-        // ends too.
+        // expirations too.
         spread_ms
     }
 }
 
-/// Returns the wait before the next try to store a dead letter that storage refused, from the time
-/// since the decision.
+/// Returns the wait before the next try to store a dead letter that storage refused, given the time
+/// since the decision to end the delivery.
 ///
 /// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces,
 /// "dead letter retry logic").
@@ -80,8 +83,9 @@ pub fn storage_ms(since_decision_ms: u64) -> u64 {
 /// Returns the wait before a message is sent to the same queue again, after this many tries; `None`
 /// after the last one.
 ///
-/// Exponential back-off with full jitter, so that processes that were throttled together do not
-/// retry together: up to 100 ms at first, then up to twice as long each time, five times.
+/// The wait is exponential back-off with full jitter, so that processes that were throttled
+/// together do not retry together. It is up to 100 ms at first, then up to twice as long each time,
+/// five times.
 /// <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>
 #[must_use]
 pub fn resend_ms(tries: u32, jitter: Jitter) -> Option<u64> {

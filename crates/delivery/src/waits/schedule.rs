@@ -1,74 +1,77 @@
-//! The schedule of a policy: the wait before retry `k`, where 1 is the first.
+//! [`Schedule`]: the waits before retries that a policy configures.
 //!
-//! Separate because users configure this part of a wait. [`super::retry_ms`] adds jitter and the
-//! wait that the last response requires.
+//! This module is separate because users configure only this part of a wait. [`super::retry_ms`]
+//! adds jitter and the wait that the last response requires.
 
 use std::sync::Arc;
 
-/// The formula of the waits. `d` is the delay, and `k` is the number of the retry.
+/// The formula of the waits. `d` is the configured delay, and `k` is the number of the retry,
+/// counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// d·k: 1 2 3 4 5 s for PT1S (Knative, read literally).
+    /// The wait is `d·k`: 1 2 3 4 5 s for PT1S (Knative, read literally).
     Linear {
-        /// `d` in milliseconds.
+        /// The delay `d` in milliseconds.
         delay_ms: u64,
     },
-    /// d·2^k: 2 4 8 16 32 s for PT1S (Knative, `backoffDelay*2^<numberOfRetries>`).
+    /// The wait is `d·2^k`: 2 4 8 16 32 s for PT1S (Knative, `backoffDelay*2^<numberOfRetries>`).
     Exponential {
-        /// `d` in milliseconds.
+        /// The delay `d` in milliseconds.
         delay_ms: u64,
     },
-    /// d·(k−1): 0 1 2 3 4 s for PT1S (Knative's core dispatcher numbers from zero).
+    /// The wait is `d·(k−1)`: 0 1 2 3 4 s for PT1S (Knative's core dispatcher numbers from zero).
     LinearFromZero {
-        /// `d` in milliseconds.
+        /// The delay `d` in milliseconds.
         delay_ms: u64,
     },
-    /// d·2^(k−1): 1 2 4 8 16 s for PT1S (Knative's core dispatcher).
+    /// The wait is `d·2^(k−1)`: 1 2 4 8 16 s for PT1S (Knative's core dispatcher numbers from
+    /// zero).
     ExponentialFromZero {
-        /// `d` in milliseconds.
+        /// The delay `d` in milliseconds.
         delay_ms: u64,
     },
-    /// Always d.
+    /// Every wait is `d`.
     Constant {
-        /// `d` in milliseconds.
+        /// The delay `d` in milliseconds.
         delay_ms: u64,
     },
-    /// A list of waits, whose last one repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h, then
-    /// 12h each).
+    /// The waits are a list, whose last wait repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h,
+    /// then 12h each).
     Waits {
         /// The waits in milliseconds; never empty.
         waits_ms: Arc<[u64]>,
     },
-    /// A list of times since the first attempt. Past its end the last gap repeats (Event Grid
-    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). No time is skipped.
+    /// The attempts are at listed times since the first attempt. After the last time, the last
+    /// interval repeats (Event Grid namespaces: 10s 30s 1m 5m 10m, then every 5m). No time is
+    /// skipped.
     Moments {
-        /// Ascending times since the first attempt in milliseconds; never empty.
+        /// Times since the first attempt in milliseconds, ascending; never empty.
         moments_ms: Arc<[u64]>,
     },
 }
 
-/// A formula and its optional maximum.
+/// The formula of the waits, and their optional maximum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// The formula of the waits.
+    /// The formula that determines each wait.
     pub kind: Kind,
-    /// Maximum wait of the schedule (`max`, `backoffMax`). It does not limit the wait that a
+    /// Maximum wait in milliseconds (`max`, `backoffMax`). It does not limit the wait that a
     /// response requires.
     pub max_ms: Option<u64>,
 }
 
-/// The times that a schedule depends on.
+/// The times in a delivery that its next wait depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Moments {
-    /// Start of the first attempt of this delivery, in milliseconds.
+    /// Start of the delivery's first attempt, in milliseconds since 1970.
     pub first_attempt_ms: u64,
-    /// Time of the last outcome in milliseconds, at which the wait begins.
+    /// Time of the last outcome, at which the wait begins, in milliseconds since 1970.
     pub outcome_ms: u64,
 }
 
 impl Schedule {
-    /// Returns the wait before retry `k` (at least 1) in milliseconds, without least waits and
-    /// jitter.
+    /// Returns the wait before retry `k` (counted from 1) in milliseconds, without minimum waits
+    /// and jitter.
     #[must_use]
     pub fn wait_ms(&self, k: u32, moments: Moments) -> u64 {
         let before = k.saturating_sub(1);
@@ -87,8 +90,8 @@ impl Schedule {
         wait.min(self.max_ms.unwrap_or(u64::MAX))
     }
 
-    /// Returns the number of attempts that begin within a time if each fails at once, at most
-    /// `at_most`. Example: 402 for a linear PT15S and 14 days.
+    /// Returns the number of attempts that begin within a time if each attempt fails at once. The
+    /// result is at most `at_most`. Example: 402 for a linear PT15S and 14 days.
     #[must_use]
     pub fn attempts_within(&self, time_ms: u64, at_most: u32) -> u32 {
         let mut now_ms = 0_u64;
@@ -114,7 +117,8 @@ fn nth_or_last(list: &[u64], index: u32) -> u64 {
     list.get(index).copied().unwrap_or(0)
 }
 
-/// Returns the `k`-th time since the first attempt. Past the end of the list the last gap repeats.
+/// Returns the time of retry `k` since the first attempt, in milliseconds. After the end of the
+/// list, the last interval repeats.
 fn nth_moment(moments_ms: &[u64], k: u32) -> u64 {
     let last_ms = moments_ms.last().copied().unwrap_or(0);
     let gap_ms = match moments_ms {

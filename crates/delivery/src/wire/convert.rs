@@ -1,4 +1,4 @@
-//! Converts deliveries and dead letters to and from version 1.
+//! Converts deliveries and dead letters to and from version 1 of the wire format.
 
 use super::history::{history_of, history_v1, last_of, last_v1};
 use super::v1::{DeadLetterV1, DeliveryV1, ErrorDataV1, ReplayV1, ReturnedV1, ShapeV1, TargetV1};
@@ -9,7 +9,8 @@ use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, 
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::ErrorData;
 
-/// Wire words of [`Batching`], which differ from the names in the code. No word means `Allowed`.
+/// Names of the [`Batching`] values in messages, which differ from the names in the code. A missing
+/// name means `Allowed`.
 const RETRY_ALONE: &str = "owed_alone";
 const DISABLED: &str = "alone";
 
@@ -88,7 +89,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         last_detail: wire.last_detail,
         failing: wire.failing,
         traceparent: wire.traceparent,
-        // An invalid job name is dropped: the event is delivered, and its end is not recorded.
+        // An invalid job name is dropped: the event is delivered, and the result is not recorded.
         replay: wire.replay.as_ref().and_then(replay_of),
     })
 }
@@ -101,7 +102,8 @@ pub(super) fn replay_of(wire: &ReplayV1) -> Option<Replay> {
     Replay::new(&wire.job, wire.letter)
 }
 
-/// An unknown word means that the delivery is sent alone, which is always allowed.
+/// Parses a [`Batching`] value. If the name is unknown, the delivery is sent in a request of its
+/// own, which is always allowed.
 fn batching_of(word: Option<&str>) -> Result<Word<Batching>, WireError> {
     let Some(word) = word else { return Ok(Batching::Allowed.into()) };
     let known = match word {
@@ -116,7 +118,8 @@ fn reason_of(word: &str) -> Result<Word<Reason>, WireError> {
     Word::read(word, word.parse().ok()).map_err(WireError::Unreadable)
 }
 
-/// A dead letter travels only with its delivery to a sink.
+/// Combines the target and the dead letter of a message. A message contains a dead letter only if
+/// its target is a sink.
 fn target_of(
     target: Option<TargetV1>,
     letter: Option<Box<DeadLetterV1>>,
@@ -149,7 +152,8 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         reason: reason.to_string(),
         detail: detail.clone(),
         decided_ms: *decided_ms,
-        // Omitted if it equals the decision, because the whole state has to fit 16 KiB.
+        // The time is omitted if it equals the decision, because the whole state must fit into 16
+        // KiB.
         not_before_ms: Some(letter.not_before_ms)
             .filter(|not_before_ms| not_before_ms != decided_ms),
         container: letter.store.container().map(ToString::to_string),
@@ -165,7 +169,7 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
             ErrorData::Text => None,
             ErrorData::Base64 => Some(ErrorDataV1::Base64),
         },
-        // The wire name differs from the name in the code, and must not change.
+        // The name in messages differs from the name in the code, and must not change.
         period_ms: letter.keep_trying_for_ms,
         headers: headers.clone(),
         destination: destination.clone(),

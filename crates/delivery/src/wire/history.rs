@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::version::WireError;
 use crate::delivery::{Entry, History, Word};
 
-/// A shorter response is always text, which people can read in a queue.
+/// Length in bytes below which a response that is UTF-8 is always written as text, so that people
+/// can read it in a queue.
 const SHORT_BYTES: usize = 512;
 
 #[derive(Serialize, Deserialize)]
@@ -30,8 +31,8 @@ pub(super) enum EntryV1 {
     },
 }
 
-/// Beginning of the last response body: text, or base64 if the body is not UTF-8 or base64 is
-/// shorter.
+/// The beginning of the last response body. It is base64 if the body is not UTF-8, or if base64 is
+/// shorter than text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastV1 {
@@ -72,7 +73,7 @@ pub(super) fn last_v1(last_response: Option<&[u8]>) -> Option<LastV1> {
     last_response.map(|bytes| {
         let base64 = STANDARD.encode(bytes);
         match std::str::from_utf8(bytes) {
-            // A control character takes six bytes in JSON.
+            // A control character takes six bytes in a JSON string.
             Ok(text) if json_bytes(text) <= base64.len() + 2 || bytes.len() < SHORT_BYTES => {
                 LastV1::Response(text.to_owned())
             }
@@ -91,7 +92,7 @@ pub(super) fn last_of(wire: Option<LastV1>) -> Result<Option<Vec<u8>>, WireError
     })
 }
 
-/// Returns the length of a text as a JSON string.
+/// Returns the length in bytes of a text that is written as a JSON string.
 fn json_bytes(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }

@@ -1,8 +1,9 @@
-//! The end of a replayed delivery, as the `deadletter` attribute of a small message.
+//! Reads and writes the result of a replayed delivery, as the `deadletter` attribute of a small
+//! message.
 //!
-//! Its version is 2, because code that does not support this kind must not read such a message as a
-//! dead letter. A message of an unknown version waits for newer code. New fields are optional, and
-//! no field is renamed.
+//! Its version is 2, because code that does not support this type must not parse such a message as
+//! a dead letter. A message of an unknown version waits for newer code. New fields are optional,
+//! and no field is renamed.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -13,7 +14,7 @@ use super::v1::ReplayV1;
 use super::version::{WireError, unreadable};
 use crate::delivery::replay::{ReplayEnd, ReplayOutcome};
 
-/// Version of this kind.
+/// Version of attributes with the result of a replayed delivery.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -32,7 +33,8 @@ struct ReplayEndV2 {
     stored: Option<(String, String)>,
 }
 
-/// True if a `deadletter` attribute is the end of a replayed delivery, even an unreadable one.
+/// True if a `deadletter` attribute contains the result of a replayed delivery, even an invalid
+/// one.
 #[must_use]
 pub fn is_replay_end(attribute: &str) -> bool {
     #[derive(Deserialize)]
@@ -44,7 +46,7 @@ pub fn is_replay_end(attribute: &str) -> bool {
     serde_json::from_str::<Kind>(attribute).is_ok_and(|kind| kind.v == VERSION)
 }
 
-/// Writes the `deadletter` attribute of the end of a replayed delivery.
+/// Serializes the `deadletter` attribute with the result of a replayed delivery.
 #[must_use]
 pub fn write_replay_end(end: &ReplayEnd) -> String {
     let ReplayEnd { replay, delivery, outcome, at_ms, stored } = end;
@@ -58,10 +60,10 @@ pub fn write_replay_end(end: &ReplayEnd) -> String {
     ascii_json(&MessageV2 { v: VERSION, replay_end })
 }
 
-/// Reads the `deadletter` attribute of the end of a replayed delivery.
+/// Parses the `deadletter` attribute with the result of a replayed delivery.
 ///
 /// # Errors
-/// [`WireError`] if it is invalid or of an unknown version.
+/// [`WireError`] if the attribute is invalid or has an unknown version.
 pub fn read_replay_end(attribute: &str) -> Result<ReplayEnd, WireError> {
     let MessageV2 { v, replay_end } = serde_json::from_str(attribute).map_err(unreadable)?;
     if v != VERSION {

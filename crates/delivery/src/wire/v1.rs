@@ -1,9 +1,9 @@
-//! The structs of version 1, as JSON.
+//! Declares the structs of version 1 of the wire format, as JSON.
 //!
-//! Separate from the conversion, because a delivery may have a dead letter and a dead letter has a
-//! delivery. New fields are optional, and no field is renamed or removed, because queues hold
-//! messages across deployments. The same rule applies to the small structs that are serialized
-//! directly: [`Origin`], [`Hold`], [`Mapped`] and [`Addresses`].
+//! This module is separate from the conversion, because a delivery may have a dead letter and a
+//! dead letter has a delivery. New fields are optional, and no field is renamed or removed, because
+//! queues hold messages across deployments. The same rule applies to the small structs that are
+//! serialized directly: [`Origin`], [`Hold`], [`Mapped`] and [`Addresses`].
 //!
 //! Older code drops a new field when it writes the delivery again, because the field would describe
 //! an outdated state. Unknown fields of an attempt are kept, because the past does not change.
@@ -11,8 +11,8 @@
 //! the message waits.
 //!
 //! Some values are only reported (an outcome, a reason) or may be ignored (batching). Such a value
-//! is a text here and a [`Word`](crate::delivery::Word) inside, so an unknown value is kept. A
-//! value that decides what happens is an enum here, so an unknown value is an error.
+//! is a text here and a [`Word`](crate::delivery::Word) in all other code, so an unknown value is
+//! kept. A value that determines an action is an enum here, so an unknown value is an error.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -30,14 +30,14 @@ pub(super) struct DeliveryV1 {
     pub(super) subscription: String,
     pub(super) origin: Origin,
     pub(super) published_ms: u64,
-    // Absent if it equals the publication.
+    // The field is omitted if the delivery starts at its publication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) starts_ms: Option<u64>,
     pub(super) attempts: u32,
     pub(super) due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shape: Option<ShapeV1>,
-    // The wire name differs from the name in the code, and must not change.
+    // The name in messages differs from the name in the code, and must not change.
     #[serde(rename = "leg", default, skip_serializing_if = "Option::is_none")]
     pub(super) target: Option<TargetV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub(super) struct DeliveryV1 {
     pub(super) replies_left: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) via: Vec<TopicName>,
-    // The wire name must not change either.
+    // The name in messages must not change either.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -70,15 +70,15 @@ pub(super) struct DeliveryV1 {
     pub(super) replay: Option<ReplayV1>,
 }
 
-/// The replay that created a delivery.
+/// The replay that created a delivery, as messages contain it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ReplayV1 {
     pub(super) job: String,
     pub(super) letter: Uuid,
 }
 
-/// Schema of an event that is not a CloudEvent, because the input of its topic may change before
-/// the next receive. Absent if the schema follows from the bytes.
+/// The schema of an event that is not a CloudEvent. It is stored because the input of the topic may
+/// change before the next receive. Omitted if the schema follows from the bytes of the event.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ShapeV1 {
@@ -87,12 +87,12 @@ pub(super) enum ShapeV1 {
     Opaque,
 }
 
-/// Absent for a published event on its way to the subscription's destination.
+/// The target of a delivery. Omitted if the target is the subscription's destination.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TargetV1 {
     Reply,
-    /// The dead letter is in `letter`.
+    /// The delivery sends the dead letter in the field `letter` to a sink.
     Sink,
 }
 
@@ -155,14 +155,14 @@ enum LayoutV1 {
     Flat,
 }
 
-/// Absent for text.
+/// The encoding of the last response in the Knative format. Omitted if it is text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ErrorDataV1 {
     Base64,
 }
 
-/// The failed delivery to the sink.
+/// The failed delivery of a dead letter to its sink.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ReturnedV1 {
     #[serde(skip_serializing_if = "Option::is_none")]

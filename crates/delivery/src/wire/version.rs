@@ -1,7 +1,7 @@
-//! The version of attributes, and the reasons why an attribute cannot be read.
+//! The version of message attributes, and the reasons why an attribute cannot be parsed.
 //!
-//! Separate because the version is checked before all other fields, and every part of an attribute
-//! may be unreadable.
+//! This module is separate because the version is checked before all other fields, and every part
+//! of an attribute may be unreadable.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,18 +9,18 @@ use thiserror::Error;
 
 use crate::subscription::name::SubscriptionName;
 
-/// The version that this program writes.
+/// The format version that this program writes.
 pub(super) const VERSION: u32 = 1;
 
-/// The reason why an attribute cannot be read. The record of an [unreadable](Self::Unreadable)
+/// The reason why an attribute cannot be parsed. The record of an [unreadable](Self::Unreadable)
 /// attribute waits for half an hour and then becomes a dead letter. The record of an [unknown
-/// version](Self::UnknownVersion) waits until newer code reads it.
+/// version](Self::UnknownVersion) waits until newer code parses it.
 #[derive(Debug, Error)]
 pub enum WireError {
-    /// The attribute is not valid JSON of this version.
+    /// The attribute is not valid JSON of the version that it states.
     #[error("the attribute is not what this version writes: {0}")]
     Unreadable(String),
-    /// Newer code wrote the attribute.
+    /// The attribute was written by newer code, with this version.
     #[error(
         "the attribute has version {0}, and this program reads version {VERSION} only: deploy the newer version"
     )]
@@ -32,7 +32,7 @@ struct Versioned {
     v: u32,
 }
 
-/// Returns an error for any other version.
+/// Returns an error unless the attribute states the version of this program.
 pub(super) fn check_version(attribute: &str) -> Result<(), WireError> {
     match serde_json::from_str(attribute).map_err(unreadable)? {
         Versioned { v: VERSION } => Ok(()),

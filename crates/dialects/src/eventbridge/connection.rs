@@ -12,10 +12,11 @@ use super::literal::{literal, section};
 use super::secrets::Secrets;
 use super::template_text::constant;
 
-/// The authentication of requests, and the parameters that are added to them.
+/// The contents of a connection: the authentication of requests, and the parameters that are added
+/// to each request.
 #[derive(Default)]
 pub(super) struct Connection<'a> {
-    /// The native `auth`, with the position of the field that states it.
+    /// The native form of `auth`, with the position of the field that states it.
     pub(super) auth: Option<(Json, Cursor<'a>)>,
     pub(super) headers: Vec<Parameter<'a>>,
     pub(super) query: Vec<Parameter<'a>>,
@@ -31,12 +32,12 @@ pub(super) struct Parameter<'a> {
 
 pub(super) enum Value<'a> {
     Stated(&'a str),
-    /// Name of a secret.
+    /// A value that is a secret, given by the name of the secret.
     Secret(String),
 }
 
 impl Parameter<'_> {
-    /// Returns the value as a template that writes text.
+    /// Returns the value as a template that produces text.
     pub(super) fn text(&self) -> String {
         match &self.value {
             Value::Stated(text) => constant(text, false),
@@ -44,7 +45,7 @@ impl Parameter<'_> {
         }
     }
 
-    /// Returns the value as a template that writes JSON.
+    /// Returns the value as a template that produces JSON.
     pub(super) fn json(&self) -> String {
         match &self.value {
             Value::Stated(text) => constant(&json!(text).to_string(), false),
@@ -122,7 +123,7 @@ fn auth<'a>(
     Some((auth, at))
 }
 
-/// Reads the parameters of a list. The output of the AWS CLI contains no values of secrets.
+/// Reads a list of parameters. The output of the AWS CLI contains no values of secrets.
 fn parameters<'a>(
     of: &Fields<'a>,
     field: &'static str,
@@ -177,7 +178,8 @@ fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     Some(written)
 }
 
-/// Adds the form fields of a token request. A secret among them cannot be sent.
+/// Adds the form fields of a token request. A secret in a form field is an error, because it cannot
+/// be sent.
 fn form(body: &[Parameter<'_>], written: &mut Json) {
     let mut others = Map::new();
     for Parameter { name, value, at } in body {

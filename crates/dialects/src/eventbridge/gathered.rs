@@ -17,13 +17,13 @@ enum Kind {
     Template,
 }
 
-/// True for a template, and for AWS CLI output that describes a part of EventBridge.
+/// True if the document is a template, or AWS CLI output that describes a part of EventBridge.
 pub(crate) fn is_event_bridge(document: &Cursor<'_>) -> bool {
     document.peek("apiVersion").is_none() && kind(document).is_some()
 }
 
-/// Reports a list of the AWS CLI, whose entries lack fields of the descriptions. Returns false for
-/// another document.
+/// Reports output of the AWS CLI that is a list, whose entries lack fields of the descriptions.
+/// Returns false for any other document.
 pub(crate) fn report_list(document: &Cursor<'_>) -> bool {
     let lists = [
         ("Rules", "describe-rule"),
@@ -72,8 +72,8 @@ pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
     found
 }
 
-/// Adds the targets of a rule. Their output does not name the rule, so the file name has to name it
-/// if there are several rules.
+/// Adds the targets of a rule. The AWS CLI output with targets does not name the rule, so the file
+/// name has to name it if there are several rules.
 fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
     let is_only = rules.len() == 1;
     let named = |rule: &&mut Rule<'_>| is_only || document.file_stem().contains(rule.name);

@@ -14,19 +14,20 @@ use serde_json::json;
 use super::literal::literal;
 use super::template_text::{constant, expression};
 
-/// Prefix of the predefined variables.
+/// Prefix of the variables that EventBridge predefines.
 const RESERVED: &str = "aws.events.";
-/// Members of an event without its detail.
+/// Members of every event besides its `detail`.
 const ENVELOPE: [&str; 8] =
     ["version", "id", "detail-type", "source", "account", "time", "region", "resources"];
 
-/// Template of an unchanged event.
+/// Template that produces the unchanged event.
 pub(super) const WHOLE_EVENT: &str = "{{ event.data | tojson }}";
 
-/// A member that is added to a body: its name, and its value as part of a JSON template.
+/// A member to add to a body: its name, and its value as part of a JSON template.
 pub(super) type Member = (String, String);
 
-/// Reads the input of a target. Returns `None` after an error, or if the event is sent unchanged.
+/// Reads the input of a target, and returns the template of the body. Returns `None` after an
+/// error, or if the event is sent unchanged.
 pub(super) fn body(
     target: &Fields<'_>,
     (rule, arn): (&str, &str),
@@ -61,7 +62,7 @@ pub(super) fn body(
     Some(body)
 }
 
-/// Returns the tag that writes a value as JSON.
+/// Returns the template tag that writes the value of an expression as JSON.
 fn json_of(expression: &str) -> String {
     format!("{{{{ {expression} | tojson }}}}")
 }
@@ -95,8 +96,8 @@ fn with_members(whole: &str, members: &[Member]) -> Option<String> {
     Some(format!("{open}{comma}{written}}}"))
 }
 
-/// Returns the names of the members of a template that is an object. Outside of texts, the braces
-/// of tags are in pairs.
+/// Returns the names of the members in a template of an object. Outside of texts, the braces of
+/// tags are in pairs.
 fn member_names(object: &str) -> Vec<String> {
     let (mut names, mut depth, mut rest) = (Vec::new(), 0, object);
     while let Some(character) = rest.chars().next() {
@@ -157,29 +158,29 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
 }
 
 enum Variable {
-    /// An expression into the event.
+    /// The expression for a path into the event.
     Path(String),
     /// A text that is the same for every event.
     Text(String),
 }
 
-/// Returns the names between `<` and `>`.
+/// Returns the names between `<` and `>` in a template.
 fn tags(template: &str) -> impl Iterator<Item = &str> {
     template.split('<').skip(1).filter_map(|part| part.split_once('>')).map(|(name, _)| name)
 }
 
-/// The context of a variable in a template.
+/// The position of a variable in a template.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In place of a JSON value.
+    /// In place of a whole JSON value.
     Value,
-    /// Within a JSON text.
+    /// Within a JSON text, between quotes.
     Text,
-    /// In a text that is not JSON.
+    /// In a template that is not JSON.
     Plain,
 }
 
-/// Converts a template of EventBridge into a native one.
+/// Converts a template of EventBridge into a native template.
 fn rendered(template: &str, variables: &BTreeMap<&str, Variable>) -> String {
     let is_variable =
         || template.starts_with('<') && template.find('>') == Some(template.len() - 1);
@@ -211,7 +212,8 @@ fn rendered(template: &str, variables: &BTreeMap<&str, Variable>) -> String {
 }
 
 impl Variable {
-    /// Writes the variable. A value that the event lacks becomes null, or nothing within a text.
+    /// Returns the template text for this variable. A value that the event lacks becomes null, or
+    /// nothing within a text.
     fn written(&self, place: Place) -> String {
         match (self, place) {
             (Self::Path(path), Place::Value) => json_of(&format!("{path} | default(none)")),

@@ -1,16 +1,16 @@
 //! Reads texts and sections that have to be literal. The only supported function is `Fn::Sub`
 //! without variables, which is read as its text.
 //!
-//! Separate because every part of a delivery has such values.
+//! Separate because every part of a delivery has literal values.
 
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Entry, Fields};
 
-/// Help for a value that only the deployed stack has.
+/// Help text for a value that only the deployed stack has.
 const DEPLOYED: &str = "write the value, or convert the outputs of aws events describe-rule, list-targets-by-rule, \
                         describe-api-destination and describe-connection";
 
-/// Returns a literal text. Reports a value that only the deployed stack has.
+/// Returns the literal text at the cursor. Reports a value that only the deployed stack has.
 pub(super) fn literal<'a>(at: &Cursor<'a>) -> Option<&'a str> {
     if let Some(text) = at.peek("Fn::Sub").and_then(|text| text.peek_text())
         && !is_dynamic(text)
@@ -29,8 +29,8 @@ fn is_dynamic(text: &str) -> bool {
     ["${", "{{resolve:"].iter().any(|sign| text.contains(sign))
 }
 
-/// Returns a section, if there is one. A function in its place is an error, because its settings
-/// would be lost.
+/// Returns a section of a resource, if there is one. A function in place of the section is an
+/// error, because its settings would be lost.
 pub(super) fn section<'a>(fields: &Fields<'a>, name: &'static str) -> Option<Option<Cursor<'a>>> {
     let Some(at) = fields.given(name) else { return Some(None) };
     let is_function = |of: &Entry<'_>| of.name.starts_with("Fn::") || of.name == "Ref";

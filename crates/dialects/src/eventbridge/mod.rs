@@ -1,8 +1,8 @@
 //! Reads Amazon EventBridge: rules with API destinations as targets, and the connections of those
 //! destinations.
 //!
-//! Separate because it is one of several foreign families. The files are output of the AWS CLI
-//! (`aws events describe-rule`, `list-targets-by-rule`, `describe-api-destination`,
+//! Separate because EventBridge is one of several foreign families. The files are output of the AWS
+//! CLI (`aws events describe-rule`, `list-targets-by-rule`, `describe-api-destination`,
 //! `describe-connection`), or CloudFormation templates.
 //!
 //! The steps are:
@@ -11,9 +11,9 @@
 //! - a native Subscription per target (`target`), with its filter (`pattern`), its body (`input`)
 //!   and its request (`request`, `connection`, `secrets`)
 //!
-//! An event bus is a topic. It reads the events as EventBridge sends them to a queue, so no byte of
-//! an event changes. Everything without an equivalent is reported at its field. No condition of a
-//! pattern is dropped.
+//! An event bus becomes a topic. The topic reads the events as EventBridge sends them to a queue,
+//! so no byte of an event changes. Everything without an equivalent is reported at its field. No
+//! condition of a pattern is dropped.
 
 mod connection;
 mod gathered;
@@ -44,18 +44,18 @@ use target::TargetReader;
 pub(super) use gathered::{is_event_bridge, report_list};
 pub(super) use template::body as template_body;
 
-/// Namespace of all event buses.
+/// Namespace of the topics for all event buses.
 const NAMESPACE: &str = "eventbridge";
-/// Event bus of rules that name none.
+/// Name of the event bus of rules that name none.
 const DEFAULT_BUS: &str = "default";
 
-/// An event bus with its sources. `at` is the first rule that names the bus.
+/// An event bus, and the sources of its events. `at` is the first rule that names the bus.
 struct Bus<'a> {
     at: Cursor<'a>,
     sources: BTreeSet<String>,
 }
 
-/// Translates all documents of this family. Returns the topics of their event buses.
+/// Translates all EventBridge documents. Returns the topics of their event buses.
 pub(super) fn translate(documents: &[Cursor<'_>], translated: &mut Translated<'_>) -> Vec<Node> {
     let resources = gathered::gathered(documents);
     let mut buses = BTreeMap::new();
@@ -71,8 +71,8 @@ pub(super) fn translate(documents: &[Cursor<'_>], translated: &mut Translated<'_
     buses.iter().map(|(name, bus)| topic(name, bus)).collect()
 }
 
-/// Reads the values that the targets of a rule share. Returns `Some(None)` if there is nothing to
-/// convert.
+/// Reads the values that the targets of a rule share. Returns `Some(None)` if the rule has nothing
+/// to convert.
 fn reader<'a, 'r>(
     rule: &'r Rule<'a>,
     fields: &Fields<'a>,
@@ -130,7 +130,7 @@ fn translate_targets<'a>(
     }
 }
 
-/// Returns the name of an event bus. The field states its name, its ARN, or the logical id of a
+/// Returns the name of an event bus. The field contains the name, the ARN, or the logical id of a
 /// resource.
 fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Option<String> {
     let Some(at) = at else { return Some(DEFAULT_BUS.to_owned()) };
@@ -141,8 +141,8 @@ fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Optio
     Some(of_template.or(of_arn).unwrap_or(&stated).replace('/', "-"))
 }
 
-/// Returns the topic of an event bus. Its events stay as EventBridge writes them, and its mapping
-/// gives templates their id and type.
+/// Returns the topic of an event bus. The topic keeps events as EventBridge writes them; its
+/// mapping gives templates their id and type.
 fn topic(TopicName { namespace, topic }: &TopicName, bus: &Bus<'_>) -> Node {
     let from: Vec<Json> = bus.sources.iter().map(|of| json!({ "eventSource": of })).collect();
     let field = |name: &str| json!({ "field": name });

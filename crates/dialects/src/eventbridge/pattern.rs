@@ -13,13 +13,13 @@ use serde_json::{Map, Value as Json, json};
 use super::super::text;
 use super::literal::refuse_deployed;
 
-/// Help for a condition that no filter expresses.
+/// Help text for a condition that no filter can express.
 const KEEP: &str = "keep the condition in a rule of EventBridge that sends to the events queue, and leave it out here";
-/// Members of every event that are texts.
+/// Members of every event that are always texts.
 const PLAIN: [&str; 7] = ["version", "id", "source", "detail-type", "account", "region", "time"];
 
-/// Returns the filter of a pattern, which may be JSON in a text. Reports an error and returns
-/// `None` if no filter expresses the pattern.
+/// Returns the filter for a pattern. Reports an error and returns `None` if no filter expresses the
+/// pattern.
 pub(super) fn filter(pattern: &Json, at: &Cursor<'_>) -> Option<Json> {
     let Json::Object(fields) = pattern else {
         return at.refuse("an event pattern has to be an object");
@@ -31,8 +31,8 @@ pub(super) fn filter(pattern: &Json, at: &Cursor<'_>) -> Option<Json> {
     Some(conditions.unwrap_or_else(everything))
 }
 
-/// True for a function of CloudFormation, or a reference that it resolves. A field of an event may
-/// be named `Ref`.
+/// True if the pattern contains a function of CloudFormation, or a reference that CloudFormation
+/// resolves. A field of an event may be named `Ref`.
 fn is_deployed(pattern: &Json) -> bool {
     match pattern {
         Json::String(text) => text.contains("{{resolve:"),
@@ -44,26 +44,26 @@ fn is_deployed(pattern: &Json) -> bool {
     }
 }
 
-/// Returns a condition that every event matches.
+/// Returns a condition that every event satisfies.
 fn everything() -> Json {
     json!({ "cesql": "TRUE" })
 }
 
-/// Reads the pattern, which is a mapping or JSON in a text. A duplicate field is an error, because
-/// one condition would be lost.
+/// Reads the pattern at the cursor, which is a mapping or JSON in a text. A duplicate field is an
+/// error, because one condition would be lost.
 pub(super) fn read(at: &Cursor<'_>) -> Option<Json> {
     let Some(text) = at.peek_text() else { return Some(at.json()) };
     let read = text::parse("pattern.json", text).into_document();
     read.map(|pattern| at.beside(&pattern).json()).map_err(|problem| at.error(problem)).ok()
 }
 
-/// Returns the sources that a pattern names exactly; `None` if other sources match too.
+/// Returns the event sources that a pattern names exactly; `None` if other sources match too.
 pub(super) fn sources(pattern: &Json) -> Option<Vec<String>> {
     let sources = pattern.get("source")?.as_array()?;
     sources.iter().map(|source| source.as_str().map(str::to_owned)).collect()
 }
 
-/// Requires all fields of an object to match; `None` for an empty object.
+/// Returns the condition that all fields of an object match; `None` for an empty object.
 fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Message> {
     let mut conditions = Vec::new();
     for (name, value) in fields {
@@ -87,7 +87,8 @@ fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Mess
     Ok((!conditions.is_empty()).then(|| joined("all", conditions)))
 }
 
-/// Requires a field to have one of these values. Texts share one condition, and so do numbers.
+/// Returns the condition that a field has one of these values. Texts share one condition, and so do
+/// numbers.
 fn any_of(path: &str, name: &str, values: &[Json]) -> Result<Json, Message> {
     if name.contains('.') || values.is_empty() {
         return Err(not_expressed(path, "this field").help(KEEP));
@@ -125,9 +126,9 @@ fn joined(word: &str, mut conditions: Vec<Json>) -> Json {
     if conditions.len() == 1 { conditions.remove(0) } else { json!({ word: conditions }) }
 }
 
-/// A comparison of a text with values.
+/// A type of comparison of a text with values.
 struct Text {
-    /// Suffix of the operator's name, such as `BeginsWith`.
+    /// Suffix of the filter operator's name, such as `BeginsWith`.
     how: &'static str,
     with_case: bool,
     is_negated: bool,
@@ -139,12 +140,13 @@ struct Field<'p> {
 }
 
 impl Field<'_> {
-    /// Returns a condition on the value, or on one of the values in an array.
+    /// Returns a condition with this operator on the value of the field, or on one of its values in
+    /// an array.
     fn condition(&self, operator: &str) -> Json {
         json!({ "eventGrid": { "operatorType": operator, "key": self.path, "arrays": "leaves" } })
     }
 
-    /// Returns a condition that compares with one value, or with several in a list.
+    /// Returns a condition that compares the field with one value, or with several in a list.
     fn comparison(&self, operator: &str, value: &Json) -> Json {
         let mut condition = self.condition(operator);
         let field = if value.is_array() { "values" } else { "value" };
@@ -152,7 +154,7 @@ impl Field<'_> {
         condition
     }
 
-    /// Returns a condition on a text. Members of [`PLAIN`] have a simpler form.
+    /// Returns a condition on a text field. Members of [`PLAIN`] have a simpler form.
     fn text(&self, Text { how, with_case, is_negated }: Text, values: &Json) -> Json {
         let plain = [("In", "exact"), ("BeginsWith", "prefix"), ("EndsWith", "suffix")];
         let plain = plain.iter().find(|(of, _)| *of == how && PLAIN.contains(&self.path));
@@ -169,7 +171,8 @@ impl Field<'_> {
         condition
     }
 
-    /// Converts an object such as `{"prefix": "eu-"}`; `None` if no filter expresses it.
+    /// Converts an object with an operator, such as `{"prefix": "eu-"}`; returns `None` if no
+    /// filter expresses it.
     fn operators(&self, operators: &Map<String, Json>) -> Option<Json> {
         match single(operators)? {
             ("exists", Json::Bool(true)) => Some(self.condition("IsNotNull")),
@@ -180,7 +183,7 @@ impl Field<'_> {
         }
     }
 
-    /// Converts an operator on texts, with one value or several.
+    /// Converts an operator that compares texts, with one value or several.
     fn texts(&self, operator: &str, value: &Json, is_negated: bool) -> Option<Json> {
         let text = |how| Text { how, with_case: true, is_negated };
         let without_case = |how| Text { with_case: false, ..text(how) };
@@ -197,8 +200,8 @@ impl Field<'_> {
         Some(self.text(text, &json!(texts_of(values)?)))
     }
 
-    /// Converts patterns with `*`. A negated condition requires that no pattern matches, which a
-    /// filter expresses for one pattern only.
+    /// Converts wildcard patterns, which contain `*`. A negated condition requires that no pattern
+    /// matches, which a filter expresses for one pattern only.
     fn wildcards(&self, patterns: &[&str], is_negated: bool) -> Option<Json> {
         if is_negated && patterns.len() > 1 {
             return None;
@@ -207,8 +210,8 @@ impl Field<'_> {
         Some(joined("any", each.collect::<Option<_>>()?))
     }
 
-    /// Converts one pattern. With `*` inside, the prefix and the suffix must not be able to
-    /// overlap. Example: a filter for `ab*ba` would match `aba`.
+    /// Converts one wildcard pattern. With `*` inside, the prefix and the suffix must not be able
+    /// to overlap. Example: a filter for `ab*ba` would match `aba`.
     fn wildcard(&self, pattern: &str, is_negated: bool) -> Option<Json> {
         let parts: Vec<&str> = pattern.split('*').collect();
         let text =
@@ -244,7 +247,7 @@ impl Field<'_> {
         Some(joined("all", comparisons.chunks(2).map(comparison).collect::<Option<_>>()?))
     }
 
-    /// Requires a value that is none of these.
+    /// Converts `anything-but`, which requires a value that is none of these.
     fn anything_but(&self, value: &Json) -> Option<Json> {
         if let Json::Object(operators) = value {
             let (operator, value) = single(operators)?;
@@ -262,7 +265,7 @@ impl Field<'_> {
     }
 }
 
-/// Returns the operator and the value of an object with exactly one.
+/// Returns the operator and the value of an object with exactly one member.
 fn single(operators: &Map<String, Json>) -> Option<(&str, &Json)> {
     let first = operators.iter().next().filter(|_| operators.len() == 1);
     first.map(|(operator, value)| (operator.as_str(), value))

@@ -1,8 +1,8 @@
 //! Reads the request to an API destination: its address, method, headers, query and authentication.
 //!
-//! Separate because three resources decide it: the destination, the `HttpParameters` of the target,
-//! and the connection, whose parameters take precedence over those of the target.
-//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-api-destinations.html>
+//! Separate because three resources determine the request: the destination, the `HttpParameters` of
+//! the target, and the connection. Parameters of the connection take precedence over those of the
+//! target. <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-api-destinations.html>
 
 use std::collections::BTreeMap;
 
@@ -53,11 +53,12 @@ const REMOVED_HEADERS: [&str; 33] = [
     "warning",
 ];
 
-/// Characters of a constant that would end the path, or begin an expression.
+/// Characters of a constant that are escaped, because they would end the path or begin an
+/// expression.
 const NOT_IN_PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'?').add(b'#').add(b'\\').add(b'{').add(b'}');
 
-/// Reads an API destination, and sets address, method and rate.
+/// Reads an API destination, and sets address, method and rate of the native Subscription.
 pub(super) fn destination(
     fields: &Fields<'_>,
     parameters: Option<&Cursor<'_>>,
@@ -81,7 +82,7 @@ pub(super) fn destination(
     Some(())
 }
 
-/// Returns the endpoint with values in place of each `*`.
+/// Returns the endpoint, with a value in place of each `*`.
 fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
     let values = parameters.and_then(|of| of.peek("PathParameterValues"));
     let mut parts = literal(at)?.split('*');
@@ -105,12 +106,13 @@ fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
     Some(url)
 }
 
-/// Escapes a part of an endpoint, so that nothing in it begins an expression.
+/// Escapes a part of an endpoint, so that no part of it begins an expression.
 fn without_tags(part: &str) -> String {
     part.replace('{', "%7B").replace('}', "%7D")
 }
 
-/// Returns a part of a path. A constant stays in the path, and is no template.
+/// Returns a part of a path as a template. Characters of a constant that would end the path are
+/// escaped.
 fn segment(at: &Cursor<'_>) -> Option<String> {
     let text = literal(at)?;
     if text.starts_with("$.") {
@@ -119,7 +121,7 @@ fn segment(at: &Cursor<'_>) -> Option<String> {
     Some(utf8_percent_encode(text, NOT_IN_PATH).to_string())
 }
 
-/// Returns a constant, or the expression for a path into the event.
+/// Returns the constant at the cursor, or the expression for a path into the event.
 fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     dynamic(literal(at)?).map_or_else(
         |path| {
@@ -130,8 +132,8 @@ fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     )
 }
 
-/// Sets headers and query. Those of the connection override those of the target. Returns the
-/// content type, if it is stated.
+/// Sets headers and query of the request. Those of the connection override those of the target.
+/// Returns the content type, if a header states it.
 pub(super) fn parameters<'a>(
     of_target: Option<&Cursor<'a>>,
     connection: &Connection<'a>,
@@ -159,7 +161,7 @@ pub(super) fn parameters<'a>(
 /// A value, with the position of the field that states it.
 type Stated<'a> = (Json, Cursor<'a>);
 
-/// Returns the entries of a section of `HttpParameters`.
+/// Returns the entries of a section in `HttpParameters`.
 fn entries<'a>(of_target: Option<&Cursor<'a>>, section: &str) -> Option<Vec<Entry<'a>>> {
     let section = of_target.and_then(|of| of.peek(section)).filter(|of| !of.is_null());
     section.map_or(Some(Vec::new()), |of| of.entries())
@@ -203,7 +205,8 @@ fn query(of_target: Option<&Cursor<'_>>, connection: &Connection<'_>) -> Option<
     Some(query)
 }
 
-/// Returns a header of a target. A header with a path is omitted if the event has no such value.
+/// Returns one header of a target. A header with a path is omitted from requests if the event has
+/// no value at the path.
 fn header(name: &str, at: &Cursor<'_>) -> Option<Json> {
     let value = dynamic_at(at)?;
     match at.peek_text().filter(|text| text.starts_with("$.")) {

@@ -1,7 +1,8 @@
 //! The rules, API destinations and connections of all files, joined by ARN and name.
 //!
-//! Separate because each comes from its own command (`aws events describe-rule` and so on), or from
-//! a CloudFormation template. The resources of a template refer to each other by logical ids.
+//! Separate because each is the output of its own command (`aws events describe-rule` and so on),
+//! or comes from a CloudFormation template. The resources of a template refer to each other by
+//! logical ids.
 
 use delivery::document::reader::Cursor;
 
@@ -14,7 +15,7 @@ pub(super) struct Resources<'a> {
     pub(super) destinations: Vec<Resource<'a>>,
     pub(super) connections: Vec<Resource<'a>>,
     pub(super) buses: Vec<Resource<'a>>,
-    /// Variables for the secrets of all connections.
+    /// Environment variables for the secrets of all connections.
     pub(super) variables: Variables,
 }
 
@@ -33,8 +34,8 @@ pub(super) struct Resource<'a> {
     pub(super) at: Cursor<'a>,
 }
 
-/// Finds the resource of a reference by its ARN, its logical id, or its name. A logical id is
-/// looked up only in the file of the reference, because two templates may use the same id.
+/// Finds the resource that a reference names by its ARN, its logical id, or its name. A logical id
+/// is looked up only in the file of the reference, because two templates may use the same id.
 pub(super) fn named<'r, 'a>(
     all: &'r [Resource<'a>],
     reference: &str,
@@ -59,8 +60,8 @@ pub(super) fn name_in(arn: &str) -> Option<&str> {
     arn.strip_prefix("arn:")?.split('/').nth(1)
 }
 
-/// Returns the ARN in a field, or the logical id of a resource of the same template. `None` for
-/// another function.
+/// Returns the ARN in a field, or the logical id of a resource in the same template; `None` for any
+/// other function.
 pub(super) fn reference(at: &Cursor<'_>) -> Option<String> {
     let of_attribute = at.peek("Fn::GetAtt");
     let first = of_attribute.as_ref().and_then(|of| of.peek_list().first().cloned());

@@ -1,8 +1,8 @@
 //! Assigns names to secrets.
 //!
-//! Separate because EventBridge prints no secrets. Each becomes the name of a variable, with a
-//! warning to set it, unless a template names the store of the secret. Two secrets never share a
-//! variable.
+//! Separate because EventBridge prints no secrets. Each secret becomes the name of an environment
+//! variable, with a warning to set it, unless a template names the store of the secret. Two secrets
+//! never share a variable.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
 
-/// The field of each variable.
+/// The names of environment variables that are in use, each with the field of its secret.
 pub(super) type Variables = RefCell<BTreeMap<String, String>>;
 
-/// The secrets of one connection.
+/// Assigns names to the secrets of one connection.
 pub(super) struct Secrets<'r> {
     pub(super) connection: &'r str,
     pub(super) variables: &'r Variables,
 }
 
 impl Secrets<'_> {
-    /// Returns the name of the secret in a field, which only a template states. A literal secret is
-    /// not copied: a variable replaces it, with a warning to set it.
+    /// Returns a name for the secret in a field. A literal secret is not copied: an environment
+    /// variable replaces it, with a warning to set the variable.
     pub(super) fn secret(&self, of: &Fields<'_>, field: &'static str, part: &str) -> String {
         let stated = of.given(field);
         if let Some(stored) = stated.as_ref().and_then(Cursor::peek_text).and_then(stored) {
@@ -36,8 +36,8 @@ impl Secrets<'_> {
         format!("env:{name}")
     }
 
-    /// Returns a variable that no other field has, such as `CRM_API_KEY`, or `CRM_API_KEY_2` if
-    /// that name is taken.
+    /// Returns the name of a variable that no other field has, such as `CRM_API_KEY`, or
+    /// `CRM_API_KEY_2` if that name is in use.
     fn variable(&self, part: &str, at: &Cursor<'_>) -> String {
         let name = format!("{}_{part}", self.connection).to_ascii_uppercase();
         let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
@@ -57,8 +57,8 @@ impl Secrets<'_> {
 }
 
 /// Returns the name of the secret in a dynamic reference of CloudFormation, such as
-/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. `None` if the reference has a version,
-/// because our secret names have none.
+/// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. Returns `None` if the reference has a
+/// version, because our secret names have none.
 fn stored(text: &str) -> Option<String> {
     let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
     if let Some(parameter) = reference.strip_prefix("ssm-secure:") {

@@ -20,34 +20,34 @@ use super::resources::{self, Resources, Rule};
 use super::secrets::Secrets;
 use super::{input, request};
 
-/// Content type of every body, unless a header states another one.
+/// Content type of every body, unless a header sets another one.
 const CONTENT_TYPE: &str = "application/json; charset=utf-8";
 /// Response timeout of EventBridge.
 const TIMEOUT: &str = "PT5S";
 /// Maximum and default number of retries of EventBridge.
 /// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_RetryPolicy.html>
 const RETRIES_MAX: u32 = 185;
-/// Status that EventBridge retries, unlike the native profile.
+/// Status that EventBridge retries and the native profile does not.
 const RETRIED: u16 = 401;
-/// Maximum and default time in which EventBridge retries.
+/// Maximum and default time for which EventBridge retries.
 const AGE_MAX_SECONDS: u32 = 86_400;
 const AGE_SECONDS: RangeInclusive<u32> = 60..=AGE_MAX_SECONDS;
 
-/// Reads the targets of a rule, with the values that they share.
+/// Converts the targets of a rule. Contains the values that the targets share.
 pub(super) struct TargetReader<'a, 'r> {
     pub(super) rule: &'r Rule<'a>,
     pub(super) topic: TopicName,
-    /// Sources that the pattern names exactly.
+    /// The event sources that the rule's pattern names exactly.
     pub(super) sources: Vec<String>,
     pub(super) filter: Json,
     pub(super) filter_at: Cursor<'a>,
     pub(super) state: Option<Cursor<'a>>,
-    /// Targets that are API destinations.
+    /// The targets of the rule that are API destinations.
     pub(super) targets: Vec<&'r Cursor<'a>>,
     pub(super) resources: &'r Resources<'a>,
 }
 
-/// True for a target that is an API destination. Reports any other target.
+/// True if the target is an API destination. Reports any other target.
 pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>) -> bool {
     let arn = target.peek("Arn");
     let at = arn.as_ref().unwrap_or(target);
@@ -68,7 +68,7 @@ pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>)
 }
 
 impl<'a> TargetReader<'a, '_> {
-    /// Converts a target into a Subscription.
+    /// Converts one target into a Subscription.
     pub(super) fn subscription(&self, target: &Fields<'a>) -> Option<Translation> {
         target.accept(&["RoleArn"]);
         let id = target.required("Id")?;
@@ -93,7 +93,7 @@ impl<'a> TargetReader<'a, '_> {
         Some(to)
     }
 
-    /// Sets the fields of the request.
+    /// Sets the fields of the Subscription that describe the request.
     fn set_request(&self, target: &Fields<'a>, to: &mut Translation) -> Option<()> {
         let parameters = section(target, "HttpParameters")?;
         let arn = target.required("Arn")?;
@@ -126,7 +126,7 @@ impl<'a> TargetReader<'a, '_> {
         Some(())
     }
 
-    /// Sets the body and its content type. An unchanged event needs neither.
+    /// Sets the body and its content type. An unchanged event needs neither of them.
     fn set_body(
         &self,
         target: &Fields<'a>,
@@ -136,7 +136,7 @@ impl<'a> TargetReader<'a, '_> {
     ) -> Option<()> {
         let members = connection.body.iter().map(|of| (of.name.to_owned(), of.json()));
         let members: Vec<input::Member> = members.collect();
-        // Without a stated name, the name of the rule is its logical id in the template.
+        // If the template states no name, the name of the rule is its logical id.
         let rule = (self.rule.at.text_at("Name"), self.rule.at.text_at("Arn"));
         let at = target.parent();
         let body = at.result_or_error(|| Some(input::body(target, rule, &members))).ok()?;
@@ -156,7 +156,8 @@ impl<'a> TargetReader<'a, '_> {
     }
 }
 
-/// Returns the resource that a field names. Reports a resource that no file describes.
+/// Returns the resource that the field at the cursor names. Reports a resource that no file
+/// describes.
 fn found<'r, 'a>(
     at: &Cursor<'a>,
     all: &'r [resources::Resource<'a>],
@@ -191,7 +192,7 @@ fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
     Some(())
 }
 
-/// Sets the queue of dead letters.
+/// Sets the queue that receives dead letters.
 fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
     let config = section(target, "DeadLetterConfig")?;
     let Some(arn) = config.and_then(|config| config.peek("Arn")) else { return Some(()) };

@@ -9,18 +9,18 @@ use delivery::document::reader::{Cursor, Entry};
 
 use super::resources::{Resource, Resources, Rule};
 
-/// True for a CloudFormation template.
+/// True if the document is a CloudFormation template.
 pub(super) fn is_template(document: &Cursor<'_>) -> bool {
     resources(document).iter().any(|of| of.value.text_at("Type").starts_with("AWS::"))
 }
 
-/// Returns the resources of a template by logical id; none for another document.
+/// Returns the resources of a template by logical id; none for any other document.
 fn resources<'a>(document: &Cursor<'a>) -> Vec<Entry<'a>> {
     let template = document.peek("TemplateBody").unwrap_or_else(|| document.clone());
     template.peek("Resources").map(|of| of.peek_entries()).unwrap_or_default()
 }
 
-/// Adds the rules, API destinations, connections and event buses of a template. One note counts all
+/// Adds the rules, API destinations, connections and event buses in a template. One note counts all
 /// other resources.
 pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
     let mut others = 0;
@@ -71,7 +71,7 @@ fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
     pipe.warn(Message::new(what).help(help));
 }
 
-/// Returns the YAML template that `aws cloudformation get-template` prints as a text in JSON.
+/// Returns the YAML template that `aws cloudformation get-template` prints as a text within JSON.
 pub(crate) fn body(document: &Node) -> Option<&str> {
     document.get("TemplateBody").and_then(Node::text)
 }

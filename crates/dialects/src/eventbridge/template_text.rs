@@ -1,9 +1,11 @@
 //! Writes texts of EventBridge as native templates: constants, and paths into the event.
 //!
-//! Separate because every part of a request has both. The event is the one that a rule sends to a
-//! queue. Its topic reads it as custom JSON, so `$.detail.id` is `event.data.detail.id`.
+//! Separate because every part of a request has both constants and paths. The event is the one that
+//! a rule sends to a queue. Its topic reads the event as custom JSON, so `$.detail.id` is
+//! `event.data.detail.id`.
 
-/// Writes a constant text, in which nothing is a tag. `is_before_tag` is true if a tag follows it.
+/// Writes a constant as a template, escaping everything that looks like a tag. `is_before_tag` is
+/// true if a tag follows the text.
 pub(super) fn constant(text: &str, is_before_tag: bool) -> String {
     let mut written = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -47,8 +49,8 @@ pub(super) fn expression(path: &str) -> Option<String> {
     Some(written)
 }
 
-/// Converts the value of a header, a parameter or a part of a path: a constant, or an expression
-/// for a path into the event. The error is a path that may lead to several values.
+/// Converts the value of a header, a parameter or a part of a path to a template. The value is a
+/// constant, or a path into the event. The error is a path that may lead to several values.
 pub(super) fn dynamic(value: &str) -> Result<String, &str> {
     if !value.starts_with("$.") {
         return Ok(constant(value, false));

@@ -16,21 +16,21 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::kinds::address::Resolved;
 use delivery::time::duration::{DAY_MS, format_ms};
 
-/// Names of a dead-letter destination.
+/// Field names for a dead-letter destination.
 const SPELLINGS: [&str; 3] = [
     "deadLetterDestination",
     "deadLetterDestinationWithResourceIdentity",
     "deadLetterWithResourceIdentity",
 ];
 
-/// Fields of a destination, apart from the identity that writes to it.
+/// Fields of a dead-letter destination, apart from the identity that writes to it.
 const DESTINATION_FIELDS: [&str; 5] =
     ["StorageBlob", "deadLetterDestination", PERIOD, "endpointType", "properties"];
 
-/// Field with the period in which storing is retried.
+/// Field with the period in which storing a dead letter is retried.
 const PERIOD: &str = "deliveryRetryPeriodInDays";
 
-/// Translates the destination, which has one of several names.
+/// Translates the dead-letter destination, which has one of several field names.
 pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
     if let Some(key) = fields.given_key(PERIOD) {
         let message = Message::new(format!("{PERIOD} belongs inside the dead-letter destination"));
@@ -56,8 +56,8 @@ pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
     }
 }
 
-/// Reads the fields of a destination. With an identity, the destination itself may be one level
-/// deeper.
+/// Reads the fields of a dead-letter destination. With an identity, the destination itself may be
+/// one level deeper.
 fn destination(fields: &Fields<'_>, context: &mut Context<'_>) {
     unused(fields, "identity");
     period(fields, context);
@@ -84,7 +84,7 @@ fn period(fields: &Fields<'_>, context: &mut Context<'_>) {
     context.to.set_some("deadLetter.keepTryingFor", ms, |ms| json!(format_ms(ms)), Some(&at));
 }
 
-/// True for an identity without a destination, which has no effect.
+/// True if the destination contains only an identity, which has no effect.
 fn is_identity_alone(cursor: &Cursor<'_>) -> bool {
     let has = |field: &str| cursor.peek(field).is_some_and(|value| !value.is_null());
     has("identity") && !DESTINATION_FIELDS.iter().any(|field| has(field))
@@ -110,8 +110,8 @@ fn sink(fields: &Fields<'_>, context: &mut Context<'_>) -> Option<()> {
     Some(())
 }
 
-/// Returns the full id of a container. Joins the account's id and the container's name, unless the
-/// id is already full.
+/// Returns the full id of a container. Joins the account's id and the container's name, unless `id`
+/// is already full.
 fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
     let Some(container) = container else { return Some(id.to_owned()) };
     let name = container.text()?;

@@ -25,7 +25,7 @@ use delivery::subscription::kinds::headers::Headers;
 use delivery::subscription::kinds::{batches, headers};
 use delivery::template::has_tags;
 
-/// Every type of endpoint; true for an Azure resource.
+/// The types of endpoints. The value is true if the endpoint is an Azure resource.
 const TYPES: [(&str, bool); 10] = [
     ("WebHook", false),
     ("AzureFunction", true),
@@ -46,28 +46,28 @@ const SCHEMAS: [(&str, Schema); 3] = [
 /// Types of custom delivery properties, each with the reader of its value.
 const PROPERTIES: [(&str, ReadValue); 2] = [("Static", static_value), ("Dynamic", dynamic_value)];
 type ReadValue = fn(&Fields<'_>) -> Option<Value>;
-/// Fields without a meaning outside Azure.
+/// Fields that have no meaning outside Azure.
 pub(super) const UNUSED: [&str; 2] =
     ["minimumTlsVersionAllowed", "queueMessageTimeToLiveInSeconds"];
 
-/// Fields with the address of an endpoint; its type decides which one counts.
+/// Fields with the address of an endpoint. The type of the endpoint determines which field counts.
 const ADDRESSES: [&str; 4] = ["endpointBaseUrl", "endpointUrl", "queueName", "resourceId"];
 
 pub(super) struct Endpoint<'a> {
-    /// Target of requests.
+    /// The address that receives requests.
     pub(super) called: Called<'a>,
     pub(super) is_resource: bool,
-    /// Delivery schema, with its position.
+    /// The delivery schema, with its position.
     pub(super) schema: Option<(Schema, Cursor<'a>)>,
 }
 
-/// The target of requests.
+/// The address that receives requests, and its key.
 pub(super) struct Called<'a> {
     pub(super) url: Url,
-    /// Key of the target in a `Destinations` document.
+    /// Key of the address in a `Destinations` document.
     pub(super) key: String,
     pub(super) at: Cursor<'a>,
-    /// Requests of the file besides the address.
+    /// Values that the file requests for the destination besides its address.
     pub(super) asked: Asked<'a>,
 }
 
@@ -85,7 +85,8 @@ impl<'a> Endpoint<'a> {
                 let written = |headers| Headers.write(&headers);
                 context.to.set_some("destination.headers", headers, written, mappings.as_ref());
                 let Some(is_resource) = is_resource else {
-                    // The type decides which of these fields counts, and has a finding of its own.
+                    // The type determines which of these fields counts, and has a finding of its
+                    // own.
                     properties.accept(&ADDRESSES);
                     properties.accept(&entra::FIELDS);
                     return None;
@@ -101,7 +102,8 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Reads `eventDeliverySchema`, which is beside the destination, or inside it on Kubernetes.
+/// Reads `eventDeliverySchema`, which is beside the destination, or inside the destination on
+/// Kubernetes.
 pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
     let cursor = fields.given("eventDeliverySchema")?;
     Some((words::read(&cursor, &SCHEMAS)?, cursor))
@@ -142,8 +144,8 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
     Some(Called { url, key: id.into_owned(), at: cursor, asked: Asked::default() })
 }
 
-/// Returns the message for a missing entry in a `Destinations` document. It has the whole key,
-/// however long, so that people can copy it.
+/// Returns the message for an endpoint that no `Destinations` document maps. The message has the
+/// whole key, however long, so that people can copy it.
 fn unmapped(key: &str) -> Message {
     let help = format!("spec: {{\"{key}\": https://…}}");
     Message::new("this resource needs an address in a Destinations document")
@@ -151,8 +153,8 @@ fn unmapped(key: &str) -> Message {
         .about(key, ReferenceUse::Events)
 }
 
-/// Returns the id of a queue. The account's id alone is ambiguous, because an account has many
-/// queues.
+/// Returns the id of a storage queue. The account's id alone is ambiguous, because an account has
+/// many queues.
 fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>> {
     let Some(queue) = queue else { return Some(id.into()) };
     let name = queue.text()?;
@@ -162,9 +164,9 @@ fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>>
     Some(format!("{}/queueServices/default/queues/{name}", id.trim_end_matches('/')).into())
 }
 
-/// Reads the batch (Event Grid, "output batching"): 1 to 5,000 events, 1 to 1,024 KB. A maximum of
-/// one event means no batch, whatever the size, because exported resources without batching have
-/// it.
+/// Reads the batch settings (Event Grid, "output batching"): 1 to 5,000 events, 1 to 1,024 KB. A
+/// maximum of one event means no batch, whatever the size, because exported resources without
+/// batching have this maximum.
 fn batch(fields: &Fields<'_>, to: &mut Translation) {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));

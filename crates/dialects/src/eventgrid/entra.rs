@@ -1,8 +1,8 @@
 //! Reads the fields with which a webhook gets a token of Microsoft Entra ID.
 //!
-//! Separate because Azure has its own client there, while this program needs a client from a
-//! `Destinations` document. The fields name the tenant that grants the token, and the application
-//! for which it is valid.
+//! Separate because in Azure, Event Grid has a client of its own, while this program needs a client
+//! from a `Destinations` document. The fields name the tenant that grants the token, and the
+//! application for which the token is valid.
 
 use url::Url;
 
@@ -14,7 +14,7 @@ use delivery::subscription::auth::oauth2::{Style, check_parameter};
 
 const TENANT: &str = "azureActiveDirectoryTenantId";
 const APPLICATION: &str = "azureActiveDirectoryApplicationIdOrUri";
-/// Server at which the tenants of Entra ID grant tokens.
+/// Server that grants the tokens of all Entra ID tenants.
 /// <https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow>
 const SERVER: &str = "https://login.microsoftonline.com/";
 

@@ -1,15 +1,15 @@
 //! Creates the Azure command that prints an event subscription as it is deployed.
 //!
 //! Separate because its options depend on the source: system, partner and namespace topics have
-//! their own commands. A word in capitals replaces a value that the file does not state.
-//! <https://learn.microsoft.com/cli/azure/eventgrid>
+//! their own commands. A word in capitals is a placeholder for a value that the file does not
+//! state. <https://learn.microsoft.com/cli/azure/eventgrid>
 
 use super::identity;
 use super::source::{self, Located, id_of_source};
 use super::template::Resource;
 use super::topics::one_kind;
 
-/// Sources with their own commands.
+/// Types of sources that have their own commands.
 const GROUPS: [Group; 3] = [
     Group {
         kind: "microsoft.eventgrid/namespaces/topics",
@@ -37,15 +37,15 @@ const FULL_URL: &str = " --include-full-endpoint-url true";
 const NAME: &str = "NAME";
 const GROUP: &str = "GROUP";
 
-/// The commands for the subscriptions of one kind of source.
+/// The commands for the subscriptions of one type of source.
 struct Group {
     /// Type of the source, in lower case.
     kind: &'static str,
-    /// Words before `event-subscription`.
+    /// Words of the command before `event-subscription`.
     words: &'static str,
-    /// Options with the names of the source.
+    /// Options that take the names of the source.
     names: &'static [&'static str],
-    /// Option of `show` that prints the whole URL, if there is one.
+    /// Option of `show` that prints the whole URL; empty if the command has none.
     full_url: &'static str,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn command(resource: &Resource<'_>) -> String {
     format!("az eventgrid {words}event-subscription {verb} {options}{full_url} -o json")
 }
 
-/// Returns the options with the names of a source of this kind.
+/// Returns the options with the names of a source of this type.
 fn names(commands: &Group, source: Option<&Located<'_>>) -> String {
     let group = word(source.and_then(|(of, _)| of.place[1]), GROUP);
     let names = source.map(|(of, _)| of.names()).unwrap_or_default();
@@ -77,7 +77,7 @@ fn names(commands: &Group, source: Option<&Located<'_>>) -> String {
     format!("--resource-group {group}{names}")
 }
 
-/// Returns the id of a source: as in the file, or composed of the stated names.
+/// Returns the id of a source: the id in the file, or one composed of the stated names.
 fn id(kind: &str, source: Option<&Located<'_>>) -> String {
     let stated = source.and_then(|(_, at)| at.peek_text()).map(id_of_source);
     let is_whole =
@@ -95,7 +95,7 @@ fn id(kind: &str, source: Option<&Located<'_>>) -> String {
     format!("/subscriptions/{subscription}/resourceGroups/{group}/providers/{provider}{names}")
 }
 
-/// Joins each word with its name. If there are fewer names, the first ones are missing.
+/// Joins each word with its name. If there are fewer names, the first words get placeholders.
 fn named(words: &[&str], names: &[&str], join: impl Fn(&str, &str) -> String) -> String {
     let missing = words.len().saturating_sub(names.len());
     let name = |at: usize| names.get(at.checked_sub(missing)?).copied();

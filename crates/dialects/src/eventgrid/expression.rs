@@ -1,9 +1,9 @@
-//! Finds the template expressions that prevent a resource from being read: those in values that its
-//! delivery needs.
+//! Finds the template expressions that prevent a resource from being read: expressions in values
+//! that its delivery needs.
 //!
 //! Separate because each resource has one finding with the command that exports it (`export`),
-//! instead of one per expression. Expressions in other fields are ignored (`location`, `tags`,
-//! `dependsOn`, identities).
+//! instead of one finding per expression. Expressions in other fields are ignored (`location`,
+//! `tags`, `dependsOn`, identities).
 
 use super::template::Resource;
 use super::{endpoint, export, source};
@@ -25,10 +25,11 @@ const NEEDED: [&str; 12] = [
     "filtersConfiguration",
     "retryPolicy",
 ];
-/// Field that makes several copies of a resource, or of a list element.
+/// Field that creates several copies of a resource, or of a list element.
 const COPY: &str = "copy";
 
-/// Reports the first needed field whose value only a deployment has; false if there is none.
+/// Reports the first needed field whose value only a deployment has. Returns false if there is
+/// none.
 pub(super) fn report(resource: &Resource<'_>) -> bool {
     let found = [copies(resource), of_topic(resource), of_name(resource), of_settings(resource)];
     let Some(at) = found.into_iter().flatten().min_by_key(Cursor::position) else { return false };
@@ -74,8 +75,8 @@ fn of_settings<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
     fields.filter(|of| NEEDED.contains(&of.name)).find_map(|field| in_entry(&field))
 }
 
-/// Returns the first expression in a value, except in fields without an effect here. The recursion
-/// ends because the nesting of documents is limited.
+/// Returns the first expression in a value, except in fields that have no effect here. The
+/// recursion ends because the nesting of documents is limited.
 fn in_value<'a>(value: &Cursor<'a>) -> Option<Cursor<'a>> {
     if value.is_expression() {
         return Some(value.clone());

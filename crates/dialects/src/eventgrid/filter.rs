@@ -14,12 +14,12 @@ use delivery::subscription::profile::Dialect;
 
 /// Maximum number of advanced filters per subscription ("Event filtering", limitations).
 const FILTERS_MAX: usize = 25;
-/// Maximum number of values in all filters together; a range is one value.
+/// Maximum number of values in all filters together. A range counts as one value.
 const VALUES_MAX: usize = 25;
-/// Value that includes every type.
+/// Value of `includedEventTypes` that includes every type.
 const ALL: &str = "All";
 
-/// Reads the filter among the fields of `properties`. Without one, every event matches.
+/// Reads the filter in `properties`. Without one, every event matches.
 pub(super) fn read(fields: &Fields<'_>, dialect: Dialect) -> Option<Filter> {
     let mut parts = Vec::new();
     fields.section("filter", |filter| {
@@ -36,8 +36,8 @@ pub(super) fn read(fields: &Fields<'_>, dialect: Dialect) -> Option<Filter> {
     Some(Filter::All(parts.into_iter().flatten().collect()))
 }
 
-/// Reads `includedEventTypes`, which has to contain the event type. `All`, `null` and an empty list
-/// match every type.
+/// Reads `includedEventTypes`, which has to contain the event's type. `All`, `null` and an empty
+/// list match every type.
 fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
     let elements = cursor.list()?;
@@ -53,8 +53,8 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
 }
 
-/// Reads the prefix and the suffix of the subject. Case is ignored unless the filter states
-/// otherwise.
+/// Reads the conditions on the prefix and the suffix of the subject. Case is ignored unless the
+/// filter states otherwise.
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let sensitive = fields.is_true("isSubjectCaseSensitive");
     let begins: Compare = |name, value| Filter::Prefix { name, value };
@@ -82,7 +82,7 @@ fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     Some(read.into_iter().flatten().collect())
 }
 
-/// Reads the list of advanced filters.
+/// Reads a list of advanced filters.
 fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Option<Vec<Filter>> {
     let arrays = arrays(fields, dialect);
     let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
@@ -118,7 +118,7 @@ fn arrays(fields: &Fields<'_>, dialect: Dialect) -> Arrays {
     }
 }
 
-/// Counts the values of a filter in `values` and `value` together. Reports nothing.
+/// Counts the values of a filter, in `values` and `value` together. Reports nothing.
 fn values_of(filter: &Cursor<'_>) -> usize {
     let several = filter.peek("values").filter(Cursor::is_list).and_then(|values| values.list());
     let single = filter.peek("value").filter(|value| !value.is_null());

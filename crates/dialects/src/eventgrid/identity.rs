@@ -1,7 +1,7 @@
-//! Decides the dialect and the name of an event subscription.
+//! Determines the dialect and the name of an event subscription.
 //!
 //! Separate because both depend on many fields: the source, the resource's type, version and name,
-//! the file name, and the optional section `lastmile`. That section takes precedence, because it is
+//! the file name, and the optional section `lastmile`. This section takes precedence, because it is
 //! written for this program.
 
 use serde_json::json;
@@ -22,7 +22,7 @@ use delivery::subscription::kinds::{limits, names, statuses};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::profile::{Dialect, StatusSet};
 
-/// Type of namespace topics, in lower case.
+/// Resource type of namespace topics, in lower case.
 const NAMESPACE_TOPICS: &str = "microsoft.eventgrid/namespaces/topics";
 
 const DIALECTS: [(&str, Dialect); 3] = [
@@ -35,13 +35,13 @@ const DIALECTS: [(&str, Dialect); 3] = [
 pub(super) struct LastmileSection<'a> {
     pub(super) dialect: Option<Dialect>,
     pub(super) topic: Option<TopicName>,
-    /// Meaning of a refused batch, with its position.
+    /// The treatment of refused batches, with the position of the field.
     pub(super) on_refused: Option<(OnRefused, Cursor<'a>)>,
     name: Option<(String, Cursor<'a>)>,
 }
 
 impl<'a> LastmileSection<'a> {
-    /// Reads the fields of `lastmile`, and translates those about delivery.
+    /// Reads the fields of the section `lastmile`, and translates those about delivery.
     pub(super) fn read(fields: &Fields<'a>, context: &mut Context<'_>) -> Self {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
         let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list);
@@ -95,8 +95,8 @@ pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_
     }
 }
 
-/// Returns the full name of a subscription, with its position: the name in `lastmile`, else the
-/// name of the resource, else that of the file.
+/// Returns the full name of a subscription, with its position. The name comes from `lastmile`, else
+/// from the resource, else from the file.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
@@ -119,7 +119,7 @@ pub(super) fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Returns the topic of a source. Reports a missing topic or namespace.
+/// Returns the topic for a source. Reports a missing topic or namespace.
 pub(super) fn topic_of(
     resource: &Resource<'_>,
     source: Option<&Located<'_>>,

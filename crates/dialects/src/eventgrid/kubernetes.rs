@@ -9,10 +9,10 @@ use delivery::document::reader::Cursor;
 
 /// API version that Event Grid on Kubernetes accepts.
 const VERSION: &str = "2020-10-15-preview";
-/// The only kind of source in that edition.
+/// The only type of source in Event Grid on Kubernetes.
 const TOPICS: &str = "microsoft.eventgrid/topics";
-/// Operators that it does not support ("Event filtering for subscriptions", Event Grid on
-/// Kubernetes).
+/// Filter operators that Event Grid on Kubernetes does not support ("Event filtering for
+/// subscriptions", Event Grid on Kubernetes).
 const LACKING: [&str; 7] = [
     "IsNotNull",
     "IsNullOrUndefined",
@@ -22,12 +22,12 @@ const LACKING: [&str; 7] = [
     "StringNotContains",
     "StringNotEndsWith",
 ];
-/// Help that shows how a file states its edition.
+/// Help text that shows how a file states its edition.
 const HELP: &str = "\"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"} confirms it, \"eventgrid\" is Event Grid in Azure";
 
-/// Returns the field that marks a resource of Event Grid on Kubernetes. It is the schema inside the
-/// destination, or the version, but only for a custom topic or an unknown source: no other Azure
-/// resource exists on Kubernetes.
+/// Returns the field that marks a resource of Event Grid on Kubernetes: the schema inside the
+/// destination, or the version. The version counts only for a custom topic or an unknown source,
+/// because no other Azure resource exists on Kubernetes.
 pub(super) fn sign<'a>(resource: &Cursor<'a>, source: Option<&Located<'_>>) -> Option<Cursor<'a>> {
     let is_possible = source.is_none_or(|(source, _)| source.kind == TOPICS);
     let schema = resource.peek("properties.destination.properties.eventDeliverySchema");

@@ -50,7 +50,7 @@ use topics::SourceTopics;
 
 pub(super) use template::is_template;
 
-/// Fields of a resource that do not affect delivery, or are read elsewhere.
+/// Fields of a resource that do not affect delivery, or are read by another module.
 const IGNORED_FIELDS: [&str; 17] = [
     "$schema",
     "apiVersion",
@@ -71,10 +71,10 @@ const IGNORED_FIELDS: [&str; 17] = [
     "type",
 ];
 
-/// Delivery schema of old editions, which is not supported.
+/// The delivery schema of old editions, CloudEvents 0.1, which is not supported.
 const OLD_SCHEMA: &str = "CloudEventV01Schema";
 
-/// True if a document has a destination in a place where Event Grid has it.
+/// True if the document has a destination in a position where Event Grid has it.
 pub(super) fn has_destination(document: &Cursor<'_>) -> bool {
     let fields =
         ["destination.endpointType", "deliveryConfiguration", "deliveryWithResourceIdentity"];
@@ -111,8 +111,8 @@ pub(super) fn translate(
 
 const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 are not sent here";
 
-/// Reports a resource with CloudEvents 0.1. One of several is left out with a warning: exports
-/// contain such resources from old editions, and the others can be deployed.
+/// Returns true for a resource with CloudEvents 0.1, and adds a warning that it is left out.
+/// Exports contain such resources from old editions, and the other resources can be deployed.
 fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
     let Some(at) = old_schema(resource) else { return false };
     let message = format!("{OLD_SCHEMA_REASON}: this subscription is not deployed");

@@ -1,7 +1,7 @@
 //! Reads `retryPolicy` and the limits of a push subscription.
 //!
-//! Separate because the documented ranges depend on the kind of resource. Missing values come from
-//! the profile. Only limits are configurable, because the dialect decides the schedule.
+//! Separate because the documented ranges depend on the type of resource. Missing values come from
+//! the profile. Only limits are configurable, because the dialect determines the schedule.
 
 use serde_json::json;
 
@@ -10,9 +10,9 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, format_ms};
 
-/// Native field with the total number of attempts.
+/// Path of the native field with the total number of attempts.
 const ATTEMPTS: &str = "retry.maxAttempts";
-/// Native field with the age after which no attempt begins.
+/// Path of the native field with the age after which no attempt begins.
 const TIME_TO_LIVE: &str = "retry.timeToLive";
 
 pub(super) fn policy(fields: &Fields<'_>, dialect: Dialect, to: &mut Translation) {
@@ -34,7 +34,7 @@ pub(super) fn policy(fields: &Fields<'_>, dialect: Dialect, to: &mut Translation
     }
 }
 
-/// Translates the limits among the fields of `push`.
+/// Translates the limits in `push`.
 pub(super) fn push(fields: &Fields<'_>, to: &mut Translation) {
     if let Some(at) = fields.given("maxDeliveryCount") {
         to.set_some(ATTEMPTS, at.integer(1..=10), |of| json!(of), Some(&at));
@@ -45,7 +45,7 @@ pub(super) fn push(fields: &Fields<'_>, to: &mut Translation) {
     }
 }
 
-/// Returns `maxDeliveryAttempts`, or its other name in the documentation for Kubernetes.
+/// Returns the field `maxDeliveryAttempts`, or its other name in the documentation for Kubernetes.
 fn attempts<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let [attempts, other] =
         ["maxDeliveryAttempts", "maxNumberOfAttempts"].map(|field| fields.given(field));

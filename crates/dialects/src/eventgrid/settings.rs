@@ -1,7 +1,7 @@
 //! Translates `properties`, the delivery settings of a resource, with one module per part.
 //!
-//! Separate because a namespace's push subscription has the same settings elsewhere: limits and
-//! destination are inside `deliveryConfiguration`.
+//! Separate because a namespace's push subscription has the same settings in other positions:
+//! limits and destination are inside `deliveryConfiguration`.
 
 use serde_json::json;
 
@@ -77,7 +77,7 @@ pub(super) fn translate(
     Some(if is_of_resource { Dialect::EventGridResource } else { dialect })
 }
 
-/// Translates the meaning of a refused batch from the section `lastmile`.
+/// Translates the setting in `lastmile` for refused batches.
 fn refusals(own: &LastmileSection<'_>, context: &mut Context<'_>) {
     let Some((on_refused, at)) = &own.on_refused else { return };
     match context.to.document.get("spec.batch").and_then(Node::text) {
@@ -86,7 +86,7 @@ fn refusals(own: &LastmileSection<'_>, context: &mut Context<'_>) {
     }
 }
 
-/// Returns the schema beside the destination or inside it.
+/// Returns the delivery schema, which is stated beside the destination or inside it.
 fn one_schema<'a>(
     outer: Option<(Schema, Cursor<'a>)>,
     inside: Option<(Schema, Cursor<'a>)>,
@@ -99,16 +99,16 @@ fn one_schema<'a>(
     outer.or(inside)
 }
 
-/// Translates the destinations of events and dead letters, which are equal in `properties` and in
-/// `push`.
+/// Translates the destinations of events and dead letters, which have the same form in `properties`
+/// and in `push`.
 fn delivery<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let endpoint = destination(fields, context);
     dead_letter::translate(fields, context);
     endpoint
 }
 
-/// Reads `destination`, or the one inside `deliveryWithResourceIdentity`, which may have only an
-/// identity.
+/// Reads `destination`, or the destination inside `deliveryWithResourceIdentity`, which may have
+/// only an identity.
 fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
         return Endpoint::read(&fields.required("destination")?, context);
@@ -133,7 +133,7 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
     })?
 }
 
-/// Returns `push` of a delivery configuration.
+/// Returns the section `push` of a delivery configuration.
 fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     // Both fields are accepted in every mode, even an invalid one.
     fields.accept(&["push", "queue"]);
@@ -149,8 +149,8 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     fields.required("push")
 }
 
-/// Returns the expiration of the subscription in milliseconds; `None` for never, or after the year
-/// 9999.
+/// Returns the expiration time of the subscription in milliseconds; `None` for never, or after the
+/// year 9999.
 fn expiration_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
     let Some(expires) = AzureTime::parse(text) else {

@@ -7,9 +7,10 @@
 use super::template::Resource;
 use delivery::document::reader::Cursor;
 
-/// Types whose parent, a namespace or a domain, becomes the namespace here.
+/// Types of topics that belong to a parent, a namespace or a domain. The parent becomes the
+/// namespace here.
 const HELD: [&str; 2] = ["topics", "domaintopics"];
-/// Suffix of the type of an event subscription, and the part before it in an extension.
+/// Suffix of the type of an event subscription. In an extension, [`PROVIDERS`] precedes it.
 const SUBSCRIPTIONS: &str = "/eventsubscriptions";
 const PROVIDERS: &str = "/providers";
 
@@ -20,7 +21,7 @@ pub(super) struct Source<'t> {
     /// Namespace or domain of the topic, else the resource group; `None` if no field names one.
     pub(super) namespace: Option<&'t str>,
     pub(super) topic: &'t str,
-    /// Azure subscription and resource group of the source, if they are named.
+    /// Azure subscription and resource group of the source, each if it is named.
     pub(super) place: [Option<&'t str>; 2],
 }
 
@@ -43,7 +44,8 @@ pub(super) fn of_resource<'a>(resource: &'a Resource<'_>) -> Option<Located<'a>>
 }
 
 impl<'t> Source<'t> {
-    /// Returns the stated names of its type, including that of the parent of a held topic.
+    /// Returns the names of the source's type. For a topic with a parent, this includes the
+    /// parent's name.
     pub(super) fn names(&self) -> Vec<&'t str> {
         let is_held = HELD.iter().any(|held| self.kind.ends_with(&format!("/{held}")));
         let holder = self.namespace.filter(|_| is_held && self.kind.matches('/').count() > 1);
@@ -51,7 +53,7 @@ impl<'t> Source<'t> {
     }
 
     /// Parses an id, `/subscriptions/…/resourceGroups/G/providers/P/type/name/…`, which may end
-    /// with that of an event subscription. Also accepts a scope without its beginning,
+    /// with the id of an event subscription. Also accepts a scope without its beginning,
     /// `P/type/name`.
     fn of_id(id: &'t str) -> Option<Self> {
         let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
@@ -135,14 +137,14 @@ pub(super) fn kind_of(resource: &Resource<'_>, source: Option<&Located<'_>>) -> 
     source.map_or_else(of_type, |(source, _)| source.kind.clone())
 }
 
-/// Returns the id of a source without that of an event subscription.
+/// Returns the id of a source, without the part for an event subscription.
 pub(super) fn id_of_source(id: &str) -> String {
     let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
     format!("/{}", without_subscription(&parts).join("/"))
 }
 
-/// Returns the parts of an id without those of the event subscription, which may be an extension of
-/// its source.
+/// Returns the parts of an id, without those of the event subscription, which may be an extension
+/// of its source.
 fn without_subscription<'p, 't>(parts: &'p [&'t str]) -> &'p [&'t str] {
     let end = parts.iter().rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions"));
     let parts = end.and_then(|end| parts.get(..end)).unwrap_or(parts);

@@ -1,12 +1,13 @@
-//! Finds the resources of a document, which may be a template with many resources.
+//! Finds the event subscriptions in a document, which may be an Azure Resource Manager (ARM)
+//! template with many resources.
 //!
-//! Separate because a template has nested resources of every kind. Only event subscriptions are
+//! Separate because a template has nested resources of every type. Only event subscriptions are
 //! read, and the others are warnings.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
 
-/// Fields of a template besides its resources.
+/// Fields of an ARM template besides its resources.
 const PARTS: [&str; 11] = [
     "$schema",
     "apiProfile",
@@ -20,9 +21,9 @@ const PARTS: [&str; 11] = [
     "parameters",
     "variables",
 ];
-/// Suffix of types of event subscriptions, in lower case.
+/// Suffix of the types of event subscriptions, in lower case.
 const SUBSCRIPTIONS: &str = "eventsubscriptions";
-/// Type of a deployment in a template, in lower case.
+/// Type of a nested deployment in a template, in lower case.
 const DEPLOYMENTS: &str = "microsoft.resources/deployments";
 /// Provider of Event Grid, in lower case.
 const PROVIDER: &str = "microsoft.eventgrid/";
@@ -30,21 +31,21 @@ const PROVIDER: &str = "microsoft.eventgrid/";
 /// One event subscription of a document.
 pub(super) struct Resource<'a> {
     pub(super) cursor: Cursor<'a>,
-    /// Full type in lower case; empty if there is none.
+    /// Full type in lower case; empty if the resource has no type.
     pub(super) kind: String,
-    /// Full name as written, including the names of parent resources; empty if there is none, or an
-    /// expression.
+    /// Full name as written, including the names of parent resources; empty if there is no name, or
+    /// it is an expression.
     pub(super) path: String,
-    /// The first expression among these names.
+    /// The first expression in the names of the resource and its parents.
     pub(super) name_expression: Option<Cursor<'a>>,
 }
 
-/// True for a template of resources.
+/// True if the document is an Azure Resource Manager (ARM) template.
 pub(crate) fn is_template(document: &Cursor<'_>) -> bool {
     document.text_at("$schema").to_ascii_lowercase().contains("deploymenttemplate")
 }
 
-/// Returns the event subscriptions of a document: the document itself, or those of a template.
+/// Returns the event subscriptions in a document: the document itself, or those in a template.
 pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
     // Only Azure assigns ids, so a resource with an id was exported, and its values are literal.
     let in_template = document.clone().in_template();
@@ -63,8 +64,8 @@ pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
     found
 }
 
-/// Adds the resources of a list, or of a mapping by symbolic names. Each may contain nested
-/// resources.
+/// Adds the event subscriptions in a list of resources, or in a mapping by symbolic names. Each
+/// resource may contain nested resources.
 fn inside<'a>(
     resources: &Cursor<'a>,
     parent: Option<&Resource<'a>>,
@@ -96,7 +97,7 @@ fn inside<'a>(
     }
 }
 
-/// Adds the resources of a nested deployment, which Bicep creates for each module.
+/// Adds the event subscriptions in a nested deployment, which Bicep creates for each module.
 fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>) {
     match deployment.peek("properties.template") {
         Some(_) if !is_deployed(deployment) => {}
@@ -112,8 +113,8 @@ fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>)
     }
 }
 
-/// False, with a warning, for a resource that the template only refers to, or whose `condition` is
-/// false.
+/// True if the template deploys the resource. False, with a warning, if the template only refers to
+/// the resource, or its `condition` is false.
 fn is_deployed(resource: &Cursor<'_>) -> bool {
     if let Some(existing) = resource.peek("existing").filter(Cursor::is_true) {
         existing
@@ -137,7 +138,7 @@ fn is_condition_met(resource: &Cursor<'_>) -> bool {
     is_deployed
 }
 
-/// Returns a resource with the type and the names of its parents.
+/// Creates a resource, with the types and the names of its parents.
 fn resource<'a>(cursor: &Cursor<'a>, parent: Option<&Resource<'a>>) -> Resource<'a> {
     let kind = cursor.text_at("type").to_ascii_lowercase();
     let around = parent.filter(|parent| {

@@ -11,35 +11,36 @@ use delivery::document::findings::Message;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::TopicName;
 
-/// The topics of the sources so far, by their names in lower case.
+/// The topics assigned to sources so far, by their names in lower case.
 #[derive(Default)]
 pub(super) struct SourceTopics {
     known: RefCell<BTreeMap<String, Known>>,
 }
 
-/// A topic: its spelling, and its sources.
+/// An assigned topic: its spelling, and its sources.
 struct Known {
     name: TopicName,
     sources: Vec<KnownSource>,
 }
 
-/// A source, in lower case.
+/// A source of a topic, in lower case.
 struct KnownSource {
     kind: String,
     place: [Option<String>; 2],
-    /// Position of its name.
+    /// Position at which the source is named.
     location: String,
-    /// Its name at that position.
+    /// The id of the source at that position.
     id: String,
 }
 
-/// Returns the type of a source in one of its two spellings.
+/// Returns the type of a source with `topics` in place of `domaintopics`, so that both spellings of
+/// one type are equal.
 pub(super) fn one_kind(kind: &str) -> String {
     kind.replace("domaintopics", "topics")
 }
 
 impl SourceTopics {
-    /// Starts with the topics of native documents, whose spelling takes precedence.
+    /// Creates the collection with the topics of native documents, whose spelling takes precedence.
     pub(super) fn of<'n>(described: impl Iterator<Item = &'n TopicName>) -> Self {
         let known = |name: &TopicName| {
             let known = Known { name: name.clone(), sources: Vec::new() };
@@ -89,7 +90,8 @@ impl KnownSource {
         }
     }
 
-    /// True if both are equal, as far as both state their place.
+    /// True if both are the same source, as far as both name their Azure subscription and resource
+    /// group.
     fn is(&self, other: &Self) -> bool {
         let is_same = |(one, other): (&Option<String>, &Option<String>)| {
             one.is_none() || other.is_none() || one == other

@@ -1,7 +1,7 @@
 //! Reads Knative destinations: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
 //!
 //! Separate because subscribers, replies, sinks and dead-letter sinks have the same form, and each
-//! accepts other targets. No cluster is queried: a `Destinations` document gives the address of a
+//! accepts other targets. No cluster is queried: a `Destinations` document gives the address for a
 //! `ref`, under the key `apiVersion/Kind/namespace/name`.
 
 use url::Url;
@@ -21,45 +21,46 @@ use delivery::subscription::name::TopicName;
 use delivery::subscription::tls::CaBundle;
 use delivery::subscription::topic_address;
 
-/// The context for resolving addresses.
+/// Resolves addresses, with the topics and mappings of all files.
 pub(super) struct Addresses<'d> {
-    /// Entries of the `Destinations` documents.
+    /// The entries of the `Destinations` documents.
     pub(super) destinations: &'d Destinations<'d>,
-    /// Brokers and channels of all files.
+    /// The brokers and channels in all files.
     pub(super) topics: Topics,
 }
 
-/// The target of a destination.
+/// The target of a Knative destination.
 #[derive(Clone)]
 pub(super) enum Address {
     Target(Target),
-    /// A broker or channel in the files.
+    /// A broker or channel that the files contain.
     Topic(TopicName),
     /// An unknown target, with the key that a `Destinations` document would need.
     Unresolved(String),
 }
 
-/// A resolved destination, with its position.
+/// A resolved Knative destination, with its position.
 #[derive(Clone)]
 pub(super) struct ResolvedAddress<'a> {
     pub(super) address: Address,
     /// Key of the destination in a `Destinations` document.
     pub(super) key: String,
-    /// Requests of the file besides the address.
+    /// Values that the file requests for the destination besides its address.
     pub(super) asked: Asked<'a>,
     pub(super) at: Cursor<'a>,
-    /// True for the address of a Pub/Sub topic.
+    /// True if the address is a Pub/Sub topic.
     pub(super) is_pubsub: bool,
-    /// The broker or channel that a `ref` names, in the files or not, unless it is mapped to an
-    /// address.
+    /// The broker or channel that a `ref` names, whether the files contain it or not; `None` if the
+    /// `ref` is mapped to an address.
     pub(super) publishes_to: Option<TopicName>,
 }
 
-/// Scheme of Google Pub/Sub topics.
+/// URL scheme of Google Pub/Sub topics.
 const PUBSUB: &str = "pubsub://";
 
 impl Addresses<'_> {
-    /// Reads a destination. A `ref` without a namespace has the namespace of its object.
+    /// Reads a destination. A `ref` without a namespace gets the namespace of the object that
+    /// contains it.
     pub(super) fn read<'a>(
         &self,
         cursor: &Cursor<'a>,
@@ -126,7 +127,7 @@ impl Addresses<'_> {
         Some(ResolvedAddress { address, key, asked, at, is_pubsub: false, publishes_to })
     }
 
-    /// Appends a `uri` beside a `ref` to the address of the object.
+    /// Appends a `uri` to the address of the object that the `ref` beside it names.
     fn joined<'a>(
         &self,
         base: ResolvedAddress<'a>,
@@ -161,7 +162,7 @@ impl Addresses<'_> {
     }
 }
 
-/// The key of an object, and the topic if it is a broker or channel.
+/// The key of an object, and its topic if the object is a broker or channel.
 struct Key {
     text: String,
     kind: String,
@@ -185,7 +186,7 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
 }
 
 impl ResolvedAddress<'_> {
-    /// Returns the broker or channel if no file has it.
+    /// Returns the broker or channel that a `ref` names, if no file contains it.
     pub(super) fn topic_elsewhere(&self) -> Option<&TopicName> {
         let is_here = matches!(self.address, Address::Topic(_));
         self.publishes_to.as_ref().filter(|_| !is_here)
@@ -202,7 +203,7 @@ impl ResolvedAddress<'_> {
         None
     }
 
-    /// Returns the target of replies. Reports a target that cannot receive them.
+    /// Returns the target of replies. Reports a target that cannot receive replies.
     pub(super) fn reply(self, destinations: &Destinations<'_>) -> Option<ReplyTo> {
         self.asked.warn_unused(REPLY_ACCESS);
         destinations.warn_unused_access(&self.key, &self.at, REPLY_ACCESS);
@@ -217,8 +218,8 @@ impl ResolvedAddress<'_> {
     }
 }
 
-/// Reads the requests in these two fields: the audience of a token, and certificate authorities to
-/// trust.
+/// Reads what the file requests for a destination in these two fields: the audience of a token, and
+/// certificate authorities to trust.
 pub(super) fn asked<'a>(
     fields: &Fields<'a>,
     [audience, authorities]: [&'static str; 2],
@@ -258,7 +259,7 @@ fn no_replies(what: &str) -> Message {
         .help("https://…, http://…, or the ref of a channel or broker")
 }
 
-/// Returns the help for an unresolved key.
+/// Returns the help text for a key without an address.
 pub(super) fn entry(key: &str, to: &str) -> String {
     format!("add to the spec of a Destinations document: {key}: {to}")
 }

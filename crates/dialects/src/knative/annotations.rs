@@ -1,8 +1,8 @@
-//! Reads our annotations, which change a delivery: the meaning of statuses, the rate, and the
+//! Reads our annotations, which change a delivery: how statuses are treated, the rate, and the
 //! stored data.
 //!
-//! Separate because a Subscription inherits unstated annotations from its Channel, and a Trigger
-//! from its Broker.
+//! Separate because a Subscription inherits annotations that it does not state from its Channel,
+//! and a Trigger from its Broker.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,16 @@ use delivery::subscription::dead_letter_format::Response;
 use delivery::subscription::kinds::{limits, statuses};
 use delivery::subscription::profile::StatusSet;
 
-/// Prefix of our annotations.
+/// Prefix of all our annotations.
 const OURS: &str = "lastmile.dev/";
-/// Statuses that are retried, whatever the profile specifies.
+/// Annotation with statuses that are retried, whatever the profile specifies.
 const RETRY_ON: &str = "lastmile.dev/retry-on";
-/// Statuses that are never retried, whatever the profile specifies.
+/// Annotation with statuses that are never retried, whatever the profile specifies.
 const NEVER_RETRY: &str = "lastmile.dev/never-retry";
-/// Maximum number of requests a second to the subscriber.
+/// Annotation with the maximum number of requests a second to the subscriber.
 pub(super) const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
-/// Maximum number of deliveries that may follow from replies to a broker or channel.
+/// Annotation with the maximum number of deliveries that may follow from replies to a broker or
+/// channel.
 pub(super) const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 
 /// An annotation whose value becomes native fields.
@@ -36,7 +37,7 @@ struct FieldAnnotation {
     read: fn(&Cursor<'_>) -> Option<Json>,
 }
 
-/// All of these annotations. The others are read separately.
+/// All annotations whose values become native fields. The others are read separately.
 const FIELDS: [FieldAnnotation; 3] = [
     FieldAnnotation {
         name: MAX_PER_SECOND,
@@ -57,14 +58,15 @@ const FIELDS: [FieldAnnotation; 3] = [
     },
 ];
 
-/// Values of a switch, which are strings because Kubernetes allows no others.
+/// The values of an annotation that is true or false. They are strings because Kubernetes allows no
+/// others.
 const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 #[derive(Clone, Default)]
 pub(super) struct Overrides<'a> {
     never_retry: Option<Located<'a, StatusSet>>,
     retry_on: Option<Located<'a, StatusSet>>,
-    /// Values of [`FIELDS`], by their names.
+    /// Values of the annotations in [`FIELDS`], by name.
     fields: BTreeMap<&'static str, Located<'a, Json>>,
 }
 
@@ -98,8 +100,8 @@ impl<'a> Overrides<'a> {
         Self { never_retry, retry_on, fields: FIELDS.iter().filter_map(field).collect() }
     }
 
-    /// Returns these settings over `base`. A status that is listed here is removed from the lists
-    /// of `base`.
+    /// Returns these settings, completed by those of `base`. A status that is listed here is
+    /// removed from the lists of `base`.
     pub(super) fn with_fallback(self, base: &Self) -> Self {
         let stated = [&self.never_retry, &self.retry_on].map(set);
         let stated = stated[0].with(&stated[1]);
@@ -131,7 +133,7 @@ impl<'a> Overrides<'a> {
     }
 }
 
-/// Reads an annotation with its position.
+/// Reads the value of an annotation, with its position.
 pub(super) fn located<'a, T>(
     annotations: &BTreeMap<&str, Cursor<'a>>,
     name: &str,

@@ -1,8 +1,8 @@
-//! Classes of brokers and channels: how each numbers its retries, and what Knative does not support
-//! for it.
+//! Classes of brokers and channels: how each class numbers its retries, and what Knative does not
+//! support for it.
 //!
-//! Separate because it is the table of classes. All differences are values here, and no other code
-//! depends on the name of a class. An unknown class is read literally, with a warning.
+//! Separate because this module is the table of classes. All differences are values here, and no
+//! other code depends on the name of a class. An unknown class is read literally, with a warning.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::hint::hint;
@@ -10,58 +10,59 @@ use delivery::document::reader::Cursor;
 use delivery::time::duration::SECOND_MS;
 use delivery::waits::{Kind, Schedule};
 
-/// The values of `backoffPolicy`.
+/// A back-off policy: the values of `backoffPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
-    /// The delay grows by a constant.
+    /// The delay grows by a constant with each retry.
     Linear,
     Exponential,
 }
 
-/// The number of the first retry.
+/// The number of the first retry in the formula of the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbering {
-    /// The literal reading: `backoffDelay*2^<numberOfRetries>`. It overrides `10^<numberOfRetries>`
-    /// of an older draft.
+    /// One, as the specification literally says: `backoffDelay*2^<numberOfRetries>`. This formula
+    /// overrides `10^<numberOfRetries>` of an older draft.
     One,
-    /// The core dispatcher: the first linear retry is immediate.
+    /// Zero, as in the core dispatcher: the first linear retry is immediate.
     Zero,
 }
 
-/// The support of a class in Knative.
+/// The delivery settings that Knative supports for a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Support {
-    /// Knative supports everything.
+    /// Knative supports all delivery settings.
     Whole,
-    /// Knative supports no delivery parameters, but they work here.
+    /// Knative supports no delivery settings, but they work here.
     NoDelivery,
     /// Knative supports only exponential back-off, and only a Pub/Sub topic as sink.
     GoogleCloud,
 }
 
-/// The inheritance of a trigger or subscription with its own delivery settings.
+/// The rule by which a trigger or subscription with its own delivery settings inherits those of its
+/// broker or channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inheritance {
-    /// Every missing field is inherited.
+    /// Every field that the object does not state is inherited.
     FieldByField,
-    /// Only the sink is inherited, because the other settings are replaced as a whole. A
-    /// channel-based broker passes its own settings to its channel.
+    /// Only the dead-letter sink is inherited, because the other settings are replaced as a whole.
+    /// A channel-based broker passes its own settings to its channel.
     Sink,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
-    /// Name of the class in findings.
+    /// Name of the class, as findings show it.
     pub(super) name: &'static str,
-    /// Support of the class in Knative.
+    /// The delivery settings that Knative supports for the class.
     pub(super) support: Support,
-    /// Inheritance of objects with their own settings.
+    /// The rule by which objects with their own settings inherit others.
     pub(super) inheritance: Inheritance,
     numbering: Numbering,
     cap_ms: Option<u64>,
 }
 
-/// Annotation with the class of a broker.
+/// Annotation that states the class of a broker.
 pub(super) const ANNOTATION: &str = "eventing.knative.dev/broker.class";
 /// Class of brokers that behave like their channels.
 pub(super) const CHANNEL_BASED: &str = "MTChannelBasedBroker";
@@ -74,7 +75,7 @@ const fn class(name: &'static str, numbering: Numbering, support: Support) -> Cl
     Class { name, support, inheritance: Inheritance::FieldByField, numbering, cap_ms: None }
 }
 
-/// Broker classes, by their annotation ("Broker support").
+/// All broker classes, by the value of their annotation ("Broker support").
 const BROKERS: [Class; 5] = [
     class("Kafka", Numbering::One, Support::Whole),
     // A Kafka broker whose data plane runs in the namespace of the object.
@@ -87,7 +88,7 @@ const BROKERS: [Class; 5] = [
     Class::GOOGLE_BROKER,
 ];
 
-/// Channel kinds ("Channel support").
+/// All channel classes, by the kind of the channel ("Channel support").
 const CHANNELS: [Class; 3] = [
     class("KafkaChannel", Numbering::One, Support::Whole),
     Class {
@@ -99,10 +100,10 @@ const CHANNELS: [Class; 3] = [
 const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
 
 impl Class {
-    /// The literal reading, for a missing or unknown class.
+    /// The class for a missing or unknown class, whose settings are read literally.
     pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
 
-    /// Google's broker, recognised by its annotation or its API group.
+    /// The class of Google's broker, recognised by its annotation or its API group.
     pub(super) const GOOGLE_BROKER: Self = Self {
         cap_ms: Some(600 * SECOND_MS),
         ..class("googlecloud", Numbering::Zero, Support::GoogleCloud)
@@ -123,7 +124,7 @@ impl Class {
         }
     }
 
-    /// Returns the class of channels of this kind; `None` if the kind is unknown or generic.
+    /// Returns the class of channels with this `kind`; `None` if the kind is unknown or generic.
     pub(super) fn of_channel(api_version: &str, kind: &str) -> Option<Self> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         if group == GOOGLE {
@@ -132,7 +133,7 @@ impl Class {
         CHANNELS.into_iter().find(|class| class.name == kind)
     }
 
-    /// Returns the class of channels of this kind, and reports an unknown kind at its position.
+    /// Returns the class of channels with this `kind`. Reports an unknown kind at its position.
     pub(super) fn of_channel_at(api_version: &str, kind: &Cursor<'_>) -> Self {
         let Some(name) = kind.text() else { return Self::LITERAL };
         Self::of_channel(api_version, name).unwrap_or_else(|| {
@@ -141,7 +142,7 @@ impl Class {
         })
     }
 
-    /// True if `filter.attributes` compares a number or boolean as its text. The data plane of
+    /// True if `filter.attributes` compares the text of a number or boolean. The data plane of
     /// Kafka does (knative-extensions/eventing-kafka-broker, `AttributesFilter.java`:
     /// `Object::toString`).
     pub(super) fn compares_attributes_as_text(self) -> bool {

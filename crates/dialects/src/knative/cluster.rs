@@ -1,18 +1,20 @@
 //! Settings that a Broker or Channel may leave to its cluster, and the objects with the defaults of
 //! a cluster.
 //!
-//! Separate because none of these objects is read. A warning names the subscriptions that their
-//! defaults would change, and the replacement to write into the Broker or Channel. Knative finds
-//! these ConfigMaps by their names, which are the same in all clusters.
+//! Separate because no object with defaults is read. A warning names the subscriptions that the
+//! defaults would change, and the setting to write into the Broker or Channel instead. Knative
+//! finds these ConfigMaps by their names, which are the same in all clusters.
 
 use super::class::{ANNOTATION, CHANNEL_BASED, Class, GOOGLE_EVENTING};
 use super::object::Object;
 use super::topic_kind::TopicKind;
 use super::topics::{PLAIN, Topics};
 
-/// Kind of objects with defaults, and with the channels of a Broker that names one.
+/// Kind of the objects with defaults, and of the object in which a Broker may configure its
+/// channels.
 pub(super) const CONFIG_MAP: &str = "ConfigMap";
-/// Kind of the Knative operator's object, from which it writes these ConfigMaps.
+/// Kind of the Knative operator's object, from which the operator writes the ConfigMaps with
+/// defaults.
 const OPERATOR: &str = "KnativeEventing";
 /// Field of a KnativeEventing with the class of Brokers that state none.
 const OPERATOR_CLASS: &str = "spec.defaultBrokerClass";
@@ -20,9 +22,9 @@ const OPERATOR_CLASS: &str = "spec.defaultBrokerClass";
 /// A setting of a Broker or Channel for which a cluster has a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClusterDefault {
-    /// Class and delivery of a Broker.
+    /// The class and the delivery settings of a Broker.
     Broker,
-    /// Channels of an MTChannelBasedBroker.
+    /// The channels of an MTChannelBasedBroker.
     BrokerChannel,
     /// The channel behind a plain Channel.
     Channel,
@@ -30,7 +32,7 @@ pub(super) enum ClusterDefault {
 
 struct DefaultsMap {
     name: &'static str,
-    /// Keys with the defaults. Knative reads the first key that exists.
+    /// Keys of the ConfigMap with defaults. Knative reads the first key that exists.
     keys: &'static [&'static str],
     sets: &'static [ClusterDefault],
 }
@@ -53,7 +55,7 @@ const DEFAULTS_MAPS: [DefaultsMap; 3] = [
     },
 ];
 
-/// Help for a ConfigMap that is the `config` of a Broker instead of a default of the cluster.
+/// Help text for a ConfigMap that is the `config` of one Broker, not a default of the cluster.
 const OF_ONE_BROKER: &str = "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
                              spec.channelTemplateSpec.kind of an MTChannelBasedBroker; for other classes, leave the \
                              ConfigMap out";
@@ -80,7 +82,7 @@ impl ClusterDefault {
     }
 
     /// Returns the settings that a Trigger or Subscription leaves to the cluster. `parent` is its
-    /// broker or channel, if a file has it.
+    /// broker or channel, if a file contains it.
     pub(super) fn left_by(
         subscription: &Object<'_>,
         topic_kind: TopicKind,
@@ -99,7 +101,7 @@ impl ClusterDefault {
         }
     }
 
-    /// Returns the replacement to write into the files.
+    /// Returns the help text: the setting to write into the files in place of the default.
     pub(super) fn help(self) -> &'static str {
         match self {
             Self::Broker => {
@@ -117,7 +119,8 @@ impl ClusterDefault {
     }
 }
 
-/// Returns the replacement for an object that is not read, if it configures Brokers or Channels.
+/// Returns the help text for an object that is not read; `None` if it does not configure Brokers or
+/// Channels.
 pub(super) fn help(object: &Object<'_>) -> Option<String> {
     let set = ClusterDefault::set_by(object);
     if set.is_empty() {
@@ -126,7 +129,8 @@ pub(super) fn help(object: &Object<'_>) -> Option<String> {
     Some(set.into_iter().map(ClusterDefault::help).collect::<Vec<_>>().join("; "))
 }
 
-/// Returns the names of a ConfigMap in a KnativeEventing, where the prefix `config-` is optional.
+/// Returns the names that a ConfigMap may have in a KnativeEventing, where the prefix `config-` is
+/// optional.
 fn operator_names(name: &str) -> impl Iterator<Item = &str> {
     [Some(name), name.strip_prefix("config-")].into_iter().flatten()
 }
@@ -149,12 +153,12 @@ fn left_by_channel(channel: &Object<'_>, topics: &Topics) -> Vec<ClusterDefault>
     is_left.then_some(ClusterDefault::Channel).into_iter().collect()
 }
 
-/// True for a Channel whose template decides its kind.
+/// True if the object is a Channel whose template determines its kind.
 fn is_generic(api_version: &str, kind: &str) -> bool {
     kind == PLAIN && Class::of_channel(api_version, kind).is_none()
 }
 
-/// Returns the class of a Broker, by its annotation or its group.
+/// Returns the class of a Broker, from its annotation or its API group.
 fn class_of<'a>(broker: &Object<'a>) -> Option<&'a str> {
     let of_group = (broker.group() == GOOGLE_EVENTING).then_some(Class::GOOGLE_BROKER.name);
     broker.annotation(ANNOTATION).and_then(|at| at.peek_text()).or(of_group)

@@ -3,8 +3,8 @@
 //!
 //! Separate because a Trigger overrides its Broker and a Subscription its Channel before defaults
 //! are filled in. An explicit `retry: 0` is a value. A missing `backoffPolicy` is exponential and a
-//! missing `backoffDelay` is PT1S, independently of each other. A Broker without `delivery` has
-//! that of stock Knative.
+//! missing `backoffDelay` is PT1S, independently of each other. A Broker without `delivery` has the
+//! settings of stock Knative.
 
 use serde_json::json;
 
@@ -36,41 +36,43 @@ pub(super) struct Delivery<'a> {
     retry_after_max_ms: Option<Located<'a, u64>>,
     sink: Option<Located<'a, Letters>>,
     format: Option<Located<'a, Schema>>,
-    /// True if [`STOCK`] fills in missing retry settings.
+    /// True if [`STOCK`] supplies missing retry settings.
     has_stock_defaults: bool,
 }
 
-/// The sink of dead letters, and the key from which it was resolved.
+/// The sink of dead letters, and the key from which its address was resolved.
 #[derive(Clone)]
 struct Letters {
     sink: Sink,
     reference: Option<String>,
 }
 
-/// Retry settings that no document states.
+/// Retry settings that apply if no document states others.
 struct RetrySettings {
     retries: u32,
     policy: Policy,
     delay_ms: u64,
 }
 
-/// The settings that stock Knative writes into a Broker without `delivery`: `config-br-defaults`,
-/// as knative/eventing ships it (config/core/configmaps/default-broker.yaml).
+/// The retry settings that stock Knative writes into a Broker without `delivery`:
+/// `config-br-defaults`, as knative/eventing ships it (config/core/configmaps/default-broker.yaml).
 const STOCK: RetrySettings =
     RetrySettings { retries: 10, policy: Policy::Exponential, delay_ms: 200 };
-/// [`STOCK`] in the form of a document, for messages.
+/// The settings in [`STOCK`] in the form of a document, for messages.
 pub(super) const STOCK_TEXT: &str = "retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S";
-/// Origin of these values.
+/// Origin of the settings in [`STOCK`], as reports show it.
 pub(super) const STOCK_ORIGIN: &str = "default of stock Knative (config-br-defaults)";
 
 const POLICIES: [(&str, Policy); 2] =
     [("linear", Policy::Linear), ("exponential", Policy::Exponential)];
-/// Both formats are CloudEvents. Without `format`, events are sent as they were published.
+/// Values of `format`, with their schemas. Both are CloudEvents. Without `format`, events are sent
+/// as they were published.
 const FORMATS: [(&str, Schema); 2] =
     [("json", Schema::CloudEventsStructured), ("binary", Schema::CloudEventsBinary)];
-/// Maximum `retry` of Knative, where it is an int32. At most [`ATTEMPTS_MAX`] attempts are made.
+/// Maximum value of `retry` in Knative, which is an int32. At most [`ATTEMPTS_MAX`] attempts are
+/// made.
 const RETRIES_MAX: u32 = i32::MAX.unsigned_abs();
-/// Default of `backoffDelay`, which prevents an immediate hot loop.
+/// Default of `backoffDelay`, which prevents retries without a pause.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
 impl<'a> Delivery<'a> {
@@ -105,12 +107,12 @@ impl<'a> Delivery<'a> {
         delivery
     }
 
-    /// Creates the settings of a Broker that states none.
+    /// Creates the settings of a Broker that states none, which are those of stock Knative.
     pub(super) fn stock() -> Self {
         Self { has_stock_defaults: true, ..Self::default() }
     }
 
-    /// True if a retry setting comes from stock Knative.
+    /// True if at least one retry setting comes from stock Knative.
     pub(super) fn uses_stock_defaults(&self) -> bool {
         self.has_stock_defaults && self.stated_retries().contains(&false)
     }
@@ -120,7 +122,7 @@ impl<'a> Delivery<'a> {
         value(&self.retry).map_or(self.has_stock_defaults, |retries| retries > 0)
     }
 
-    /// True if documents state a retry setting.
+    /// True if documents state at least one retry setting.
     pub(super) fn states_retries(&self) -> bool {
         self.stated_retries().contains(&true)
     }
@@ -129,7 +131,8 @@ impl<'a> Delivery<'a> {
         [self.retry.is_some(), self.policy.is_some(), self.delay_ms.is_some()]
     }
 
-    /// Reports settings that Knative does not support for the class.
+    /// Reports settings that Knative does not support for this class. `is_pubsub` is true if the
+    /// sink is a Pub/Sub topic.
     fn report_support(&self, fields: &Fields<'_>, class: Class, is_pubsub: bool) {
         match class.support {
             Support::Whole => {}
@@ -157,7 +160,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Returns these settings over `base`.
+    /// Returns these settings, completed by those of `base`.
     pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
             retry: self.retry.or_else(|| base.retry.clone()),
@@ -172,13 +175,13 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Returns these settings with the sink of `base` if they have none.
+    /// Returns these settings, with the sink of `base` if they have no sink.
     pub(super) fn with_sink_of(self, base: &Self) -> Self {
         Self { sink: self.sink.or_else(|| base.sink.clone()), ..self }
     }
 
-    /// Writes these settings into a native document. The class decides the numbering of retries.
-    /// `at` is the object.
+    /// Writes these settings into a native document. The class determines how retries are numbered.
+    /// `at` is the position of the object.
     pub(super) fn translate(&self, class: Class, at: &Cursor<'_>, to: &mut Translation) {
         self.translate_retries(class, at, to);
         let duration = |ms: u64| json!(duration::format_ms(ms));
@@ -200,7 +203,7 @@ impl<'a> Delivery<'a> {
     }
 
     /// Writes the number of attempts and the schedule. Stock values have no position in a file, and
-    /// a schedule may be stated in several places.
+    /// a schedule may be stated in several positions.
     fn translate_retries(&self, class: Class, object: &Cursor<'_>, to: &mut Translation) {
         let policy = value(&self.policy).unwrap_or(STOCK.policy);
         let missing_ms = if self.has_stock_defaults { STOCK.delay_ms } else { DELAY_DEFAULT_MS };
@@ -230,14 +233,14 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Reads a number of retries: any value that Knative accepts.
+/// Reads a number of retries, in the range that Knative accepts.
 fn retries(cursor: &Cursor<'_>) -> Option<u32> {
     let retries = cursor.clone().silent().integer(0..=RETRIES_MAX);
     // Reports any other value with the range that has an effect here.
     retries.or_else(|| cursor.integer(0..=ATTEMPTS_MAX - 1))
 }
 
-/// Returns the number of attempts, at most as many as can be made.
+/// Returns the number of attempts, limited to the number that can be made.
 fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
     let attempts = retry.value.saturating_add(1);
     if attempts <= ATTEMPTS_MAX {
@@ -254,7 +257,7 @@ fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
     fitting
 }
 
-/// Reads the response timeout. A timeout above the maximum is reduced to it, with a warning.
+/// Reads the response timeout. Reduces a timeout above the maximum, with a warning.
 fn timeout_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let ms = duration::parse_ms(cursor.peek_text().unwrap_or_default());
     if ms.is_ok_and(|ms| ms > RESPONSE_TIMEOUT_MAX_MS) {
@@ -283,7 +286,7 @@ fn at<'s, 'a>(located: &'s Option<Located<'a, impl Copy>>) -> Option<&'s Cursor<
     located.as_ref().map(|located| &located.at)
 }
 
-/// Returns `deadLetterSink`, or `errorSink` as in an older draft.
+/// Returns the field `deadLetterSink`, or `errorSink` as in an older draft.
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
     if let Some(old) = fields.given_key("errorSink") {

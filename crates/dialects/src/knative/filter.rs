@@ -16,18 +16,18 @@ use delivery::subscription::kinds::conditions::{
     Compare, OPERATORS, VISIBLE, cesql, check_depth, is_attribute, joined, operators,
 };
 
-/// Maximum nesting. The native form allows two levels more: for a joined list, and for a required
-/// attribute.
+/// Maximum nesting of expressions. The native form allows two levels more: for a joined list, and
+/// for a required attribute.
 const DEPTH_MAX: usize = 8;
 
-/// Operators of an expression.
+/// Operators of a filter expression.
 const WORDS: [&str; 8] = ["exact", "prefix", "suffix", "all", "any", "not", "cesql", "sql"];
 
-/// Attributes that are text in every event, because they are no extensions.
+/// Attributes that are text in every event, because they are not extensions.
 const TEXT_ATTRIBUTES: [&str; 8] =
     ["datacontenttype", "dataschema", "id", "source", "specversion", "subject", "time", "type"];
 
-/// Reads the filter in a Trigger's `spec`. The class is that of its broker.
+/// Reads the filter in a Trigger's `spec`. `class` is the class of the Trigger's broker.
 pub(super) fn read(spec: &Fields<'_>, class: Class) -> Option<Filter> {
     let of_attributes = spec.section("filter", |fields| attributes(fields, class));
     let Some(filters) = spec.given("filters") else {
@@ -72,7 +72,7 @@ fn attributes(fields: &Fields<'_>, class: Class) -> Option<Filter> {
     }
 }
 
-/// Requires the attribute with any value. An empty value counts as absent.
+/// Returns a filter that requires the attribute, with any value. An empty value counts as absent.
 fn present(name: String) -> Filter {
     let empty = Filter::Exact { name: name.clone(), value: String::new() };
     Filter::All(vec![Filter::Prefix { name, value: String::new() }, Filter::Not(Box::new(empty))])
@@ -83,7 +83,7 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     let has_condition =
         |entry: &Entry<'_>| !(entry.value.is_empty() && WORDS.contains(&entry.name));
     if depth == 1 && !cursor.entries()?.iter().any(has_condition) {
-        // Knative accepts this at the top level, even with empty operators.
+        // Knative accepts this expression at the top level, even with empty operators.
         return Some(Filter::EVERYTHING);
     }
     let mut conditions = cursor.mapping(|fields| conditions(fields, depth))?;
@@ -96,7 +96,8 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     None
 }
 
-/// Returns the condition of each operator in one expression; `None` for an unreadable one.
+/// Returns the condition of each operator in one expression; `None` for a condition that cannot be
+/// read.
 fn conditions(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let inner = |of: &Cursor<'_>| expression(of, depth + 1);
     let mut conditions = operators(|name| fields.given(name), compared_with_values, inner);
@@ -117,7 +118,7 @@ fn compared_with_values(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter>
     compared(cursor, compare)
 }
 
-/// Requires all attributes of a mapping to match.
+/// Returns a filter that requires all attributes of a mapping to match.
 fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> Option<Filter> {
     let mut filters = Vec::new();
     for member in cursor.entries()? {
@@ -130,9 +131,9 @@ fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> 
     Some(joined(filters.into_iter().collect::<Option<Vec<Filter>>>()?))
 }
 
-/// Requires the attribute to be this text. `filters` compare every value as text, but
-/// `filter.attributes` does not: the core broker compares the text with the unconverted value. A
-/// number or boolean of a structured event therefore never matches.
+/// Returns a filter that requires the attribute to be this text. `filters` compare every value as
+/// text, but `filter.attributes` does not: the core broker compares the text with the unconverted
+/// value. A number or boolean of a structured event therefore never matches.
 /// <https://github.com/knative/eventing/blob/main/pkg/eventfilter/attributes/filter.go>
 fn same_type(name: String, value: String) -> Filter {
     match may_be_typed(&name, &value) {
@@ -141,14 +142,14 @@ fn same_type(name: String, value: String) -> Filter {
     }
 }
 
-/// True for an extension whose value may be a number or boolean.
+/// True if the attribute is an extension whose value may be a number or boolean.
 fn may_be_typed(name: &str, value: &str) -> bool {
     let is_typed = matches!(value, "true" | "false") || Number::parse(value).is_some();
     is_typed && !TEXT_ATTRIBUTES.contains(&name)
 }
 
-/// Adds a warning for values that their author may expect to match. An integer in a header of
-/// binary mode becomes a number here.
+/// Adds a warning for values that the author of the filter may expect to match. An integer in a
+/// header of binary mode becomes a number here.
 fn warn_of_types(attributes: &Cursor<'_>) {
     for member in attributes.entries().unwrap_or_default() {
         let value = member.value.peek_text().filter(|value| may_be_typed(member.name, value));

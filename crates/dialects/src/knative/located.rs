@@ -1,4 +1,4 @@
-//! A value with its position.
+//! A value with the position at which a document states it.
 
 use delivery::document::reader::Cursor;
 

@@ -66,16 +66,17 @@ use delivery::subscription::topic_address::topic_of;
 
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
-    /// Names of all ConfigMaps in the files, which are not read.
+    /// Names of all ConfigMaps in the files. Their contents are not read.
     config_maps: BTreeSet<TopicName>,
     /// Number of Subscriptions of each channel in the files.
     subscribed: BTreeMap<TopicName, usize>,
-    /// Brokers and channels by topic; `None` for one with errors, whose subscriptions are left out.
+    /// Brokers and channels by topic. `None` for a broker or channel with errors, whose
+    /// subscriptions are left out.
     parents: BTreeMap<TopicName, Option<Parent<'a>>>,
     stock: StockDefaults<'a>,
 }
 
-/// Translates all documents of this family.
+/// Translates all Knative documents.
 pub(super) fn translate<'a>(
     documents: &[Cursor<'a>],
     destinations: &Destinations<'_>,
@@ -192,8 +193,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Records a subscription that is not deployed. A source without an error publishes to its sink
-    /// itself, and is no subscription.
+    /// Records a subscription that is not deployed. Skips a source without an error, which
+    /// publishes to its sink itself and is no subscription.
     fn leave_out(
         &self,
         role: Role,
@@ -288,8 +289,8 @@ impl<'a> Reader<'a, '_> {
         Some(PartialSubscription { reply, reply_key, ..partial })
     }
 
-    /// Returns the channel of a subscription. If no file has the channel, its class follows from
-    /// its kind.
+    /// Returns topic and settings of a Subscription's channel. If no file contains the channel, its
+    /// class follows from its kind.
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));
@@ -312,7 +313,7 @@ impl<'a> Reader<'a, '_> {
         Some((topic, Parent::absent(class)))
     }
 
-    /// Reads the required destination in this field.
+    /// Reads the destination in this field, which is required.
     fn destination(
         &self,
         spec: &Fields<'a>,

@@ -1,7 +1,7 @@
 //! The common fields of all objects: API version, kind and `metadata`.
 //!
-//! Separate because they are read twice: first without findings, to list the objects of the files,
-//! and then field by field with findings.
+//! Separate because these fields are read twice: first without findings, to list the objects of the
+//! files, and then field by field with findings.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +23,18 @@ const PARALLELISM: &str = "rabbitmq.eventing.knative.dev/parallelism";
 /// An object before its fields are read.
 pub(super) struct Object<'a> {
     pub(super) document: Cursor<'a>,
-    /// `apiVersion`; empty if there is none.
+    /// Value of `apiVersion`; empty if there is none.
     pub(super) api_version: &'a str,
-    /// `kind`; empty if there is none.
+    /// Value of `kind`; empty if there is none.
     pub(super) kind: &'a str,
     pub(super) name: TopicName,
-    /// The topic of a broker or channel: its name, unless another object has that topic.
+    /// The topic of a broker or channel. It has the name of the object, unless another object has
+    /// that topic.
     pub(super) topic: TopicName,
 }
 
 impl<'a> Object<'a> {
-    /// Inspects a document without reporting anything.
+    /// Reads the common fields of a document without reporting anything.
     pub(super) fn of(document: Cursor<'a>) -> Self {
         let namespace = document.peek("metadata.namespace").and_then(|name| name.peek_text());
         let namespace = namespace.filter(|name| !name.is_empty());
@@ -45,24 +46,24 @@ impl<'a> Object<'a> {
         Self { api_version, kind, topic: name.clone(), name, document }
     }
 
-    /// Returns its API group; empty if there is none.
+    /// Returns the API group of the object; empty if there is none.
     pub(super) fn group(&self) -> &'a str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// True if the field at a path is there and not `null`. Reports nothing.
+    /// True if the object has a value at a path that is not `null`. Reports nothing.
     pub(super) fn states(&self, path: &str) -> bool {
         self.document.peek(path).is_some_and(|at| !at.is_null())
     }
 
-    /// Returns an annotation that is there and not `null`. Reports nothing.
+    /// Returns an annotation; `None` if it is missing or `null`. Reports nothing.
     pub(super) fn annotation(&self, name: &str) -> Option<Cursor<'a>> {
         let annotations = self.document.peek("metadata.annotations").filter(Cursor::is_mapping)?;
         let annotation = annotations.entries()?.into_iter().find(|entry| entry.name == name)?;
         Some(annotation.value).filter(|at| !at.is_null())
     }
 
-    /// Reads the object: its metadata, and with `read` its spec, if it has one.
+    /// Reads an object. `read` is called with its metadata, and with its spec, if there is one.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Metadata<'a>, Option<&Fields<'a>>) -> T,
@@ -89,11 +90,12 @@ pub(super) fn namespace<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 
 #[derive(Default)]
 pub(super) struct Metadata<'a> {
-    /// Position of the name; `None` if the object has no usable name.
+    /// Position of the object's name; `None` if the object has no usable name.
     pub(super) named_at: Option<Cursor<'a>>,
-    /// Limit of deliveries that may follow from replies, per event of a broker or channel.
+    /// Maximum number of deliveries that may follow from replies to one event of a broker or
+    /// channel.
     pub(super) max_replies: Option<Located<'a, u32>>,
-    /// Our annotations.
+    /// The values of our annotations.
     pub(super) overrides: Overrides<'a>,
 }
 
@@ -138,7 +140,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Reports annotations of Knative with a promise that is not kept here.
+/// Reports annotations of Knative that promise something that is not supported here.
 fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
     if let Some(at) = annotations.get(ORDER).filter(|at| at.peek_text() != Some("unordered")) {
         let message = "the order of events is not kept here: one that is retried is overtaken";
@@ -155,7 +157,7 @@ fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
     }
 }
 
-/// Reports a limit of concurrent events, which is unused.
+/// Reports a limit of concurrent events, which has no effect here.
 pub(super) fn report_parallelism(at: &Cursor<'_>) {
     let message = match at.peek_text() {
         Some("1") => "not used: events are sent at once, and their order is not kept",

@@ -1,7 +1,7 @@
-//! Reads spellings of older versions of Knative that real files still have. Each causes a warning
-//! with its current spelling.
+//! Reads spellings of older versions of Knative that existing files still have. Each causes a
+//! warning with the current spelling.
 //!
-//! Separate so that the readers of current fields do not contain them.
+//! Separate so that the readers of current fields do not contain old spellings.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::{Cursor, Fields};
@@ -9,11 +9,11 @@ use delivery::subscription::filter::Filter;
 use delivery::subscription::kinds::conditions::joined;
 use delivery::time::duration;
 
-/// Units of Go's durations. `ms` precedes `m`, which is its prefix.
+/// Units in durations of Go. `ms` precedes `m`, which is a prefix of it.
 const GO_UNITS: [(&str, u64); 4] =
     [("ms", 1), ("h", duration::HOUR_MS), ("m", duration::MINUTE_MS), ("s", duration::SECOND_MS)];
 
-/// Converts a duration such as `3s` to ISO 8601; `None` for any other text.
+/// Converts a duration of Go, such as `3s`, to ISO 8601; returns `None` for any other text.
 fn iso_of_go(text: &str) -> Option<String> {
     let (mut rest, mut sum_ms) = (text, 0_u64);
     while !rest.is_empty() {
@@ -26,7 +26,7 @@ fn iso_of_go(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| duration::format_ms(sum_ms))
 }
 
-/// Reads a duration in milliseconds, even one such as `3s`.
+/// Reads a duration in milliseconds. Accepts ISO 8601, and Go's form such as `3s` with a warning.
 pub(super) fn duration_ms(
     cursor: &Cursor<'_>,
     range_ms: std::ops::RangeInclusive<u64>,
@@ -44,7 +44,7 @@ pub(super) fn duration_ms(
     ms
 }
 
-/// Reads a destination that names its object without `ref`.
+/// Reads a destination that names its object directly, without `ref`.
 pub(super) fn flat_reference<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let at = fields.parent();
     let names_object = ["apiVersion", "kind", "name"].iter().all(|field| at.peek(field).is_some());
@@ -65,7 +65,8 @@ pub(super) fn sink_uri<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     Some(at)
 }
 
-/// Reads `filter.sourceAndType`: both have to be equal, and an empty one matches any value.
+/// Reads `filter.sourceAndType`. Both values have to be equal to those of the event; an empty one
+/// matches any value.
 pub(super) fn source_and_type(at: &Cursor<'_>) -> Option<Filter> {
     at.warn(Message::new("an old spelling, read as attributes").help("attributes: {source, type}"));
     let exact =

@@ -1,13 +1,13 @@
 //! Leaves out the channels and Subscriptions that a broker's controller creates, which a cluster
 //! lists with all others.
 //!
-//! Separate because they would duplicate deliveries: such a Subscription sends to the filter of the
-//! broker, which calls the subscriber of the Trigger.
+//! Separate because these objects would duplicate deliveries: such a Subscription sends to the
+//! filter of the broker, which calls the subscriber of the Trigger.
 
 use super::object::Object;
 use delivery::document::reader::Cursor;
 
-/// Returns the objects that no controller created. Reports the others once.
+/// Returns the objects that no controller created. Reports the others in one finding.
 pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Vec<Object<'a>> {
     let (owned, others): (Vec<_>, Vec<_>) = objects.partition(is_of_broker);
     if let Some(first) = owned.first() {
@@ -19,7 +19,7 @@ pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Ve
     others
 }
 
-/// True for a channel or Subscription that a Broker or Trigger owns.
+/// True if a Broker or Trigger owns the channel or Subscription.
 fn is_of_broker(object: &Object<'_>) -> bool {
     let owners = object.document.peek("metadata.ownerReferences").filter(Cursor::is_list);
     let owners = owners.and_then(|owners| owners.list()).unwrap_or_default();

@@ -21,32 +21,32 @@ use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::name::TopicName;
 
-/// Help that shows how files state a class.
+/// Help text that shows how files state a class.
 const CLASS_STATED: &str = "copy what the cluster has: for a Broker, the annotation eventing.knative.dev/broker.class that \
                             kubectl get broker -o yaml shows; for a Channel, the spec.channelTemplate that kubectl get \
                             channel -o yaml shows";
 
-/// Namespace and name of the ConfigMap that stock Knative names in each channel-based Broker.
+/// Namespace and name of the ConfigMap that stock Knative sets in each channel-based Broker.
 const STOCK_CHANNELS: (&str, &str) = ("knative-eventing", "config-br-default-channel");
 
-/// The inherited settings of a broker or channel.
+/// The settings of a broker or channel that its triggers or subscriptions inherit.
 #[derive(Clone)]
 pub(super) struct Parent<'a> {
-    /// The class; the literal reading if no file states it.
+    /// The class of the broker or channel; the literal reading if no file states it.
     pub(super) class: Class,
-    /// Delivery settings, if it has any.
+    /// The delivery settings; `None` if the broker or channel has none.
     pub(super) delivery: Option<Delivery<'a>>,
     pub(super) overrides: Overrides<'a>,
-    /// Position at which to report that no file states the class; empty once it is reported.
+    /// Position at which to report that no file states the class; empty after it was reported.
     unstated_at: Rc<Cell<Option<Cursor<'a>>>>,
 }
 
 impl<'a> Parent<'a> {
-    /// Returns the delivery settings of a trigger or subscription with these settings of its own.
+    /// Returns the delivery settings of a trigger or subscription, whose own settings are `own`.
     pub(super) fn delivery_of(&self, own: Option<Delivery<'a>>) -> Delivery<'a> {
         let Some(own) = own else { return self.delivery.clone().unwrap_or_default() };
         let Some(base) = &self.delivery else { return own };
-        // The class decides what is inherited.
+        // The class determines what is inherited.
         self.report_unstated();
         match self.class.inheritance {
             Inheritance::FieldByField => own.with_fallback(base),
@@ -54,7 +54,7 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// Reports that no file states the class: once, and only if it makes a difference.
+    /// Reports that no file states the class: once, and only if the class makes a difference.
     pub(super) fn report_unstated(&self) {
         if let Some(at) = self.unstated_at.take() {
             let message = "no file states its class, for which a cluster has a default: here retries are numbered from \
@@ -63,22 +63,23 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// Creates a broker or channel that no file has, of which only the class is known.
+    /// Creates the settings of a broker or channel that no file contains. Only its class is known.
     pub(super) fn absent(class: Class) -> Self {
         Self { class, delivery: None, overrides: Overrides::default(), unstated_at: Rc::default() }
     }
 
-    /// Creates a broker that no file has, which is read like one without `delivery`.
+    /// Creates the settings of a broker that no file contains. They are those of a broker without
+    /// `delivery`.
     pub(super) fn absent_broker() -> Self {
         Self { delivery: Some(Delivery::stock()), ..Self::absent(Class::LITERAL) }
     }
 }
 
-/// The class that the files state, and the delivery settings of a template.
+/// The class that the files state, and the delivery settings of a channel template.
 type Stated<'a> = Option<(Class, Option<Delivery<'a>>)>;
 
 /// Reads a broker or channel. Its `spec` may be missing, because no field in it is required.
-/// `config_maps` are the ConfigMaps in the files.
+/// `config_maps` are the names of the ConfigMaps in the files.
 pub(super) fn read<'a>(
     topic_kind: TopicKind,
     object: &Object<'a>,
@@ -142,8 +143,8 @@ fn of_broker<'a>(
     Some((Class::of_broker(name, &at, channel_class), delivery.flatten()))
 }
 
-/// Returns the ConfigMap that a broker names, with its position. A RabbitMQ `config` has no
-/// settings for deliveries.
+/// Returns the ConfigMap that a broker names, with its position. The `config` of a RabbitMQ broker
+/// has no settings for deliveries.
 fn config_map<'a>(spec: &Fields<'a>, object: &Object<'a>) -> Option<(TopicName, Cursor<'a>)> {
     let config = spec.section("config", |fields| {
         fields.accept(&["apiVersion"]);
@@ -167,7 +168,8 @@ fn of_channel<'a>(
     object: &Object<'a>,
     addresses: &Addresses<'_>,
 ) -> Stated<'a> {
-    // Settings of the messaging system have no effect here, and subscribers are read elsewhere.
+    // Settings of the messaging system have no effect here, and `subscribers` reads the
+    // subscribers.
     if let Some(spec) = spec {
         spec.accept(&[
             "numPartitions",
@@ -189,7 +191,7 @@ fn of_channel<'a>(
     class.map(|class| (class, None))
 }
 
-/// Returns the class and the settings of the channels that a template describes.
+/// Returns the class and the delivery settings of the channels that a template describes.
 fn template<'a>(at: &Cursor<'a>, addresses: &Addresses<'_>, namespace: &str) -> Stated<'a> {
     at.mapping(|fields| {
         fields.accept(&["metadata"]);

@@ -1,7 +1,7 @@
 //! A trigger, subscription or source while it is read, and its translation.
 //!
-//! Separate because all of them become a Subscription in the same way: their own settings over the
-//! inherited ones.
+//! Separate because all three become a Subscription in the same way: their own settings override
+//! the inherited ones.
 
 use serde_json::json;
 use url::Url;
@@ -24,36 +24,36 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::topic_address::topic_of;
 
-/// An incomplete subscription.
+/// A subscription that does not have its inherited settings and defaults yet.
 pub(super) struct PartialSubscription<'a> {
     pub(super) topic: TopicName,
-    /// Broker or channel whose settings it inherits.
+    /// The broker or channel whose settings the subscription inherits.
     pub(super) parent: Parent<'a>,
-    /// Its own delivery settings, if it has any.
+    /// The subscription's own delivery settings; `None` if it has none.
     pub(super) delivery: Option<Delivery<'a>>,
-    /// Endpoint that receives its events.
+    /// The endpoint that receives the subscription's events.
     pub(super) called: Option<Called<'a>>,
-    /// Its filter, with the position.
+    /// The subscription's filter, with its position.
     pub(super) filter: Option<Located<'a, Filter>>,
-    /// Target of replies, with its position; `None` as position if the kind of the object implies
-    /// it.
+    /// The target of replies, with its position. The position is `None` if the kind of the object
+    /// implies the target.
     pub(super) reply: Option<(ReplyTo, Option<Cursor<'a>>)>,
-    /// Key from which the reply address was resolved.
+    /// The key from which the reply address was resolved.
     pub(super) reply_key: Option<String>,
 }
 
-/// The endpoint that receives events.
+/// The endpoint that receives a subscription's events.
 pub(super) struct Called<'a> {
     pub(super) url: Url,
     /// Key of the endpoint in a `Destinations` document.
     pub(super) key: String,
-    /// Requests of the file besides the address.
+    /// Values that the file requests for the endpoint besides its address.
     pub(super) asked: Asked<'a>,
     pub(super) at: Cursor<'a>,
 }
 
 impl<'a> PartialSubscription<'a> {
-    /// True if its events are forwarded to a topic, which does not reply.
+    /// True if the events are forwarded to a topic, which does not reply.
     pub(super) fn goes_on(&self) -> bool {
         self.called.as_ref().is_some_and(|to| topic_of(&to.url).is_some())
     }

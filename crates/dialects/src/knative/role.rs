@@ -1,6 +1,6 @@
-//! Decides the role of an object, and which versions and kinds are supported.
+//! Determines the role of an object, and which versions and kinds are supported.
 //!
-//! Separate because only this module lists all kinds, whose fields are read elsewhere.
+//! Separate because only this module lists all kinds. Other modules read their fields.
 
 use super::class::{GOOGLE, GOOGLE_EVENTING};
 use super::object::Object;
@@ -10,7 +10,7 @@ use delivery::document::hint::hint;
 
 /// Supported API versions.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// Supported kinds, for suggestions.
+/// Supported kinds, from which a misspelt kind gets a suggestion.
 const KINDS: [&str; 7] = [
     "Subscription",
     "Channel",
@@ -23,7 +23,7 @@ const KINDS: [&str; 7] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Topic(TopicKind),
-    /// The channel behind a Channel with this name, which is the same topic.
+    /// A channel of another kind behind a Channel with this name. Both are the same topic.
     BackingChannel,
     Trigger,
     Subscription,
@@ -40,7 +40,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Returns the role of this object, by its API group, its kind and its sink.
+    /// Returns the role of an object, from its API group, its kind and its sink.
     pub(super) fn of(object: &Object<'_>) -> Self {
         let has_sink = object.document.peek("spec.sink").is_some();
         match (object.group(), object.kind) {
@@ -62,12 +62,12 @@ impl Role {
     }
 }
 
-/// True if a kind is nearly the name of a supported one.
+/// True if a kind is nearly the name of a supported kind.
 fn is_misspelt(group: &str, kind: &str) -> bool {
     is_core(group) && hint(kind, &KINDS).starts_with("did you mean")
 }
 
-/// True if objects of a group are never event sources.
+/// True if objects of this API group are never event sources.
 fn is_core(group: &str) -> bool {
     ["eventing.knative.dev", "messaging.knative.dev", "flows.knative.dev"].contains(&group)
 }
@@ -81,7 +81,7 @@ pub(super) fn report_version(object: &Object<'_>) {
     }
 }
 
-/// Reports an object without a kind, or with a misspelt one, as an error. Otherwise its deliveries
+/// Reports an object without a kind, or with a misspelt kind, as an error. Otherwise its deliveries
 /// would be missing without notice.
 pub(super) fn report_unknown(object: &Object<'_>) {
     let Some(kind) = object.document.peek("kind") else {
@@ -94,7 +94,7 @@ pub(super) fn report_unknown(object: &Object<'_>) {
     }
 }
 
-/// Reads the settings of a messaging system, which is not used here, to report unknown fields.
+/// Reads the settings of a messaging system, which is not used here, only to report unknown fields.
 pub(super) fn read_broker_config(object: &Object<'_>) {
     object.read(|_, spec| {
         if let Some(spec) = spec {

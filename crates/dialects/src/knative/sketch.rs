@@ -13,26 +13,26 @@ use super::topics::Topics;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
-/// Broker of a Trigger that names none.
+/// Name of the broker of a Trigger that names none.
 pub(super) const BROKER: &str = "default";
 
 /// A reference from one object to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reference {
-    /// The `kind` without its API version, because references to one object may have several
-    /// versions.
+    /// The `kind` of the object, without its API version, because references to one object may have
+    /// several versions.
     pub(super) kind: String,
     pub(super) name: TopicName,
 }
 
 impl Reference {
-    /// Reads a reference from a mapping with a kind and a name.
+    /// Reads a reference from a mapping with a kind and a name; returns `None` if one is missing.
     pub(super) fn at(at: &Cursor<'_>, namespace: &str) -> Option<Self> {
         let [kind, name] = [text(at, "kind"), text(at, "name")];
         Some(Self { kind: kind?.to_owned(), name: named(at, name?, namespace) })
     }
 
-    /// Creates the reference to this object.
+    /// Creates a reference to this object.
     pub(super) fn to(object: &Object<'_>) -> Self {
         Self { kind: object.kind.to_owned(), name: object.name.clone() }
     }
@@ -43,7 +43,7 @@ impl Reference {
         Self::at(&at.peek("ref").unwrap_or_else(|| at.clone()), namespace)
     }
 
-    /// Reads the reference in a `config`, whose default kind is ConfigMap.
+    /// Reads the reference in a broker's `config`, where the default kind is ConfigMap.
     fn in_config(at: &Cursor<'_>, namespace: &str) -> Option<Self> {
         let kind = text(at, "kind").unwrap_or("ConfigMap").to_owned();
         Some(Self { kind, name: named(at, text(at, "name")?, namespace) })
@@ -54,15 +54,15 @@ impl Reference {
 pub(super) struct Sketch {
     /// Name of the subscription, in which parts may be empty.
     pub(super) name: SubscriptionName,
-    /// Broker or channel, by its name in the cluster; `None` for a source.
+    /// Broker or channel of the subscription, by its name in the cluster; `None` for a source.
     pub(super) parent: Option<(TopicKind, TopicName)>,
-    /// Objects that it refers to, with the field of each.
+    /// Objects to which the subscription refers, with the field of each reference.
     pub(super) references: Vec<(&'static str, Reference)>,
-    /// Settings of its broker or channel that the files do not state.
+    /// Settings of the broker or channel that the files leave to the cluster.
     pub(super) left_to_cluster: Vec<ClusterDefault>,
 }
 
-/// Names and paths of the fields with a destination.
+/// Names and paths of the fields that contain a destination.
 const DESTINATIONS: [(&str, &str); 5] = [
     ("subscriber", "spec.subscriber"),
     ("reply", "spec.reply"),
@@ -99,7 +99,8 @@ impl Sketch {
     }
 }
 
-/// Returns the name of the subscription that an object describes, if it is one.
+/// Returns the name of the subscription that an object describes; `None` if the object is no
+/// subscription.
 pub(super) fn name_of(
     role: Role,
     object: &Object<'_>,
@@ -142,7 +143,7 @@ fn parent_of(role: Role, object: &Object<'_>) -> Option<(TopicKind, TopicName)> 
     }
 }
 
-/// Returns the references of a subscription and of its broker or channel.
+/// Returns the references in a subscription, and in its broker or channel.
 fn references(object: &Object<'_>, parent: Option<&Object<'_>>) -> Vec<(&'static str, Reference)> {
     let destinations = |of: &Object<'_>| {
         let found = DESTINATIONS.into_iter().filter_map(|(field, path)| {
@@ -168,7 +169,7 @@ fn text<'a>(at: &Cursor<'a>, path: &str) -> Option<&'a str> {
     Some(at.text_at(path)).filter(|text| !text.is_empty())
 }
 
-/// Returns a name in the namespace that the cursor states, else in this namespace.
+/// Returns a name in the namespace that the mapping at the cursor states, else in this namespace.
 fn named(at: &Cursor<'_>, name: &str, namespace: &str) -> TopicName {
     let namespace = text(at, "namespace").unwrap_or(namespace).to_owned();
     TopicName { namespace, topic: name.to_owned() }

@@ -1,7 +1,7 @@
 //! Reads event sources: any object with a sink.
 //!
 //! Separate because no source is run. Only the subscription to its sink is read. Settings that
-//! would change how events arrive there are reported.
+//! would change how events arrive at the sink are reported.
 
 use super::Reader;
 use super::address::ResolvedAddress;
@@ -14,8 +14,9 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::name::TopicName;
 
 impl<'a> Reader<'a, '_> {
-    /// Reads an event source. Its topic and the subscription to its sink have its name. If the sink
-    /// is a broker or channel that no file has, that is the topic, and no subscription is needed.
+    /// Reads an event source. Its topic, and the subscription to its sink, have the name of the
+    /// source. If the sink is a broker or channel that no file contains, that is the topic, and no
+    /// subscription is needed.
     pub(super) fn source(
         &self,
         spec: &Fields<'a>,
@@ -46,9 +47,9 @@ impl<'a> Reader<'a, '_> {
         self.partial(spec, sink, object, Some((topic, parent)))
     }
 
-    /// Returns the topic to which a source publishes itself: a broker or channel that no file has.
-    /// If another object already has the topic with the source's name, any broker or channel
-    /// counts.
+    /// Returns the topic to which a source publishes itself: a broker or channel that no file
+    /// contains. If another object already has the topic with the source's name, any broker or
+    /// channel counts.
     fn publishes_itself<'s>(
         &self,
         sink: &'s ResolvedAddress<'a>,
@@ -71,8 +72,8 @@ fn report_publisher(topic: &TopicName, sink: &ResolvedAddress<'_>, spec: &Fields
     sink.at.warn(Message::new(message).help(format!("publish its events to {topic} yourself")));
 }
 
-/// Reports defaults of a KafkaSource that differ here. It keeps the order of a partition, and
-/// retries, unless the file states otherwise.
+/// Reports defaults of a KafkaSource that differ here. A KafkaSource keeps the order of a
+/// partition, and retries, unless the file states otherwise.
 fn report_kafka(spec: &Fields<'_>) {
     let order = spec.given("ordering");
     if order.as_ref().and_then(Cursor::peek_text) != Some("unordered") {

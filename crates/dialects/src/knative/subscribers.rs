@@ -2,7 +2,8 @@
 //! Subscriptions.
 //!
 //! Separate because an export of a cluster has both. Subscribers are read only if the files have no
-//! Subscription of the channel, because nothing else then shows where its events go.
+//! Subscription of the channel, because nothing else then shows where the channel's events are
+//! sent.
 
 use super::super::translation::{Translated, Translation};
 use super::Reader;
@@ -14,7 +15,7 @@ use delivery::native::LeftOut;
 use delivery::subscription::kinds::names;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
-/// Paths of the subscribers in the newest version and in an older one.
+/// Paths of the subscribers, in the newest version and in an older one.
 const PATHS: [&str; 2] = ["spec.subscribers", "spec.subscribable.subscribers"];
 
 impl<'a> Reader<'a, '_> {
@@ -93,7 +94,8 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Returns the name of the subscriber at this index: its `uid`, if it has one.
+/// Returns the name of the subscriber at this index: its `uid`, or a name with the number of the
+/// subscriber.
 fn name_of(at: &Cursor<'_>, index: usize) -> String {
     match at.text_at("uid") {
         "" => format!("subscriber-{}", index + 1),
@@ -101,7 +103,7 @@ fn name_of(at: &Cursor<'_>, index: usize) -> String {
     }
 }
 
-/// Returns a field with two spellings.
+/// Returns a field that has two spellings.
 fn either<'a>(fields: &Fields<'a>, name: &'static str, old: &'static str) -> Option<Cursor<'a>> {
     fields.given(name).or_else(|| fields.given(old))
 }

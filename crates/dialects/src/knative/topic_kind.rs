@@ -1,6 +1,6 @@
-//! The kinds of objects that are topics.
+//! The two kinds of objects that become topics: brokers and channels.
 
-/// The kind of an object that is a topic. A broker and a channel may have the same name.
+/// The type of an object that becomes a topic. A broker and a channel may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TopicKind {
     /// A broker, to which triggers subscribe.
@@ -9,7 +9,8 @@ pub(super) enum TopicKind {
     Channel,
 }
 
-/// Returns the topic kind for this API version and kind; `None` for other objects.
+/// Returns the topic kind of an object with this API version and kind; `None` if the object is no
+/// topic.
 pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
     match kind {
         "Broker" => Some(TopicKind::Broker),

@@ -2,8 +2,8 @@
 //!
 //! Separate because a cluster has one name per kind, while here a name is one topic. If objects of
 //! several kinds share a name, each has its own topic, and all except the first have their kind in
-//! its name. Some objects are no topics: a Knative Channel is backed by a channel of another kind
-//! with the same name, which an export of a cluster contains too.
+//! the topic's name. Some objects are no topics: a Knative Channel is backed by a channel of
+//! another kind with the same name, which an export of a cluster contains too.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,21 +16,22 @@ use delivery::document::findings::Message;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::TopicName;
 
-/// Kind of channels that other channels back.
+/// Kind of channels that are backed by other channels.
 pub(super) const PLAIN: &str = "Channel";
 
 #[derive(Default)]
 pub(super) struct Topics {
-    /// Kind and topic of each object, by its name in the cluster.
+    /// Kind and topic of each broker or channel, by its name in the cluster.
     named: BTreeMap<(TopicKind, TopicName), Vec<(String, TopicName)>>,
-    /// Kinds of the objects that own these topics, including event sources.
+    /// Kind of the object that owns each topic, including event sources.
     owners: RefCell<BTreeMap<TopicName, String>>,
-    /// Classes of the channels that back others, if they are known.
+    /// Class of the channel that backs each Channel, if the class is known.
     backed: BTreeMap<TopicName, Class>,
 }
 
 impl Topics {
-    /// Finds all topics. A channel that backs another one is no topic, and gets another role.
+    /// Finds the topics of all objects. A channel that backs another channel is no topic, and gets
+    /// another role.
     pub(super) fn of(objects: &mut [(Role, Object<'_>)]) -> Self {
         let is_plain = |(role, object): &&(Role, Object<'_>)| {
             *role == Role::Topic(TopicKind::Channel) && object.kind == PLAIN
@@ -57,7 +58,8 @@ impl Topics {
         topics
     }
 
-    /// Returns the topic of an object: its name, unless an object of another kind has that topic.
+    /// Returns the topic of an object. It has the name of the object, unless an object of another
+    /// kind owns that topic.
     pub(super) fn topic_of(&self, object: &Object<'_>) -> TopicName {
         let owners = self.owners.borrow();
         if owners.get(&object.name).is_none_or(|owner| owner == object.kind) {
@@ -67,7 +69,7 @@ impl Topics {
         TopicName { topic: qualified, ..object.name.clone() }
     }
 
-    /// Assigns its topic to an object. Reports a name that another object has.
+    /// Assigns to an object the topic that it owns. Reports a name that another object has.
     pub(super) fn take(&self, object: &Object<'_>) -> TopicName {
         let qualified = self.topic_of(object);
         let mut owners = self.owners.borrow_mut();
@@ -85,8 +87,8 @@ impl Topics {
         qualified
     }
 
-    /// Finds the topic of an object with this name. Prefers this kind, and else returns any with
-    /// the same topic kind.
+    /// Finds the topic of an object with this name. Prefers objects of `kind`, else returns any
+    /// with the same topic kind.
     pub(super) fn find(
         &self,
         topic_kind: TopicKind,
@@ -105,14 +107,15 @@ impl Topics {
             .any(|kind| self.named.contains_key(&(kind, name.clone())))
     }
 
-    /// Returns the class of the channel that backs this one.
+    /// Returns the class of the channel that backs the Channel with this name.
     pub(super) fn class_of_backing(&self, name: &TopicName) -> Option<Class> {
         self.backed.get(name).copied()
     }
 }
 
-/// True if a channel backs one of these Channels, each of which has the kind in its template. It
-/// has the same name, and is owned by the Channel or has the kind of its template.
+/// True if the object is a channel that backs a Channel. `plain` has the kind in the template of
+/// each Channel. The backing channel has the Channel's name, and is owned by a Channel or has the
+/// kind in its template.
 fn backs_one(object: &Object<'_>, plain: &BTreeMap<TopicName, String>) -> bool {
     if object.kind == PLAIN {
         return false;

@@ -2,10 +2,10 @@
 //!
 //! Separate because a file for a cluster has many objects that change no delivery. Those are only
 //! counted, so that a warning always means that a delivery differs from the cluster. The warning
-//! names the subscriptions. An object changes a subscription if one refers to the other, directly
-//! or through other unsupported objects.
+//! names the subscriptions. An object changes a subscription if one of them refers to the other,
+//! directly or through other unsupported objects.
 //!
-//! Problems with a finding of their own are not reported here, such as a reference without an
+//! Problems that have a finding of their own are not reported here, such as a reference without an
 //! address.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,8 +61,8 @@ fn source_without_sink(object: &Object<'_>) -> Option<SubscriptionName> {
     is_source.then(|| SubscriptionName { topic: name.clone(), name: name.topic.clone() })
 }
 
-/// Adds a warning for an object, with the subscriptions that it changes and the fields of the
-/// references.
+/// Adds a warning for an object, with the subscriptions that the object changes and the fields of
+/// the references.
 fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
     let named = affected.iter().take(NAMED_MAX);
     let mut named: Vec<String> = named.map(|(name, field)| format!("{name} ({field})")).collect();
@@ -79,7 +79,7 @@ fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
     at.warn(Message::new(message).help(help(object)));
 }
 
-/// Returns a way to keep the deliveries.
+/// Returns the help text: how to keep the deliveries without the object.
 fn help(object: &Object<'_>) -> String {
     let other = || match object.kind {
         POLICY => "limit who may send to the events queue, or the keys of the HTTP ingress",
@@ -93,11 +93,11 @@ fn help(object: &Object<'_>) -> String {
 enum Referrer<'s> {
     /// A subscription, with the field of the reference.
     Subscription(&'s Sketch, &'static str),
-    /// An unsupported object.
+    /// An object of an unsupported kind.
     Unread(Reference),
 }
 
-/// All references, by their targets.
+/// All references, by the object to which they refer.
 struct Index<'s> {
     sketches: &'s [Sketch],
     referrers: BTreeMap<Reference, Vec<Referrer<'s>>>,
@@ -181,8 +181,8 @@ fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
         && targets.iter().any(|target| selects(target).as_ref() == Some(kind))
 }
 
-/// Returns all references in a `spec`, with the kind and name of those that are brokers or
-/// channels. For an EventPolicy, returns only those in `spec.to`.
+/// Returns all references in a `spec`. A reference to a broker or channel also has its topic kind
+/// and name. For an EventPolicy, returns only those in `spec.to`.
 fn references_of(object: &Object<'_>) -> Vec<(Reference, Option<(TopicKind, TopicName)>)> {
     let mut found = Vec::new();
     let path = if object.kind == POLICY { "spec.to" } else { "spec" };

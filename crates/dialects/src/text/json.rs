@@ -18,7 +18,7 @@ use delivery::document::node::{Fraction, Key, Node, Placed, Value};
 
 use super::parsed::{DEPTH_MAX, Problem, too_deep};
 
-/// Every option is explicit, because the defaults of the parser accept more.
+/// Options of the parser. Every option is explicit, because the defaults accept more.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -29,18 +29,19 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_unary_plus_numbers: false,
 };
 
-/// The problem of a text that is not JSON.
+/// The problem of a text that is not valid JSON.
 pub(crate) struct NotJson {
-    /// The first problem.
+    /// The first problem in the text.
     pub(crate) problem: Problem,
-    /// True if YAML may contain this, such as a key without quotes.
+    /// True if the text may be valid YAML, because of syntax such as a key without quotes.
     pub(crate) may_be_yaml: bool,
 }
 
-/// Parses a text whose first line has this number in its file; `None` if there are only comments.
+/// Parses a text; returns `None` if it has only comments. `first_line` is the number of its first
+/// line in the file.
 ///
 /// # Errors
-/// The first problem.
+/// Returns the first problem.
 pub(crate) fn read(text: &str, first_line: u64) -> Result<Option<Node>, Box<NotJson>> {
     let place = || Place { text, offset: 0, line: first_line, column: 1 };
     let refused = |problem, may_be_yaml| Box::new(NotJson { problem, may_be_yaml });
@@ -53,8 +54,8 @@ pub(crate) fn read(text: &str, first_line: u64) -> Result<Option<Node>, Box<NotJ
     root.transpose().map_err(|problem| refused(problem, false))
 }
 
-/// Converts ascending offsets to lines and columns. It continues from the last offset, so that a
-/// long line is not counted again for each value.
+/// Converts ascending offsets to lines and columns. Counting continues from the last offset, so
+/// that a long line is not counted again for each value.
 struct Place<'t> {
     text: &'t str,
     offset: usize,
@@ -127,7 +128,7 @@ fn number(written: &str) -> Value {
     }
 }
 
-/// True for syntax that YAML accepts: text without quotes or in single quotes, anchors, and other
+/// True if YAML accepts the syntax: text without quotes or in single quotes, anchors, and other
 /// spellings of numbers.
 fn is_of_yaml(kind: &ParseErrorKind) -> bool {
     matches!(
@@ -158,8 +159,8 @@ fn syntax_message(error: &ParseError) -> Message {
     message
 }
 
-/// True if a text begins with `{` or `[`, after white space and comments. `{{` begins a template
-/// instead.
+/// True if the text begins with `{` or `[`, after white space and comments. False for `{{`, which
+/// begins a template.
 pub(crate) fn begins_like_json(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {

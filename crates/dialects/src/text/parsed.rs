@@ -3,18 +3,18 @@
 use delivery::document::findings::{Findings, Message, Severity, SourcePosition};
 use delivery::document::node::{Key, Node, Placed, Value};
 
-/// Maximum size of a file; a thousand subscriptions need a tenth of it. The tree of a file is kept
-/// in memory.
+/// Maximum size of a file; a thousand subscriptions need a tenth of it. The parsed tree of a file
+/// is kept in memory.
 pub(crate) const FILE_MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum nesting of a document. The definitions of Kubernetes, which files may contain too, have
-/// 31 levels.
+/// Maximum nesting of a document. The definitions of Kubernetes, which files may contain, have 31
+/// levels.
 pub(super) const DEPTH_MAX: usize = 64;
 
 /// A problem, and its position in a file.
 pub(super) type Problem = Placed<Message>;
 
-/// The documents and the problems of one file. Empty documents are skipped, and an outermost list
-/// is one document per element.
+/// The documents and the problems of one file. Empty documents are skipped. If the outermost value
+/// is a list, each element is one document.
 #[derive(Default)]
 pub(crate) struct Parsed {
     pub(super) documents: Vec<Node>,
@@ -22,7 +22,7 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Creates a result without documents, for this reason.
+    /// Creates the result for a file without documents. `value` is the problem.
     pub(crate) fn unreadable(value: Message) -> Self {
         let position = SourcePosition { file: 0, line: 1, column: 1 };
         Self { documents: Vec::new(), problems: vec![Placed { value, position }] }
@@ -63,7 +63,7 @@ impl Parsed {
     /// Returns the only document of a text.
     ///
     /// # Errors
-    /// The first problem, or the number of documents if it is not one.
+    /// Returns the first problem, or the number of documents if it is not one.
     pub(crate) fn into_document(self) -> Result<Node, Message> {
         if let Some(problem) = self.problems.into_iter().next() {
             return Err(problem.value);
@@ -73,7 +73,7 @@ impl Parsed {
         Ok(document)
     }
 
-    /// Returns the documents with the index of their file, and reports the problems.
+    /// Returns the documents with the index of their file. Adds the problems to `findings`.
     pub(crate) fn into_documents(mut self, file: usize, findings: &Findings) -> Vec<Node> {
         for problem in self.problems {
             let position = SourcePosition { file, ..problem.position };
@@ -84,7 +84,7 @@ impl Parsed {
     }
 }
 
-/// Moves a value and its contents to one position.
+/// Sets the positions of a value and its contents to one position.
 fn placed_at(node: Node, position: SourcePosition) -> Node {
     let value = match node.value {
         Value::List(elements) => {
@@ -103,7 +103,7 @@ fn placed_at(node: Node, position: SourcePosition) -> Node {
     Node { value, position }
 }
 
-/// Returns the message for a document that is nested too deep, in either format.
+/// Returns the message for a document that is nested too deeply, in either format.
 pub(super) fn too_deep(consequence: &str) -> Message {
     Message::new(format!("nested deeper than {DEPTH_MAX} levels{consequence}"))
         .help("put this document into a file of its own")

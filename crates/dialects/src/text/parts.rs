@@ -3,10 +3,10 @@
 //! Separate because a document may begin alike in both: `{` begins an object of JSON and a mapping
 //! of YAML. A document is JSON in these cases:
 //! - The name of its file ends with `.json`. The name alone decides.
-//! - It begins with `{` or `[`, after white space and JSON comments, and the JSON parser accepts
-//!   it.
-//! - It begins like that and has a JSON comment. Any other problem in it is reported, because YAML
-//!   would read the comment as text.
+//! - The document begins with `{` or `[`, after white space and JSON comments, and the JSON parser
+//!   accepts it.
+//! - The document begins like that and has a JSON comment. Any other problem in it is reported,
+//!   because YAML would read the comment as text.
 //!
 //! Everything else is YAML, including a mapping such as `{a: 1}`. A line with `---` (or `...`)
 //! separates documents of both formats. All YAML documents are parsed together.
@@ -17,28 +17,29 @@ use super::json::{self, NotJson, begins_like_json};
 use super::parsed::{Parsed, Problem};
 use delivery::document::node::Placed;
 
-/// Help for other text in a file named .json.
+/// Help text for a file named .json that is not JSON.
 const NAMED_JSON: &str = "a file named .json is JSON: name YAML .yaml";
 
 /// The documents of a file, by format.
 #[derive(Default)]
 pub(crate) struct Parts {
-    /// JSON documents, and their problems.
+    /// The JSON documents, and their problems.
     pub(crate) json: Parsed,
-    /// The rest of the text. White space replaces JSON documents, so that positions stay correct.
+    /// The rest of the file's text. White space replaces JSON documents, so that positions stay
+    /// correct.
     pub(crate) yaml: String,
-    /// Problems of the JSON parser with documents that are left to YAML.
+    /// Problems that the JSON parser has with documents that YAML then reads.
     pub(crate) doubts: Doubts,
 }
 
-/// Problems of documents that are probably meant to be JSON, by their first lines, with their last
-/// lines.
+/// Problems of documents that are probably meant to be JSON. The key is a document's first line;
+/// the value also has its last line.
 #[derive(Default)]
 pub(crate) struct Doubts(BTreeMap<u64, (u64, Problem)>);
 
 impl Doubts {
-    /// Returns the problem to report for a YAML problem: that of the JSON parser with the same
-    /// document, if there is one.
+    /// Returns the problem to report in place of a YAML problem: that of the JSON parser with the
+    /// same document, if there is one.
     pub(crate) fn resolve(&mut self, of_yaml: Problem) -> Problem {
         let before = self.0.range(..=of_yaml.position.line).next_back();
         let first =
@@ -75,7 +76,7 @@ pub(crate) fn read(name: &str, text: &str) -> Parts {
     parts
 }
 
-/// True for a line between two documents: `---` or `...`, perhaps with a comment.
+/// True if the line separates two documents: `---` or `...`, perhaps with a comment.
 fn is_separator(line: &str) -> bool {
     let rest = line.strip_prefix("---").or_else(|| line.strip_prefix("..."));
     rest.is_some_and(|rest| {
@@ -113,9 +114,9 @@ impl Parts {
     }
 }
 
-/// True if a text has `//` or `/*` outside of quotes in a place where a comment may begin. Such places
-/// are the start of a line, and after white space, a comma, a quote or a bracket. Example:
-/// `https://example.com` has no comment. YAML comments (`# …`) are skipped.
+/// True if the text has `//` or `/*` outside of quotes in a position where a comment may begin.
+/// Such positions are the start of a line, and after white space, a comma, a quote or a bracket.
+/// Example: `https://example.com` has no comment. YAML comments (`# …`) are skipped.
 fn has_comment(text: &str) -> bool {
     let may_begin = |before: char| {
         before.is_whitespace() || matches!(before, ',' | '"' | '{' | '}' | '[' | ']')
@@ -137,7 +138,7 @@ fn has_comment(text: &str) -> bool {
     false
 }
 
-/// Skips to the end of a quoted text.
+/// Skips to the end of a text in quotes.
 fn skip_text(rest: &mut std::str::Chars<'_>, quote: char) {
     while let Some(of) = rest.next() {
         match of {

@@ -39,7 +39,7 @@ pub(crate) fn read(text: &str) -> Parsed {
     parsed
 }
 
-/// A value with its tag and its position.
+/// A value of the parser, with its tag and its position.
 type Read = Spanned<Tagged<Tree>>;
 
 /// Converts a value and its contents.
@@ -97,10 +97,10 @@ fn defined_twice(key: &str) -> Message {
     Message::new(format!("{key} is defined twice in one mapping")).help("keep one of them")
 }
 
-/// The text of a file, with ranges in characters.
+/// The text of a file, for looking up a character by its index.
 struct Source<'a> {
     text: &'a str,
-    /// Byte positions of every thousandth character, so that no character is far from one.
+    /// Byte offset of every thousandth character, so that a look-up reads few characters.
     marks: Vec<usize>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Source<'a> {
         part.get(..part.len() - rest.len()).unwrap_or_default()
     }
 
-    /// Returns the text from this character on.
+    /// Returns the text that begins at the character with this index.
     fn from(&self, character: u64) -> &'a str {
         let character = usize::try_from(character).unwrap_or(usize::MAX);
         let mark = self.marks.get(character / Self::STEP).copied().unwrap_or(self.text.len());
@@ -168,20 +168,20 @@ fn options(text: &str) -> serde_saphyr::Options {
     }
 }
 
-/// Position of the first character.
+/// Position of the first character of a file.
 const BEGINNING: SourcePosition = SourcePosition { file: 0, line: 1, column: 1 };
 
-/// Converts a position. A value without one gets the first character.
+/// Converts a position of the parser. A value without a position gets that of the first character.
 fn position(at: &Location) -> SourcePosition {
     SourcePosition { file: 0, line: at.line().max(1), column: at.column().max(1) }
 }
 
-/// A value of YAML.
+/// A parsed value of YAML.
 enum Tree {
     Null,
     Bool(bool),
     Integer(i128),
-    /// A number whose digits have to be read from the text.
+    /// A number whose digits must be read from the text, because the parser does not keep them.
     Fraction,
     Text(String),
     List(Vec<Read>),

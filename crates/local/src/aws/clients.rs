@@ -6,7 +6,8 @@ use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use super::REGION;
 use crate::http_client::http_client;
 
-/// Returns the configuration of clients for an AWS on this machine, which accepts any credentials.
+/// Returns the configuration of clients for a local AWS at `endpoint`, which accepts any
+/// credentials.
 #[must_use]
 pub fn local_clients(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("local", "local", None, None, "local");

@@ -1,58 +1,59 @@
 //! The configuration of a local AWS: port, folder, queues and buckets.
 //!
-//! Separate so that one place lists the queues, which a test compares with the template.
+//! Separate so that one file lists the queues, which a test compares with the template.
 //!
 //! Promises: the queues have the template's limits. Validates nothing; starting the local AWS does.
 
 use std::path::PathBuf;
 
-/// `maxReceiveCount` of dispatch's queues, after which a message moves to `dead-letter`.
+/// `maxReceiveCount` of the queues that dispatch reads. After so many receives, a message moves to
+/// `dead-letter`.
 const DISPATCH_RECEIVES: u32 = 100;
 
-/// `maxReceiveCount` of the isolation queue: a message that crashes a function alone this often
-/// moves to `dead-letter`.
+/// `maxReceiveCount` of the isolation queue. A message that crashes a function alone so often moves
+/// to `dead-letter`.
 const ISOLATION_RECEIVES: u32 = 10;
 
-/// `maxReceiveCount` of deadletter's queue, after which a message moves to `last-resort`.
-/// It is the maximum of SQS (SQS `SetQueueAttributes`, `maxReceiveCount`).
+/// `maxReceiveCount` of the dead-letter queue, after which a message moves to `last-resort`. It is
+/// the maximum of SQS (SQS `SetQueueAttributes`, `maxReceiveCount`).
 const DEAD_LETTER_RECEIVES: u32 = 1000;
 
 /// The configuration of a local AWS.
 #[derive(Debug, Clone)]
 pub struct LocalAwsConfig {
-    /// The port on 127.0.0.1; 0 means any free one.
+    /// The port on 127.0.0.1; 0 selects any free port.
     pub port: u16,
-    /// The folder whose subfolders are the buckets.
+    /// The folder in which each bucket is a subfolder.
     pub data: PathBuf,
-    /// The queues to create. The list may contain the target of a redrive policy before or after
-    /// the source.
+    /// The queues to create. The target of a redrive policy may be listed before or after the
+    /// source.
     pub queues: Vec<QueueConfig>,
-    /// The buckets to create; existing ones keep their objects.
+    /// The buckets to create. Existing buckets keep their objects.
     pub buckets: Vec<String>,
 }
 
-/// A queue to create.
+/// The configuration of one queue.
 #[derive(Debug, Clone)]
 pub struct QueueConfig {
     /// The name of the queue.
     pub name: String,
-    /// The visibility timeout, 0 to 43,200 s.
+    /// The visibility timeout in seconds, from 0 to 43,200.
     pub visibility_timeout_seconds: u32,
-    /// The redrive policy, if any.
+    /// The redrive policy; `None` for no redrive.
     pub redrive: Option<Redrive>,
 }
 
-/// A redrive policy: the target of messages after too many receives.
+/// A redrive policy: the queue to which a message moves after too many receives.
 #[derive(Debug, Clone)]
 pub struct Redrive {
     /// The name of the target queue.
     pub to: String,
-    /// The number of permitted receives, 1 to 1000.
+    /// The maximum number of receives, from 1 to 1000.
     pub after_receives: u32,
 }
 
 impl LocalAwsConfig {
-    /// Returns the six queues and two buckets of lastmile, as the template creates them.
+    /// Returns the configuration of the six queues and two buckets of lastmile, as in the template.
     #[must_use]
     pub fn of_lastmile(port: u16, data: PathBuf, visibility_timeout_seconds: u32) -> Self {
         let queue = |name: &str, redrive: Option<(&str, u32)>| QueueConfig {

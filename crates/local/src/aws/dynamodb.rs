@@ -13,13 +13,13 @@ use rustack_dynamodb_core::provider::RustackDynamoDB;
 use rustack_dynamodb_http::{DynamoDBHttpConfig, DynamoDBHttpService};
 use serde_json::json;
 
-/// The name of the table.
+/// The name of the deployment's table.
 pub const TABLE: &str = "lastmile";
 
-/// The service in the form that hyper requires.
+/// The DynamoDB service, in the form that hyper requires.
 pub(super) type Service = DynamoDBHttpService<RustackDynamoDBHandler>;
 
-/// Creates the service with an empty table.
+/// Creates the DynamoDB service with an empty table.
 pub(super) fn service() -> anyhow::Result<Service> {
     let table = json!({
         "TableName": TABLE,

@@ -1,11 +1,11 @@
 //! The local AWS: one listener on the loopback address that serves SQS, DynamoDB and S3.
 //!
-//! Separate from the functions because they must not depend on it: they use the AWS clients, as in
-//! the cloud.
+//! Separate from the functions because they must not depend on a local AWS: they use the AWS
+//! clients, as in the cloud.
 //!
 //! Promises: one endpoint for all services, any credentials, queues and a table in memory, objects
-//! as plain files below one folder. Loses messages and items at a restart. Does not verify
-//! signatures, and listens on 127.0.0.1 only.
+//! as plain files in one folder. Loses messages and items at a restart. Does not verify signatures,
+//! and listens on 127.0.0.1 only.
 
 mod clients;
 mod config;
@@ -26,13 +26,13 @@ pub use clients::local_clients;
 pub use config::{LocalAwsConfig, QueueConfig, Redrive};
 pub use dynamodb::TABLE;
 
-/// The account that owns every local queue.
+/// The account id that owns every local queue.
 pub const ACCOUNT: &str = "000000000000";
 
 /// The region of every local resource.
 pub const REGION: &str = "us-east-1";
 
-/// A running local AWS. Dropping it stops it at once.
+/// A running local AWS. Dropping the value stops it at once.
 #[derive(Debug)]
 pub struct LocalAws {
     port: u16,
@@ -41,10 +41,10 @@ pub struct LocalAws {
 }
 
 impl LocalAws {
-    /// Listens, creates the buckets and the queues, and starts to serve.
+    /// Starts a local AWS: listens, creates the buckets and the queues, and serves requests.
     ///
     /// # Errors
-    /// When the port is in use, a bucket's folder cannot be created, or a queue's settings are
+    /// Fails if the port is in use, a bucket's folder cannot be created, or a queue's settings are
     /// invalid.
     pub async fn start(config: LocalAwsConfig) -> anyhow::Result<Self> {
         let requested = config.port;
@@ -78,10 +78,11 @@ impl LocalAws {
         format!("{}/{ACCOUNT}/{name}", self.endpoint())
     }
 
-    /// Makes the delayed messages of the dead-letter queue visible now. They may be received twice.
+    /// Makes the delayed messages of the dead-letter queue visible now. These messages may be
+    /// received twice.
     ///
     /// # Errors
-    /// When the queue does not respond.
+    /// Fails if the queue does not respond.
     pub async fn release_dead_letters(&self) -> anyhow::Result<()> {
         self.queues.release().await
     }
@@ -90,7 +91,7 @@ impl LocalAws {
     /// the queue's name.
     ///
     /// # Errors
-    /// When a queue does not respond.
+    /// Fails if a queue does not respond.
     pub async fn messages_held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         self.queues.messages_held().await
     }

@@ -27,15 +27,16 @@ use super::sqs::Queues;
 use super::{dynamodb, s3};
 use crate::guard::Hosts;
 
-/// The prefix of the target header of every SQS call in the JSON protocol.
+/// Prefix of the header `X-Amz-Target` in every SQS call of the JSON protocol.
 const SQS_TARGET_PREFIX: &str = "AmazonSQS.";
-/// The prefix of the target header of every DynamoDB call.
+/// Prefix of the header `X-Amz-Target` in every DynamoDB call.
 const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB_";
 
-/// The pause after a failed accept. Without it, a lack of file descriptors would cause a busy loop.
+/// Pause after a failed accept. Without the pause, a lack of file descriptors would cause a busy
+/// loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The error for clients of the query protocol, which expect XML.
+/// Error response for clients of the old query protocol, which expect XML.
 const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code>\
      <Message>This server speaks the JSON protocol of SQS only. Update the client: the AWS CLI and boto3 speak it \
      since the end of 2023.</Message></Error></ErrorResponse>";
@@ -56,7 +57,7 @@ impl Services {
     }
 }
 
-/// Accepts and serves connections until its task is aborted.
+/// Accepts and serves connections until the task is aborted.
 pub(super) async fn serve(listener: TcpListener, services: Services) {
     let mut connections = JoinSet::new();
     loop {
@@ -85,7 +86,7 @@ async fn connection(stream: TcpStream, services: Services) {
     }
 }
 
-/// Routes one request to its service.
+/// Passes one request to its service.
 async fn route(
     services: &Services,
     request: Request<Incoming>,
@@ -116,7 +117,7 @@ fn has_target(request: &Request<Incoming>, prefix: &str) -> bool {
     target.is_some_and(|target| target.starts_with(prefix.as_bytes()))
 }
 
-/// Returns true for requests in the old query protocol of SQS: a form, or a query with an `Action`.
+/// True if the request uses the old query protocol of SQS: a form, or a query with an `Action`.
 fn is_query_protocol(request: &Request<Incoming>) -> bool {
     let content_type =
         request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);

@@ -1,6 +1,6 @@
 //! Converts received messages to the event that Lambda passes to a function.
 //!
-//! Separate because it is pure, and AWS defines the format:
+//! Separate because the conversion is pure, and AWS defines the format:
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>.
 //!
 //! Promises: every member that Lambda sets. Validates no message.
@@ -15,12 +15,12 @@ use crate::aws::{ACCOUNT, REGION};
 /// Converts an event to a batch through JSON, as Lambda does.
 ///
 /// # Errors
-/// Never for events of [`of`].
+/// Never fails for events of [`of`].
 pub fn received(event: &SqsEvent) -> serde_json::Result<Batch> {
     serde_json::from_value(serde_json::to_value(event)?)
 }
 
-/// Returns the event for these messages of a queue.
+/// Returns the event for these messages of the queue `queue_name`.
 #[must_use]
 pub fn of(messages: &[Message], queue_name: &str) -> SqsEvent {
     let mut event = SqsEvent::default();

@@ -1,12 +1,12 @@
-//! The event source mapping: the work of Lambda between a queue and a function.
+//! The event source mapping: Lambda's poller between a queue and a function.
 //!
-//! Separate from the local AWS because it works with any queue that a client reaches.
+//! Separate from the local AWS because the mapping works with any queue that a client reaches.
 //!
 //! Promises: Lambda's rules. Events have Lambda's format, and concurrent invocations are limited.
-//! After a successful invocation all messages are deleted except those it reports as failed. An
-//! error or an unknown identifier fails the whole batch. Failed messages are redelivered after
-//! their visibility timeout. Does not filter, wait to fill a batch, or read FIFO queues.
-//! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+//! After a successful invocation, all messages are deleted except those that the function reports
+//! as failed. An error or an unknown identifier fails the whole batch. Failed messages are
+//! redelivered after their visibility timeout. Does not filter, wait to fill a batch, or read FIFO
+//! queues. <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 pub mod event;
 mod partial_batch;
@@ -25,40 +25,41 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemA
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// The wait of a receive for messages: the maximum of SQS (SQS quotas, long polling).
+/// Wait of a receive for messages: the maximum of SQS (SQS quotas, long polling).
 const WAIT_SECONDS: i32 = 20;
 
-/// The pause before polling after the first failure; each further consecutive failure doubles it.
+/// Pause before polling after the first failure. Each further consecutive failure doubles the
+/// pause.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest pause before polling.
+/// Maximum pause before polling.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// A clock that returns milliseconds since 1970.
 pub type NowMs = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// A queue, and the limits for reading it.
+/// The configuration of a mapping: a queue, and the limits for reading it.
 #[derive(Clone)]
 pub struct EventSourceMapping {
-    /// The client that reaches the queue.
+    /// The client with which the queue is read.
     pub client: Client,
     /// The URL of the queue, as SQS returns it.
     pub queue_url: String,
-    /// The name of the queue, for the ARN in its events.
+    /// The name of the queue, for the ARN in the events.
     pub queue_name: String,
-    /// The most messages per invocation, 1 to 10.
+    /// Maximum number of messages per invocation, from 1 to 10.
     pub batch_size: u8,
-    /// The most concurrent invocations, at least 1.
+    /// Maximum number of concurrent invocations, at least 1.
     pub concurrency: u8,
-    /// The timeout of an invocation, after which it is cancelled and its batch fails.
+    /// Timeout of an invocation. After it, the invocation is cancelled and its batch fails.
     pub function_timeout: Duration,
-    /// The clock for the deadlines of invocations.
+    /// The clock from which deadlines of invocations are computed.
     pub now_ms: NowMs,
 }
 
 impl EventSourceMapping {
-    /// Polls the queue and invokes the handler with each batch and its deadline, in milliseconds
-    /// since 1970, until `shutdown` completes; then waits for the running invocations.
+    /// Polls the queue and invokes `handler` with each batch and its deadline, in milliseconds
+    /// since 1970. Stops when `shutdown` completes, and then waits for the running invocations.
     pub async fn run<H, F, E>(self, handler: H, shutdown: impl Future<Output = ()>)
     where
         H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
@@ -95,7 +96,7 @@ impl EventSourceMapping {
 }
 
 impl EventSourceMapping {
-    /// Invokes the handler with the messages of the queue, until none is visible.
+    /// Invokes `handler` with the messages of the queue, until no message is visible.
     pub async fn drain<H, F, E>(&self, handler: H)
     where
         H: Fn(SqsEvent, u64) -> F,
@@ -116,12 +117,12 @@ impl EventSourceMapping {
     }
 }
 
-/// A running mapping.
+/// The state of a running mapping.
 struct Poller<H> {
     mapping: EventSourceMapping,
     handler: H,
     permits: Arc<Semaphore>,
-    /// The number of consecutive failed invocations and receives.
+    /// Number of consecutive failed invocations and receives.
     failures: AtomicU32,
 }
 
@@ -131,7 +132,7 @@ where
     F: Future<Output = Result<SqsBatchResponse, E>>,
     E: fmt::Display,
 {
-    /// Handles one batch and deletes the successful messages.
+    /// Invokes the handler for one batch, and deletes the messages that succeeded.
     async fn handle(self: Arc<Self>, messages: Vec<Message>, permit: OwnedSemaphorePermit) {
         match self.invoke(&messages).await {
             Ok(done) => {
@@ -146,7 +147,7 @@ where
         drop(permit);
     }
 
-    /// Invokes the handler; returns the successful messages.
+    /// Invokes the handler for one batch. Returns the messages that succeeded.
     async fn invoke<'a>(&self, messages: &'a [Message]) -> anyhow::Result<Vec<&'a Message>> {
         let timeout = self.mapping.function_timeout;
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
@@ -161,7 +162,8 @@ where
 }
 
 impl<H> Poller<H> {
-    /// Waits for the pause, for a permit and for messages; `None` if there are none.
+    /// Waits for the pause, then for a permit and for messages. Returns `None` if no message
+    /// arrived.
     async fn next_batch(&self) -> Option<(Vec<Message>, OwnedSemaphorePermit)> {
         tokio::time::sleep(pause(self.failures.load(Ordering::Relaxed))).await;
         // Acquire the permit first: a received message is invisible and must not wait for an
@@ -174,7 +176,7 @@ impl<H> Poller<H> {
         messages.filter(|messages| !messages.is_empty()).map(|messages| (messages, permit))
     }
 
-    /// Counts an invocation that panicked as failed and logs it.
+    /// Logs an invocation that panicked, and counts it as a failure.
     fn record_outcome(&self, ended: Result<(), tokio::task::JoinError>) {
         if let Err(error) = ended {
             self.failures.fetch_add(1, Ordering::Relaxed);
@@ -184,7 +186,7 @@ impl<H> Poller<H> {
 }
 
 impl EventSourceMapping {
-    /// Receives at most a batch; `None` if the request to the queue fails.
+    /// Receives at most one batch; returns `None` if the request to the queue fails.
     async fn receive(&self, wait_seconds: i32) -> Option<Vec<Message>> {
         let request = self.client.receive_message();
         let received = request
@@ -205,7 +207,7 @@ impl EventSourceMapping {
         }
     }
 
-    /// Deletes messages; one that cannot be deleted is redelivered.
+    /// Deletes messages. SQS redelivers a message that cannot be deleted.
     async fn delete(&self, messages: Vec<&Message>) {
         if messages.is_empty() {
             return;
@@ -229,8 +231,8 @@ impl EventSourceMapping {
     }
 }
 
-/// The pause before polling after this many consecutive failures: none, 0.25, 0.5, 1, 2, 4, then 8
-/// s.
+/// Returns the pause before polling after this many consecutive failures: none, 0.25, 0.5, 1, 2, 4,
+/// then 8 s.
 fn pause(failures: u32) -> Duration {
     match failures.checked_sub(1) {
         None => Duration::ZERO,

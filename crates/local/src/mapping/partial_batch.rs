@@ -1,6 +1,6 @@
 //! Evaluates a function's partial batch response: which messages are done.
 //!
-//! Separate because it is a rule of Lambda, and pure.
+//! Separate because the evaluation is a rule of Lambda, and pure.
 //!
 //! Promises: a message is done only if the response is valid. An empty or unknown identifier fails
 //! the whole batch. <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use aws_sdk_sqs::types::Message;
 
-/// Returns the messages that are done.
+/// Returns the messages that are done, which SQS must not redeliver.
 ///
 /// # Errors
-/// When the response has an empty identifier or one of another batch; then no message is done.
+/// Fails if the response has an empty identifier, or one of another batch. No message is done then.
 pub(super) fn done<'a>(
     messages: &'a [Message],
     response: &SqsBatchResponse,

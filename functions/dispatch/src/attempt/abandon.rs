@@ -1,10 +1,10 @@
 //! Abandons attempts at a slow destination, so that no other delivery waits for them.
 //!
 //! Outside the slow lane, an attempt without a response after `slowAfter` is abandoned as soon as
-//! its invocation has no other work. The attempt does not count. The delivery is attempted again in
-//! the slow lane, a queue of its own, with the whole timeout. A delivery is abandoned at most once.
-//! A process abandons one attempt per spell of slowness, and its other attempts continue. The
-//! slowness is published to all processes at once.
+//! its invocation has no other work. An abandoned attempt does not count. The delivery is attempted
+//! again in the slow lane, a queue of its own, with the whole timeout. A delivery is abandoned at
+//! most once. A process abandons one attempt per slow period of a destination; its other attempts
+//! continue. The process publishes the slowness to all other processes at once.
 //!
 //! An attempt with a `lateResponseWindow` is never abandoned: its request stays open after the
 //! timeout (`late`).
@@ -33,7 +33,7 @@ enum Waited {
 }
 
 impl<P: DispatchPorts> Attempts<P> {
-    /// Makes one exchange; `None` if it was abandoned.
+    /// Makes one exchange; returns `None` if the attempt was abandoned.
     pub(super) async fn exchange_or_abandon(
         &self,
         request: &Request,
@@ -61,7 +61,8 @@ impl<P: DispatchPorts> Attempts<P> {
         }
     }
 
-    /// Returns the exchange, or the deliveries for the slow lane if the attempt is abandoned.
+    /// Returns the exchange, or the deliveries to move to the slow lane if the attempt is
+    /// abandoned.
     async fn done_or_left(
         &self,
         mut work: impl Future<Output = Exchange> + Unpin,
@@ -95,7 +96,8 @@ impl<P: DispatchPorts> Attempts<P> {
         }
     }
 
-    /// Sends the deliveries of an abandoned attempt to the slow queue. The attempt does not count.
+    /// Sends the deliveries of an abandoned attempt to the slow queue, without counting the
+    /// attempt.
     async fn leave(&self, due: &[InFlightDelivery], passage: &Passage, of: &Invocation<'_>) {
         // All of them first: from here on, a panic does not count as an attempt.
         due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
@@ -105,8 +107,8 @@ impl<P: DispatchPorts> Attempts<P> {
     }
 }
 
-/// Returns the deliveries marked as abandoned. Returns `None` if one of them was abandoned before,
-/// or does not fit a message and has to be attempted here.
+/// Returns the deliveries, marked as abandoned. Returns `None` if one of them was abandoned before,
+/// or does not fit a message and so cannot move to the slow lane.
 fn abandoned(due: &[InFlightDelivery]) -> Option<Vec<InFlightDelivery>> {
     let abandon = |one: &InFlightDelivery| {
         let delivery = Box::new(Delivery { abandoned: true, ..(*one.delivery).clone() });

@@ -36,12 +36,12 @@ pub(crate) struct Attempts<P> {
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
-/// One attempt for the deliveries of a group.
+/// One attempt, for all deliveries of a group.
 pub(crate) struct Attempt<'d, 'p> {
     passage: &'p Passage,
     due: &'d [InFlightDelivery],
     deliveries: Vec<&'d Delivery>,
-    /// The secrets of the request, or the reason why it cannot be made.
+    /// The secrets of the request, or the reason why the request cannot be made.
     keyring: Result<Keyring, Unsendable>,
     started_ms: u64,
     timeout_ms: u64,
@@ -53,8 +53,8 @@ pub(crate) struct AttemptResult<'a> {
     late: Option<Late>,
     deliveries: Vec<&'a Delivery>,
     keyring: Keyring,
-    /// The credentials that templates rendered for the first request. The second request differs in
-    /// its token only.
+    /// The credentials that templates rendered for the first request. A second request changes only
+    /// the token.
     rendered: RenderedCredentials,
 }
 
@@ -165,7 +165,7 @@ impl<P: DispatchPorts> Attempts<P> {
 }
 
 impl Attempt<'_, '_> {
-    /// Composes the request with the secrets of the attempt.
+    /// Composes the HTTP request, with the secrets of the attempt.
     pub(crate) fn compose(&self) -> Result<Request, Unsendable> {
         let keyring = self.keyring.as_ref().map_err(Clone::clone)?;
         let context =

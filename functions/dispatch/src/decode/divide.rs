@@ -59,18 +59,19 @@ const MATCHED_TOGETHER: usize = 5_000;
 /// Maximum number of deliveries that are counted while matching. A part counts its deliveries again.
 const COUNTED_MAX: usize = 20_000;
 
-/// Collects the items that run in place, until there are too many.
+/// Collects the items that run in place, up to the limits.
 #[derive(Default)]
 struct InPlace {
     grouping: Grouping,
     letters: usize,
-    /// Deliveries and unmatched events.
+    /// Number of deliveries and unmatched events.
     events: usize,
     deliveries: usize,
 }
 
 impl InPlace {
-    /// Adds the items of an element; true if there was room for them.
+    /// Adds the items of one element if they stay within the limits. Returns true if they were
+    /// added.
     fn takes(&mut self, items: &[WorkItem], now_ms: u64) -> bool {
         let requests = self.requests();
         for item in items {
@@ -134,7 +135,7 @@ fn ranges_between(names: &NameRange, cuts: Vec<&str>) -> Vec<NameRange> {
     names.cut_at(&cuts.into_iter().skip(step - 1).step_by(step).collect::<Vec<_>>())
 }
 
-/// Returns one part per range of names, each with all elements of the record.
+/// Returns one part per range of subscription names, each with all elements of the record.
 pub(crate) fn for_names(
     published: &Published<'_>,
     elements: &Elements<'_>,
@@ -154,8 +155,8 @@ struct Division<'a> {
 }
 
 impl Division<'_> {
-    /// Divides the record. `in_place` is the number of leading elements that would run in place
-    /// together.
+    /// Divides the record into parts. `in_place` is the number of leading elements that would run
+    /// in place together.
     fn divide(&mut self, in_place: usize) {
         let matched = self.matched();
         if matched.names.len() <= 1 || !(matched.has_batches || self.elements.len() == 1) {
@@ -177,7 +178,8 @@ impl Division<'_> {
         unmatched.into_iter().for_each(|index| self.run_in_place(index));
     }
 
-    /// Divides into parts of this many elements, or of a multiple if there would be too many parts.
+    /// Divides the elements into parts of `length`. Uses a multiple of `length` if there would be
+    /// too many parts.
     fn divide_elements(&mut self, length: usize) {
         let (length, end) = (length.max(1), self.elements.len());
         let length = length * step(end.div_ceil(length));
@@ -187,7 +189,8 @@ impl Division<'_> {
     }
 
     /// Sends some elements as one part. A part that is too large for a message is halved. A single
-    /// element runs in place; otherwise it would become a dead letter without an attempt.
+    /// element that is too large runs in place; otherwise it would become a dead letter without an
+    /// attempt.
     fn send_elements(&mut self, elements: Range<usize>) {
         let part = self.published.part(elements.start, self.published.names().clone());
         let part = Message::of_publication(part, self.elements.body_of(elements.clone()));
@@ -247,10 +250,10 @@ impl Division<'_> {
     }
 }
 
-/// The subscriptions that match elements of a record.
+/// The subscriptions that match elements of a record, with their number of requests.
 #[derive(Default)]
 struct Matched<'a> {
-    /// Keyed by the name of the subscription.
+    /// The requests of each subscription, by its name.
     names: BTreeMap<&'a str, Requests>,
     /// True if at least one subscription batches.
     has_batches: bool,
@@ -260,8 +263,8 @@ struct Matched<'a> {
 
 #[derive(Default)]
 struct Requests {
-    /// Number of requests with one event. Their deliveries are not built, because there may be a
-    /// hundred thousand.
+    /// Number of requests with a single event. Counted without building their deliveries, because
+    /// there may be a hundred thousand.
     single: usize,
     batched: Grouping,
 }
@@ -272,9 +275,9 @@ impl Requests {
     }
 }
 
-/// Returns the names at which ranges begin. The requests of a range run in place. A range without
-/// batches may have more requests if there are several elements, because its elements are divided
-/// later.
+/// Returns the subscription names at which parts begin. All requests of one part run in place. If
+/// the record has several elements, a part without batches may have more requests, because its
+/// elements are divided later.
 fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'a str> {
     let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
     for (name, of) in names {
@@ -295,8 +298,8 @@ fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'
     cuts
 }
 
-/// Number of parts to join into one, so that at most [`PARTS_MAX`] parts remain. The result is a
-/// power of `PARTS_MAX`, so that parts of parts are full.
+/// Returns the number of parts to join into one, so that at most [`PARTS_MAX`] parts remain. The
+/// result is a power of `PARTS_MAX`, so that parts of parts are full.
 fn step(count: usize) -> usize {
     let mut step = 1;
     while count.div_ceil(step) > PARTS_MAX {

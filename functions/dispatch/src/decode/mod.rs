@@ -1,10 +1,10 @@
-//! Decodes a record and matches its events: from a record to its deliveries. Pure.
+//! Decodes a record into deliveries, and matches its events against subscriptions. Pure.
 //!
 //! A published record becomes one delivery per event and matching subscription (`publish`), or
 //! parts if there are too many deliveries (`divide`). A re-enqueued record carries its delivery in
-//! an attribute. Our attributes count on internal queues only, because any publisher could write
-//! them. An undeliverable event (malformed, unknown topic, removed subscription) becomes a dead
-//! letter.
+//! an attribute. This attribute counts on internal queues only, because a publisher could write it
+//! on the events queue. An undeliverable event (malformed, unknown topic, removed subscription)
+//! becomes a dead letter.
 
 mod divide;
 mod publish;
@@ -26,13 +26,13 @@ pub use self::divide::{PARTS_MAX, REQUESTS_IN_PLACE};
 pub(crate) use self::publish::topic_of_record;
 use self::publish::{Published, topic_of};
 
-/// One item of a record.
+/// One piece of work that a record contains.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkItem {
     Deliver(Arc<Subscription>, Box<Delivery>),
     /// A dead letter, because the event cannot be delivered.
     DeadLetter(Box<DeadLetter>),
-    /// An undecoded record, or a part of it, that moves to this queue.
+    /// An undecoded record, or a part of one, that moves to another queue.
     Forward(QueueName, Box<Message>),
 }
 
@@ -40,17 +40,17 @@ pub(crate) enum WorkItem {
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     pub(crate) items: Vec<WorkItem>,
-    /// Events that no subscription matches, each with its topic and [`NAMELESS`] as the name of the
-    /// subscription.
+    /// Events that no subscription matches. The key is the topic, with [`NAMELESS`] as the name of
+    /// the subscription.
     ///
     /// [`NAMELESS`]: delivery::subscription::name::NAMELESS
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
-    /// Topics for which newer subscriptions may contain a name that this catalogue lacks.
+    /// Topics whose newer subscriptions may contain a name that is missing from this catalogue.
     pub(crate) missing: BTreeSet<TopicName>,
-    /// Topics that have to be read before any work on the record: its own topic, the topics of
-    /// possible replies and dead letters, and the topics that a forwarded event may reach.
+    /// Topics that must be read before any work on the record: the record's own topic, the topics
+    /// of possible replies and dead letters, and the topics that a forwarded event may reach.
     pub(crate) unread: BTreeSet<TopicName>,
-    /// The reason why nothing can be decided now, if there is one.
+    /// `Some` if the record has to wait, with the reason.
     pub(crate) waits: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl Decoded {
         self.missing.append(&mut other.missing);
     }
 
-    /// Adds the topics that the deliveries may lead to: unread topics and missing topics.
+    /// Adds the topics to which the deliveries may lead: unread topics and missing topics.
     fn note_topics(&mut self, catalogue: &Catalogue) {
         let Self { items, missing, unread, .. } = self;
         for (subscription, delivery) in items.iter().filter_map(WorkItem::target) {
@@ -111,7 +111,8 @@ impl WorkItem {
         }
     }
 
-    /// Returns the delivery that the item carries out or ends; `None` for an undecoded record.
+    /// Returns the delivery of the item, or the delivery that its dead letter ends; `None` for an
+    /// undecoded record.
     pub(crate) fn delivery(&self) -> Option<&Delivery> {
         match self {
             Self::Deliver(_, delivery) => Some(delivery),
@@ -120,7 +121,7 @@ impl WorkItem {
         }
     }
 
-    /// Returns the topic for which newer subscriptions may contain the missing name.
+    /// Returns the topic whose newer subscriptions may contain the missing name.
     fn missing(&self) -> Option<&TopicName> {
         match self {
             Self::Deliver(..) | Self::Forward(..) => None,
@@ -136,7 +137,7 @@ impl WorkItem {
 /// Reads a record and matches its events against the subscriptions.
 ///
 /// # Errors
-/// [`WireError`] if newer code may be able to read the attribute. The record has to wait.
+/// [`WireError`] if only newer code may be able to read the attribute. The record then has to wait.
 pub(crate) fn decode_and_match(
     record: &Record,
     catalogue: &Catalogue,
@@ -179,7 +180,7 @@ fn redriven(
     Ok(to_subscription(Delivery { traceparent, ..new }, catalogue, now_ms))
 }
 
-/// Turns a record with a meaningless attribute into a dead letter, which a person should examine.
+/// Turns a record with an unusable attribute into a dead letter, for an operator to examine.
 fn unprocessed(
     record: &Record,
     default_topic: Option<&TopicName>,
@@ -191,8 +192,8 @@ fn unprocessed(
     letter.with_detail(why).into()
 }
 
-/// Resumes a re-enqueued delivery. Its subscription is looked up by name, so the current file
-/// applies. The event keeps its published shape, even if the input of its topic has changed.
+/// Resumes a re-enqueued delivery. Looks up its subscription by name, so that current settings
+/// apply. The event keeps its published format, even if the input format of its topic has changed.
 fn resume(
     record: &Record,
     attribute: &str,

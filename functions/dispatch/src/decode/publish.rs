@@ -24,21 +24,25 @@ pub(crate) struct Published<'a> {
     publication: &'a Publication,
     catalogue: &'a Catalogue,
     name: TopicName,
-    /// `None` if no document defines the topic.
+    /// The topic; `None` if no document defines it.
     topic: Option<&'a Topic>,
     input: Input,
-    /// SNS, EventBridge or S3, which cannot name a topic; `None` for other publishers.
+    /// The publisher if it is SNS, EventBridge or S3, none of which can name a topic; `None` for
+    /// other publishers.
     publisher: Option<Publisher>,
-    /// All subscriptions, or the range of a part.
+    /// The subscriptions that the record is for: all, or the range of a part.
     names: &'a NameRange,
     now_ms: u64,
 }
 
 impl<'a> Published<'a> {
-    /// Finds the topic: the one that the record names, else the one whose `from` names the
-    /// publisher, else the default. With input `auto`, a record without a topic that has the
-    /// envelope of SNS, EventBridge or S3 is read as such. A record of an unknown topic keeps its
-    /// published shape.
+    /// Finds the topic of a record, in this order:
+    /// - the topic that the record names
+    /// - the topic whose `from` names the publisher
+    /// - the default topic
+    ///
+    /// With input `auto`, a record without a topic is read as SNS, EventBridge or S3 if it has that
+    /// envelope. A record of an unknown topic keeps its published format.
     pub(crate) fn new(
         body: &'a Arc<str>,
         publication: &'a Publication,
@@ -77,8 +81,8 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Returns the items of these elements. If some subscriptions are unusable, a part of the
-    /// record waits for those alone.
+    /// Returns the items of `elements`. If some subscriptions are unusable, adds a part of the
+    /// record that waits for these subscriptions alone.
     fn usable_items(&self, elements: &Elements<'_>) -> Decoded {
         let unusable = self.catalogue.unusable_ranges(&self.name, self.names);
         let Some(first) = unusable.first() else { return divide::items_of(self, elements) };
@@ -109,8 +113,8 @@ impl<'a> Published<'a> {
         decoded
     }
 
-    /// Returns the later of this clock and the publication. Deliveries are due at their
-    /// publication, by the clock of SQS.
+    /// Returns the later of the current time and the time of publication. Deliveries are due at
+    /// their publication, which is measured by the clock of SQS.
     pub(crate) fn grouped_at_ms(&self) -> u64 {
         self.now_ms.max(self.publication.published_ms)
     }
@@ -119,13 +123,14 @@ impl<'a> Published<'a> {
         self.names
     }
 
-    /// True if the record is for all subscriptions. Only then can it detect an unmatched event.
+    /// True if the record is for all subscriptions. Only such a record can detect an unmatched
+    /// event.
     pub(crate) fn is_for_all(&self) -> bool {
         *self.names == ALL_NAMES
     }
 
-    /// Reads one element, with at most `at_most` deliveries. A caller that only has to detect too
-    /// many deliveries needs no more.
+    /// Reads one element, with at most `at_most` deliveries. The limit is for a caller that only
+    /// has to detect too many deliveries.
     pub(crate) fn read(&self, elements: &Elements<'_>, index: usize, at_most: usize) -> Decoded {
         let event = match self.event(elements, index) {
             Ok(event) => event,
@@ -176,12 +181,12 @@ impl<'a> Published<'a> {
         self.catalogue.matching(&self.name, self.names, event, self.now_ms)
     }
 
-    /// Creates the delivery of the event of one element.
+    /// Creates the delivery of the event in element `index`.
     pub(crate) fn delivery(&self, index: usize, event: &Event, to: &Subscription) -> Delivery {
         self.publication.delivery_to(self.index(index), event.clone(), to)
     }
 
-    /// Creates a part that begins with this element, for these subscriptions.
+    /// Creates a part that begins with element `first`, for the subscriptions in `names`.
     pub(crate) fn part(&self, first: usize, names: NameRange) -> Publication {
         // The part keeps a known topic, whatever publisher its body suggests.
         let topic = self.topic.map(|topic| topic.name.to_string());
@@ -200,13 +205,13 @@ impl<'a> Published<'a> {
         first.saturating_add(u32::try_from(element).unwrap_or(u32::MAX))
     }
 
-    /// True if the event is a dead letter, which must not end unnoticed.
+    /// True if the event is a dead letter, which must not be dropped without a trace.
     fn is_dead_letter(&self) -> bool {
         self.publication.onward.as_ref().is_some_and(|onward| onward.is_dead_letter)
     }
 
-    /// Ends a dead letter that no subscription accepts any more: the subscriptions have changed
-    /// since it was sent.
+    /// Ends the delivery of a dead letter that no subscription accepts any more. The subscriptions
+    /// have changed since the dead letter was sent.
     fn unmatched_dead_letter(&self, index: u32, event: Event) -> WorkItem {
         let delivery = self.publication.delivery(index, event, self.of(NAMELESS));
         let letter =
@@ -223,7 +228,7 @@ impl<'a> Published<'a> {
         letter.with_detail(why).into()
     }
 
-    /// Describes why no topic was found.
+    /// Explains why no topic was found for the record.
     fn missing(&self) -> String {
         match (&self.publication.topic, &self.publisher) {
             (Some(named), _) => format!("{named:?}"),
@@ -239,10 +244,11 @@ impl<'a> Published<'a> {
     }
 }
 
-/// Longer than any name of a topic.
+/// Number of bytes of an unknown topic's name that are kept. Longer than any valid name.
 const UNKNOWN_TOPIC_KEPT_BYTES: usize = 600;
 
-/// Cuts the name of an unknown topic for display. The rest cannot equal a topic's name either.
+/// Shortens the name of an unknown topic for display. The shortened name is still too long to equal
+/// that of a valid topic.
 fn beginning(topic: &str) -> String {
     let end = topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES);
     topic.get(..end).unwrap_or(topic).to_owned()
@@ -259,7 +265,8 @@ pub(crate) fn topic_of_record(
     routed(named, publisher.as_ref(), catalogue, default_topic)
 }
 
-/// Returns the publisher of a record without a topic: SNS, EventBridge or S3.
+/// Returns the publisher of a record that names no topic; `None` unless it is SNS, EventBridge or
+/// S3.
 fn publisher_of(named: Option<&str>, body: &str) -> Option<Publisher> {
     match named {
         Some(_) => None,
@@ -267,8 +274,8 @@ fn publisher_of(named: Option<&str>, body: &str) -> Option<Publisher> {
     }
 }
 
-/// Returns the topic whose `from` names the publisher, else the topic that the record names, else
-/// the default.
+/// Returns the topic whose `from` names the publisher. Falls back to the topic that the record
+/// names, then to the default.
 fn routed(
     named: Option<&str>,
     publisher: Option<&Publisher>,
@@ -279,7 +286,7 @@ fn routed(
     from.cloned().unwrap_or_else(|| topic_of(named, default_topic))
 }
 
-/// Returns the topic that a record names, else the default.
+/// Returns the topic that a record names, or the default.
 pub(crate) fn topic_of(named: Option<&str>, default_topic: Option<&TopicName>) -> TopicName {
     match named {
         Some(named) => TopicName::published(named),

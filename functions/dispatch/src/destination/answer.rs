@@ -1,4 +1,4 @@
-//! The answer of a gate for one delivery, and the deliveries sorted by their answers.
+//! The answer of a gate for one delivery, and deliveries sorted by the answers.
 
 use delivery::delivery::WaitReason;
 use delivery::delivery::reason::Reason;
@@ -7,34 +7,35 @@ use crate::progress::InFlightDelivery;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// This gate allows a request now.
+    /// The gate allows a request now.
     Open,
-    /// The delivery waits until this time, and then the gates are asked again.
+    /// The delivery waits until `until_ms`; all gates are then asked again.
     Wait {
         until_ms: u64,
-        /// Logged, and decides how the wait changes the delivery.
+        /// Reason for the wait. It is logged, and determines how the wait changes the delivery.
         why: WaitReason,
     },
-    /// The delivery is attempted in the slow lane.
+    /// The delivery is to be attempted in the slow lane.
     Slow,
     /// The delivery ends without an attempt.
     End {
-        /// Written into the dead letter.
+        /// Reason that is written into the dead letter.
         reason: Reason,
     },
 }
 
-/// The deliveries of one request after the gates answered.
+/// The deliveries of one request, after the gates have answered.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
-    /// Deliveries with open gates.
+    /// Deliveries for which all gates are open.
     pub(crate) due: Vec<InFlightDelivery>,
-    /// Deliveries with a closed gate.
+    /// Deliveries with a closed gate, each with the answer of that gate.
     pub(crate) refused: Vec<(InFlightDelivery, Answer)>,
 }
 
 impl Asked {
-    /// Removes the deliveries with a closed gate. `answers` has one answer for each delivery in `due`.
+    /// Moves deliveries with a closed gate from `due` to `refused`. `answers` has one answer for
+    /// each delivery in `due`.
     pub(super) fn sort_out(&mut self, answers: Vec<Answer>) {
         for (in_flight, answer) in std::mem::take(&mut self.due).into_iter().zip(answers) {
             match answer {

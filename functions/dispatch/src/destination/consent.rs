@@ -37,15 +37,15 @@ use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 use crate::sending::NO_ANSWER;
 
-/// Pause after a failed read. Such a read may take seconds, while the other deliveries of the
-/// endpoint wait.
+/// Pause after a failed read of the stored consent. Such a read may take seconds, while the other
+/// deliveries of the endpoint wait.
 const UNKNOWN_FOR_MS: u64 = 30_000;
 
-/// The validations of one address, by [`ConsentKey`].
+/// The validation state of each endpoint, by [`ConsentKey`].
 #[derive(Debug, Default)]
 pub(super) struct ConsentGates(Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<ConsentGate>>>>);
 
-/// The state of one validation.
+/// The state of the validation of one endpoint.
 #[derive(Debug, Default)]
 struct ConsentGate {
     /// End and length in milliseconds of the pause after the last validation.
@@ -56,7 +56,7 @@ struct ConsentGate {
 }
 
 impl ConsentGates {
-    /// Returns the gate of this key. The caller locks it during a validation.
+    /// Returns the gate of `key`. The caller locks the gate during a validation.
     fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
         let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(gates.entry(key.clone()).or_default())
@@ -67,14 +67,15 @@ impl ConsentGates {
 enum Hold {
     /// The allowed rate is used up.
     RateLimited {
-        /// Time until the next slot.
+        /// Time until the allowed rate has a free slot.
         wait_ms: u64,
     },
     NotValidated,
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Requests the consent to one more request. Without consent all deliveries wait.
+    /// Checks that the endpoint has consented to one more request. Without consent, all deliveries
+    /// wait.
     pub(super) async fn ask_consent(
         &self,
         due: &[InFlightDelivery],

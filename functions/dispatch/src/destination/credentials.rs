@@ -1,8 +1,8 @@
-//! The gate of the credentials: the secrets of a request, and its token. A token server is a
+//! The gate of the credentials: the secrets of a request, and its token. A token server counts as a
 //! destination of its own.
 //!
-//! This gate follows consent, which may replace the token. It precedes rate and concurrency, so
-//! that no delivery holds a slot or a permit while it waits for a token.
+//! This gate follows the gate of consent, which may replace the token. It precedes the gates of
+//! rate and concurrency, so that no delivery holds a slot or a permit while it waits for a token.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Waits for the credentials of the request. The deliveries move to the slow lane once the
-    /// invocation has no other work.
+    /// Waits for the credentials of the request. If the credentials take too long, the deliveries
+    /// move to the slow lane once the invocation has no other work.
     pub(super) async fn ask_credentials(
         &self,
         due: &[InFlightDelivery],
@@ -42,7 +42,7 @@ impl<P: DispatchPorts> Destinations<P> {
         if is_left { same_for_all(due, Answer::Slow) } else { None }
     }
 
-    /// Returns the credentials; `None` if the deliveries move to the slow lane instead.
+    /// Returns the credentials; `None` if the deliveries should move to the slow lane instead.
     async fn wait_for_keyring(
         &self,
         due: &[InFlightDelivery],
@@ -69,13 +69,14 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Records how long the credentials took, as the response time of the token server. The
-    /// destination is not involved.
+    /// Records how long the credentials took, as the response time of the token server. `is_left`
+    /// is true if the wait was abandoned, which counts as slow. Does not affect the health of the
+    /// destination itself.
     fn note_credentials(&self, passage: &Passage, started_ms: u64, is_left: bool) {
         let (Some(server), now_ms) = (&passage.token_server, self.now_ms()) else { return };
         let took_ms = now_ms.saturating_sub(started_ms);
         if took_ms == 0 {
-            // The token was cached, so its server was not asked.
+            // The token was cached, so no request was made to its server.
             return;
         }
         let is_slow = is_left || took_ms > passage.subscription.destination.slow_after_ms;

@@ -22,23 +22,23 @@ const LAST_ATTEMPT_MS: u64 = 5 * SECOND_MS;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
-    /// Does this process have room for one more request?
+    /// Does this process have a free slot for one more request?
     InFlight,
     /// Is the destination disabled?
     Disabled,
-    /// Is the subscription paused, is the attempt due, and within the limits of the policy?
+    /// Is the attempt due, within the limits of the policy, and the subscription not paused?
     Due,
-    /// Did the destination request a pause by `Retry-After`?
+    /// Did the destination request a pause with `Retry-After`?
     RetryAfter,
     /// Is the destination on probation, because it keeps failing?
     Probation,
     /// Is the destination, or its token server, slow to respond?
     Slow,
-    /// Has the destination consented, and to how many requests?
+    /// Has the destination consented to requests, and is its allowed rate not used up?
     Consent,
     /// Are the credentials of the request available?
     Credentials,
-    /// Does the rate have room: `maxPerSecond`, or the rate of a recovery?
+    /// Does the rate allow a request now: `maxPerSecond`, or the rate during a recovery?
     Rate,
     /// Is the number of concurrent requests of all functions below `maxConcurrency`?
     Concurrency,
@@ -57,12 +57,12 @@ impl Gate {
         Self::Rate,
         Self::Concurrency,
     ];
-    /// The gates of a destination topic, which gets no HTTP request.
+    /// The gates for deliveries to a topic, which make no HTTP request.
     const BEFORE_A_TOPIC: &[Self] = &[Self::InFlight, Self::Due];
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Asks the gates for the deliveries of one request, which share a subscription and a target.
+    /// Asks all gates for the deliveries of one request, which share a subscription and a target.
     pub(crate) async fn ask(
         &self,
         waiting: Vec<InFlightDelivery>,
@@ -87,7 +87,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Returns the answer of a gate for each delivery; `None` if the gate is open for all.
+    /// Returns the answer of one gate for each delivery; `None` if the gate is open for all of
+    /// them.
     async fn ask_gate(
         &self,
         gate: Gate,
@@ -111,7 +112,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Checks that each delivery is due, within the limits of its policy, and not paused.
+/// Checks that each delivery is due, within the limits of its policy, and not paused. Returns
+/// `None` if all are.
 fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<Vec<Answer>> {
     let answer =
         |one: &InFlightDelivery| match step::arrive(&one.delivery, &passage.subscription, now_ms) {
@@ -122,24 +124,24 @@ fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<V
     unless_open(due.iter().map(answer))
 }
 
-/// Creates a wait that begins now.
+/// Returns the answer to wait for `wait_ms` from now.
 pub(super) fn wait(wait_ms: u64, why: WaitReason, now_ms: u64) -> Answer {
     Answer::Wait { until_ms: now_ms.saturating_add(wait_ms), why }
 }
 
-/// Returns the longest wait after which a delivery can still be attempted.
+/// Returns the longest wait of the delivery that still leaves time for an attempt.
 pub(super) fn longest_wait_ms(one: &InFlightDelivery, passage: &Passage, now_ms: u64) -> u64 {
     let left_ms = step::left_to_live_ms(&one.delivery, &passage.subscription.retry, now_ms);
     left_ms.saturating_sub(LAST_ATTEMPT_MS)
 }
 
-/// Collects the answers; `None` if all are open.
+/// Collects the answers; returns `None` if all are open.
 pub(super) fn unless_open(answers: impl Iterator<Item = Answer>) -> Option<Vec<Answer>> {
     let answers: Vec<Answer> = answers.collect();
     answers.iter().any(|answer| *answer != Answer::Open).then_some(answers)
 }
 
-/// Returns this answer for each delivery.
+/// Returns `answer` once for each delivery.
 pub(super) fn same_for_all(due: &[InFlightDelivery], answer: Answer) -> Option<Vec<Answer>> {
     Some(vec![answer; due.len()])
 }

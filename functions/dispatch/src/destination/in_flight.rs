@@ -1,8 +1,9 @@
 //! Limits the concurrent requests of this process, per destination and in total.
 //!
-//! A destination that hangs uses up only its own room: a delivery that waits there holds no room of
-//! the total. An overloaded destination gets less room (`health::adaptive`). A delivery without
-//! room there soon waits as a message, so that it does not block its invocation.
+//! A request needs a slot of its destination and one of the process-wide total. A destination that
+//! hangs uses up only its own slots: a delivery that waits there holds no slot of the total. An
+//! overloaded destination gets fewer slots (`health::adaptive`). A delivery that gets no slot there
+//! is soon re-enqueued, so that it does not block its invocation.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,17 +25,17 @@ use crate::invocation::Invocation;
 use crate::message::APART_MAX;
 use crate::progress::InFlightDelivery;
 
-/// Maximum number of concurrent requests of one process to all destinations. Each is an open
-/// socket, and a function has 1,024 file descriptors. Idle connections use some of them for a while
-/// (`adapters::http`). If a process fills this limit ten times in quick succession, none may be
-/// left. New connections then fail, and their policy retries them.
+/// Maximum number of concurrent requests of one process to all destinations. Each request is an
+/// open socket, and a function has 1,024 file descriptors. Idle connections use some of them for a
+/// while (`adapters::http`). If a process fills this limit ten times in quick succession, no
+/// descriptor may be left. New connections then fail, and the retry policy applies.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
-/// Each 64 KiB of events count as one more request, so that the events of 500 requests stay below
-/// 32 MiB.
+/// Each further 64 KiB of events take one more slot, so that the events of all concurrent requests
+/// stay below 32 MiB.
 const BYTES_OF_A_REQUEST: usize = 64 * 1_024;
 
-/// The room of this process for requests to all destinations.
+/// The slots of this process for requests to all destinations.
 #[derive(Debug, Clone)]
 pub(super) struct TotalRoom(Arc<Semaphore>);
 
@@ -45,7 +46,7 @@ impl Default for TotalRoom {
 }
 
 impl TotalRoom {
-    /// Waits for room for a request with this many bytes of events.
+    /// Waits for enough free slots for a request with `bytes` of events.
     async fn enter(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let requests = (1 + bytes / BYTES_OF_A_REQUEST).min(REQUESTS_AT_ONCE);
         let requests = u32::try_from(requests).unwrap_or(u32::MAX);
@@ -58,23 +59,23 @@ impl TotalRoom {
     }
 }
 
-/// The room of one destination in this process.
+/// The slots of one destination in this process.
 #[derive(Debug)]
 pub(super) struct InFlight {
     room: Arc<Semaphore>,
     size: Mutex<Size>,
-    /// Notifies waiting deliveries of a new limit.
+    /// Notifies waiting deliveries when the limit changes.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Size {
-    /// Highest limit of all subscriptions of the destination.
+    /// Highest configured limit of all subscriptions of the destination.
     ceiling: u32,
-    /// The ceiling, or less while the destination is overloaded.
+    /// Current limit: the ceiling, or less while the destination is overloaded.
     limit: u32,
     in_use: u32,
-    /// Number of requests above the limit; their room is not used again.
+    /// Number of requests in flight above the limit. When they end, their slots are not reused.
     above: u32,
 }
 
@@ -89,7 +90,7 @@ impl InFlight {
         self.size.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Raises the ceiling to the limit of a subscription.
+    /// Raises the ceiling to `ceiling`, the limit of a subscription.
     fn raise_ceiling(&self, ceiling: u32) {
         let mut size = self.size();
         if ceiling > size.ceiling {
@@ -101,7 +102,7 @@ impl InFlight {
         }
     }
 
-    /// Sets the limit; `None` sets it to the ceiling.
+    /// Sets the current limit; `None` resets it to the ceiling.
     fn limit_to(&self, limit: Option<u32>) {
         let mut size = self.size();
         let limit = limit.map_or(size.ceiling, |limit| limit.min(size.ceiling));
@@ -144,14 +145,15 @@ impl InFlight {
     }
 }
 
-/// The room of a request. Dropping it frees the room.
+/// The slots that a request holds, of its destination and of the total. Dropping the value frees
+/// them.
 #[derive(Debug)]
 pub(crate) struct InFlightPermits {
     _of_total: Option<OwnedSemaphorePermit>,
     _of_destination: Option<Room>,
 }
 
-/// The room of one request at its destination.
+/// The slot that one request holds at its destination.
 #[derive(Debug)]
 struct Room {
     of: Arc<InFlight>,
@@ -178,8 +180,8 @@ impl Drop for Room {
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Waits for room in this process. If the destination is overloaded, a delivery without room in
-    /// time waits as a message.
+    /// Waits for a slot in this process. If the destination is overloaded, a delivery that gets no
+    /// slot in time is re-enqueued.
     pub(super) async fn enter(
         &self,
         due: &[InFlightDelivery],
@@ -192,7 +194,7 @@ impl<P: DispatchPorts> Destinations<P> {
         let in_flight = Arc::clone(in_flight_of(passage));
         in_flight.raise_ceiling(most_at_once(passage));
         let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
-        // Most requests find room at once, and skip the check whether they fit a message.
+        // Most requests find a free slot at once, and skip the check whether they fit a message.
         passage.in_flight = self.permits(&in_flight, bytes).now_or_never();
         if passage.in_flight.is_some() {
             return None;
@@ -200,8 +202,8 @@ impl<P: DispatchPorts> Destinations<P> {
         self.wait_for_room(&in_flight, bytes, due, passage, of).boxed().await
     }
 
-    /// Waits for room: first at the destination, then in total. Otherwise a destination that hangs
-    /// would hold room of the total.
+    /// Waits for a slot of the destination, then for slots of the total. In the opposite order, a
+    /// destination that hangs would hold slots of the total.
     async fn permits(&self, in_flight: &Arc<InFlight>, bytes: usize) -> InFlightPermits {
         let of_destination = Some(Room::enter(in_flight).await);
         InFlightPermits {
@@ -220,7 +222,7 @@ impl<P: DispatchPorts> Destinations<P> {
     ) -> Option<Vec<Answer>> {
         let can_leave = due.len() <= APART_MAX && can_wait(due, of);
         // A slow destination must not delay the invocation only because other deliveries wait for
-        // room there.
+        // its slots.
         let pause = of.active_work.pause();
         let patience = self.patience(passage, of);
         let entered = tokio::select! {
@@ -243,7 +245,7 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Ends when a delivery must no longer wait in place for room. The time starts when the
+    /// Returns when a delivery must stop waiting in place for a slot. The time starts when the
     /// destination becomes overloaded.
     async fn patience(&self, passage: &Passage, of: &Invocation<'_>) {
         in_flight_of(passage).limited().await;
@@ -253,7 +255,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Returns a wait that is one second longer each time.
+/// Returns the answer for a delivery that got no slot: a wait that is one second longer each time.
 fn without_room(one: &InFlightDelivery, now_ms: u64) -> Answer {
     let delivery = &one.delivery;
     if now_ms < delivery.due_ms {
@@ -264,7 +266,7 @@ fn without_room(one: &InFlightDelivery, now_ms: u64) -> Answer {
 }
 
 impl Destination {
-    /// Adapts the limit to the result of an attempt.
+    /// Adapts the number of slots to the result of an attempt.
     pub(super) fn note_load(
         &self,
         state: &mut State,
@@ -277,27 +279,29 @@ impl Destination {
         let under_way = self.in_flight.in_use().saturating_add(self.counted.in_use());
         state.adaptive.note(Observed { outcome, started_ms, ended_ms, under_way, ceiling });
         // Not limited to the ceiling of this subscription, because all subscriptions share the
-        // room.
+        // slots.
         let limit = state.adaptive.limit(u32::MAX);
         self.in_flight.limit_to(limit);
         self.counted.limit_to(limit);
     }
 }
 
-/// Maximum number of concurrent requests of a subscription. At least one, or its deliveries would
-/// wait for ever.
+/// Returns the maximum number of concurrent requests of a subscription. At least one; otherwise its
+/// deliveries would wait for ever.
 fn ceiling_of(subscription: &Subscription) -> u32 {
     subscription.destination.max_concurrency.most.max(1)
 }
 
-/// Returns the room for this request. Requests that the table counts have separate, larger room.
+/// Returns the slots that apply to this request. Requests that need a permit of the table use
+/// separate slots, of which there are more.
 fn in_flight_of(passage: &Passage) -> &Arc<InFlight> {
     let is_counted = passage.is_own && passage.subscription.destination.max_concurrency.is_shared;
     if is_counted { &passage.destination.counted } else { &passage.destination.in_flight }
 }
 
-/// Maximum number of concurrent requests of this process. A shared limit is enforced by the table.
-/// Its room here is large, so that all waiting deliveries share one request to the table.
+/// Returns the maximum number of concurrent requests of this process. If the table enforces a
+/// shared limit, the local limit is large, so that all waiting deliveries share one request to the
+/// table.
 fn most_at_once(passage: &Passage) -> u32 {
     let concurrency = passage.subscription.destination.max_concurrency;
     match (passage.is_own, concurrency.is_shared) {

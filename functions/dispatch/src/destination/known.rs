@@ -2,7 +2,7 @@
 //! invocations.
 //!
 //! A reply address or a sink is a destination of its own. There are at most [`KNOWN_MAX`] values.
-//! The least recently used value is dropped first, and its health is lost.
+//! The least recently used value is dropped first, together with its health.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -38,16 +38,16 @@ pub(crate) struct Destination {
     /// The address for logs, without credentials and query. Set by the first delivery.
     address: OnceLock<String>,
     state: Mutex<State>,
-    /// Requests of this process.
+    /// Slots for concurrent requests of this process.
     pub(super) in_flight: Arc<InFlight>,
-    /// Requests that the table counts too (`maxConcurrency`).
+    /// Slots for requests that also need a permit of the table (`maxConcurrency`).
     pub(super) counted: Arc<InFlight>,
-    /// Unused slots of this process: of `maxPerSecond`, and of a recovery.
+    /// Unused rate slots of this process: of `maxPerSecond`, and of a recovery.
     pub(super) slots: OwnSlots,
     pub(super) recovery: OwnSlots,
-    /// Permits of this process (`maxConcurrency`).
+    /// Permits that this process holds (`maxConcurrency`).
     pub(super) permits: Arc<OwnPermits>,
-    /// Validations of the endpoint.
+    /// State of the validation of this endpoint (consent).
     pub(super) consents: ConsentGates,
     unshared: Arc<Unshared>,
 }
@@ -59,18 +59,18 @@ pub(crate) struct State {
     pub(crate) slowness: Slowness,
     pub(crate) requested_wait: RequestedWait,
     pub(crate) adaptive: AdaptiveLimit,
-    /// The current recovery from an outage, with unreported results.
+    /// The current recovery from an outage, with results that are not yet reported to the table.
     pub(crate) recovering: Option<Report>,
-    /// The last failure since the last success, in this or another process.
+    /// The last failure since the last success, in this process or another.
     pub(crate) last_failure: Option<FailingDestination>,
-    /// Findings that are not published to other processes yet.
+    /// Findings that are not yet published to other processes.
     pub(crate) findings: Option<Findings>,
-    /// Time of the last publication of the current series of failures.
+    /// Time at which the current series of failures was last published.
     pub(crate) row_told_ms: Option<u64>,
 }
 
-/// Destinations with unpublished findings. One destination may have two values, if the first was
-/// dropped from memory during a request.
+/// Destinations with unpublished findings. One destination may have two entries, if its first value
+/// was dropped from memory during a request.
 #[derive(Debug, Default)]
 struct Unshared(Mutex<BTreeMap<(DestinationKey, usize), Arc<Destination>>>);
 
@@ -87,7 +87,7 @@ impl Default for KnownDestinations {
 }
 
 impl KnownDestinations {
-    /// Returns the destination of this target of a subscription.
+    /// Returns the destination for `target` of a subscription.
     pub(super) fn of_target(
         &self,
         subscription: &Subscription,
@@ -99,7 +99,7 @@ impl KnownDestinations {
         destination
     }
 
-    /// Returns the destination with this address, in the namespace of a subscription.
+    /// Returns the destination with the address `url`, in the namespace of a subscription.
     pub(super) fn of_address(&self, name: &SubscriptionName, url: &Url) -> Arc<Destination> {
         let namespace = &name.topic.namespace;
         let destination = self.get(DestinationKey::of(namespace, url), namespace);
@@ -107,14 +107,15 @@ impl KnownDestinations {
         destination
     }
 
-    /// Returns the destination with this key; creates it if necessary.
+    /// Returns the destination with this key. Creates the destination if it is not in memory.
     pub(crate) fn get(&self, key: DestinationKey, namespace: &str) -> Arc<Destination> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Destination::new(key, namespace, &self.unshared));
         Arc::clone(known.get_or_insert(key, new))
     }
 
-    /// Returns the destination with this key if it is in memory. This does not count as use.
+    /// Returns the destination with this key; `None` if it is not in memory. Unlike `get`, does not
+    /// mark the destination as used.
     pub(crate) fn find(&self, key: DestinationKey) -> Option<Arc<Destination>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.peek(&key).map(Arc::clone)
@@ -166,7 +167,7 @@ impl Destination {
 }
 
 impl State {
-    /// Returns the unpublished findings; creates empty ones if necessary.
+    /// Returns the unpublished findings. Creates empty ones if there are none.
     pub(super) fn findings(
         &mut self,
         destination: &Destination,
@@ -177,7 +178,8 @@ impl State {
         })
     }
 
-    /// True without recent failures, slowness, overload or recovery.
+    /// True if the destination has no recent failures, and is neither slow, overloaded nor
+    /// recovering.
     pub(super) fn is_quiet(&self, now_ms: u64) -> bool {
         self.failures.is_none()
             && !self.slowness.is_slow()
@@ -187,7 +189,7 @@ impl State {
     }
 }
 
-/// Formats the address of this target without credentials and query.
+/// Formats the address of `target` without credentials and query.
 fn display(subscription: &Subscription, target: &DeliveryTarget) -> String {
     let policy = &subscription.dead_letter;
     match (target, &subscription.reply, &policy.sink) {

@@ -1,9 +1,9 @@
-//! Decides whether a destination may be called now. One list of gates decides ([`gates`]), with one
-//! type of answer ([`answer`]).
+//! Decides whether a request may be sent to a destination now. One list of gates decides
+//! ([`gates`]), with one type of answer ([`answer`]).
 //!
-//! A process keeps one value for each namespace and address ([`known`]). Each gate is a file. It
-//! reads that value, or the table that all processes share. The permits of one request are in its
-//! [`Passage`]. The flow carries out the answers, and nothing here sends a message. The results of
+//! A process keeps one value for each namespace and address ([`known`]). Each gate is a file. A
+//! gate reads that value, or the table that all processes share. The permits of one request are in
+//! its [`Passage`]. The caller executes the answers; nothing here sends a message. The results of
 //! attempts are recorded in [`record`].
 
 mod answer;
@@ -60,7 +60,7 @@ pub(crate) struct Destinations<P> {
     switches: Switches,
     total: TotalRoom,
     permits: AllPermits,
-    /// Maximum number of concurrent functions, which share the limits of a destination.
+    /// Maximum number of concurrent functions. They share the limits of a destination.
     functions: u32,
 }
 
@@ -107,12 +107,12 @@ impl<P: DispatchPorts> Destinations<P> {
         &self.known
     }
 
-    /// Replaces the list of disabled destinations with the list of the news.
+    /// Replaces the list of disabled destinations with the list in `news`.
     pub(crate) fn adopt_switches(&self, news: &AllNews) {
         self.switches.adopt(news);
     }
 
-    /// Records the switch that the item of a destination contains.
+    /// Records whether a destination is disabled, as its item in the table states.
     pub(crate) fn note_disabled(&self, key: DestinationKey, is_disabled: bool) {
         self.switches.note(key, is_disabled);
     }
@@ -122,7 +122,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// True if deliveries may be re-enqueued instead of attempted. A delivery that does not fit a
+/// True if the deliveries may be re-enqueued instead of attempted. A delivery that does not fit a
 /// message would become a dead letter. An isolated record is attempted in isolation: if it moved on
 /// before it crashes the function again, it would never use up its receives.
 fn can_wait(due: &[InFlightDelivery], of: &Invocation<'_>) -> bool {

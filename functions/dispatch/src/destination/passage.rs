@@ -1,5 +1,5 @@
-//! The passage of one request through the gates: its room, probe, permit and credentials. Dropping
-//! the passage returns room, probe and permit.
+//! The passage of one request through the gates: its slots, probe, permit and credentials. Dropping
+//! the passage frees slots, probe and permit.
 
 use std::sync::Arc;
 
@@ -18,29 +18,29 @@ use crate::progress::InFlightDelivery;
 pub(crate) struct Passage {
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) destination: Arc<Destination>,
-    /// The server of the request's token, which is a destination of its own.
+    /// The server that issues the request's token, which is a destination of its own.
     pub(super) token_server: Option<Arc<Destination>>,
-    /// True if the request goes to the subscription's destination, not to its reply address or its
-    /// sink.
+    /// True if the request goes to the subscription's destination; false for its reply address or
+    /// its sink.
     pub(super) is_own: bool,
-    /// True if the deliveries are published to a topic.
+    /// True if the deliveries are published to a topic instead of sent over HTTP.
     leads_to_a_topic: bool,
-    /// Room in this process, kept while deliveries wait in place.
+    /// Slots in this process, kept while deliveries wait in place.
     pub(super) in_flight: Option<InFlightPermits>,
-    /// `Some` if one delivery is the probe of the destination.
+    /// `Some` if the request is the probe of a failing destination.
     pub(super) probe: Option<Probe>,
-    /// `Some` once the credentials were fetched, or failed.
+    /// `Some` after the credentials were fetched, successfully or not.
     pub(super) keyring: Option<Result<Keyring, Unsendable>>,
     /// True if the destination has consented to this request.
     pub(super) has_consent: bool,
-    /// True if the request has a slot of the rate.
+    /// True if the request has a rate slot.
     pub(super) has_slot: bool,
-    /// The permit for `maxConcurrency`.
+    /// The permit of the table, if the subscription has a `maxConcurrency`.
     pub(super) permit: Option<UsedPermit>,
-    /// True if the request has waited in place for a permit as long as possible, and is attempted
-    /// without one.
+    /// True if the request is attempted without a permit, because it has waited in place as long as
+    /// possible.
     pub(super) needs_no_permit: bool,
-    /// True if a gate has kept the deliveries waiting in place.
+    /// True if a gate has made the deliveries wait in place.
     pub(super) has_waited: bool,
 }
 
@@ -68,7 +68,7 @@ impl Passage {
         }
     }
 
-    /// True if the deliveries go to a topic, so that no request is made.
+    /// True if the deliveries are published to a topic, so that no request is made.
     pub(crate) fn leads_to_a_topic(&self) -> bool {
         self.leads_to_a_topic
     }
@@ -79,12 +79,13 @@ impl Passage {
         is_slow(&self.destination) || self.token_server.as_ref().is_some_and(is_slow)
     }
 
-    /// Latest end of the request: the end of its permit.
+    /// Returns the latest end of the request, which is the end of its permit; `u64::MAX` without a
+    /// permit.
     pub(crate) fn until_ms(&self) -> u64 {
         self.permit.as_ref().map_or(u64::MAX, UsedPermit::until_ms)
     }
 
-    /// True for a probe, which does not count towards the limits of the destination.
+    /// True if the request is a probe, which does not count towards the limits of the destination.
     pub(super) fn is_probe(&self) -> bool {
         self.probe.is_some()
     }
@@ -99,25 +100,25 @@ impl Passage {
         self.subscription.destination.probation
     }
 
-    /// Returns the grants of one attempt. Deliveries that wait in place keep their slot. The used
-    /// consent is not returned.
+    /// Releases the probe, the permit and the credentials of one attempt. Deliveries that wait in
+    /// place keep their rate slot. A used consent is not returned.
     pub(super) fn give_back(&mut self) {
         (self.probe, self.permit, self.keyring) = (None, None, None);
         (self.has_consent, self.needs_no_permit) = (false, false);
     }
 
-    /// Returns the grants after an attempt. The slot is used up too.
+    /// Releases everything that was granted for an attempt, also the rate slot, which is used up.
     pub(crate) fn end_attempt(&mut self) {
         self.give_back();
         self.has_slot = false;
     }
 
-    /// Returns the room in this process while the request stays open for a late response.
+    /// Releases the slots in this process while the request stays open for a late response.
     pub(crate) fn give_back_room(&mut self) {
         self.in_flight = None;
     }
 
-    /// Copies the last failure of a failing destination to a delivery that waits or ends.
+    /// Copies the last failure of a failing destination into a delivery that waits or ends.
     pub(crate) fn note_failing(&self, in_flight: &mut InFlightDelivery) {
         let state = self.destination.state();
         if let Some(failing) = &state.last_failure
@@ -132,7 +133,7 @@ impl Passage {
     }
 }
 
-/// Returns the target that all deliveries of a request share.
+/// Returns the target of a request, which all its deliveries share.
 pub(super) fn target_of(waiting: &[InFlightDelivery]) -> &DeliveryTarget {
     waiting.first().map_or(&DeliveryTarget::Destination, |one| &one.delivery.target)
 }

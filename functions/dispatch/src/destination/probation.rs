@@ -1,7 +1,8 @@
 //! The gate of destinations that keep failing. The rule is in `health::probation`.
 //!
-//! At the end of a probation period, one delivery of all processes is the probe: its process claims
-//! it in the item of the destination. Without the table, each process probes by itself.
+//! At the end of a probation period, one delivery of all processes is the probe. Its process claims
+//! the probe in the item of the destination. If the table is unreachable, each process probes by
+//! itself.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ use crate::table::Unreachable;
 /// Margin between the latest end of an attempt and the end of its claim.
 const CLAIM_MARGIN_MS: u64 = MINUTE_MS;
 
-/// The right of a request to probe its destination. If it is dropped without an outcome, another
-/// delivery may probe.
+/// The right of a request to probe its destination. If the value is dropped without an outcome,
+/// another delivery may probe.
 #[derive(Debug)]
 pub(crate) struct Probe {
     destination: Arc<Destination>,
@@ -38,14 +39,14 @@ pub(crate) struct Probe {
     is_made: bool,
 }
 
-/// The result of a claim.
+/// The result of claiming the probe of a destination.
 #[derive(Debug, Clone, Copy)]
 enum Claimed {
-    /// This process has the probe.
+    /// This process has the probe of the destination.
     Mine,
     /// Another process has the probe, so the delivery is deferred.
     ByOthers(Deferral),
-    /// The destination works again, so its rate decides.
+    /// The destination works again, so the gate of the rate decides.
     Recovered,
 }
 
@@ -80,7 +81,8 @@ impl Drop for Probe {
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Defers deliveries while their destination is on probation. One of them may be the probe.
+    /// Defers deliveries while their destination is on probation, except for one that becomes the
+    /// probe.
     pub(super) async fn ask_probation(
         &self,
         due: &[InFlightDelivery],
@@ -103,8 +105,8 @@ impl<P: DispatchPorts> Destinations<P> {
         .await
     }
 
-    /// Admits a delivery as the probe, or because its time to live ends before another attempt.
-    /// Defers any other delivery.
+    /// Returns the open answer for the probe, and for a delivery whose time to live ends before
+    /// another attempt. Defers any other delivery.
     async fn admit(
         &self,
         one: &InFlightDelivery,
@@ -144,7 +146,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Answer::Wait { until_ms, why: WaitReason::Probation }
     }
 
-    /// Claims the probe for this process. Without the table, each process probes.
+    /// Claims the probe for this process. If the table is unreachable, the claim succeeds in each
+    /// process.
     async fn claim_probe(&self, passage: &mut Passage, deadline: &Deadline) -> Claimed {
         let mut probe = Probe::new(passage);
         let claimed = self.claim_shared(passage, deadline).await.unwrap_or(Claimed::Mine);
@@ -196,7 +199,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Adopts the state of a failing destination that this process wanted to probe.
+/// Adopts the state of a failing destination that this process wanted to probe but another process
+/// probes.
 fn adopt(destination: &Destination, spell: Spell, now_ms: u64) {
     let failures = &mut destination.state().failures;
     // Released first, because a process with a probe ignores the state of others.

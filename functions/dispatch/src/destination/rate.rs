@@ -1,6 +1,6 @@
 //! Enforces `maxPerSecond`, the maximum rate of requests of all processes to a destination.
 //!
-//! Each request takes a slot, a place in the line of its destination. All deliveries of an
+//! Each request takes a slot, a time in the queue of its destination. All deliveries of an
 //! invocation that wait for one destination share a request to the table. A slot is used at once,
 //! or after a short wait in place. A delivery with a later slot is re-enqueued until then. This
 //! wait is not an attempt, and does not extend the time to live. While the table is unreachable,
@@ -30,10 +30,10 @@ use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
 use crate::progress::InFlightDelivery;
 use crate::table::{UNREACHABLE_MS, Unreachable};
 
-/// Minimum wait of a delivery without a slot.
+/// Minimum wait of a delivery that got no slot.
 const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
-/// Maximum delay of a delivery after its slot. A later delivery gets another slot, once. After that
-/// it is attempted whenever it arrives; otherwise a slow queue could delay it for ever.
+/// Maximum lateness of a delivery for its slot. A later delivery gets another slot, once. After
+/// that it is attempted whenever it arrives; otherwise a slow queue could delay it for ever.
 const LATE_MS: u64 = 5 * SECOND_MS;
 
 impl<P: DispatchPorts> Destinations<P> {
@@ -66,8 +66,8 @@ impl<P: DispatchPorts> Destinations<P> {
         answers
     }
 
-    /// Returns true if one slot serves all deliveries, because it is free now or after a wait in
-    /// place. Otherwise each delivery gets an answer with its own slot, or without one.
+    /// Returns true if one slot serves all deliveries, because the slot is free now or after a wait
+    /// in place. Otherwise each delivery gets an answer with its own slot, or without one.
     async fn slot_of_each(
         &self,
         due: &[InFlightDelivery],
@@ -113,8 +113,8 @@ impl<P: DispatchPorts> Destinations<P> {
         (false, unless_open(answers))
     }
 
-    /// Defers a delivery by a random time, which depends on the number of deliveries without a
-    /// place.
+    /// Defers a delivery that gets no slot by a random time, which depends on the number of such
+    /// deliveries.
     fn send_away(&self, one: &InFlightDelivery, rate: &Rate<'_>, now_ms: u64) -> Answer {
         let mut state = rate.passage.destination.state();
         let recovery = recovering::report(&state, now_ms).map(|report| report.known);
@@ -127,7 +127,7 @@ impl<P: DispatchPorts> Destinations<P> {
         Answer::Wait { until_ms, why: WaitReason::Away }
     }
 
-    /// Takes the next free slots. Takes one if it is soon, else up to `count`, because the
+    /// Takes the next free slots: one if it is soon, otherwise up to `count`, because the
     /// deliveries then come back separately.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
@@ -145,7 +145,7 @@ impl<P: DispatchPorts> Destinations<P> {
         taken
     }
 
-    /// Takes up to `count` slots, and requests missing ones from the table.
+    /// Takes up to `count` slots of this process, and requests missing ones from the table.
     async fn take_slots(
         &self,
         rate: &mut Rate<'_>,
@@ -177,7 +177,7 @@ impl<P: DispatchPorts> Destinations<P> {
             let destination = &rate.passage.destination;
             let report = recovering::report(&destination.state(), now_ms).filter(|_| rate.recovers);
             if rate.recovers && report.is_none() {
-                // The item shows that the recovery is over. `maxPerSecond` has a line of its own.
+                // The item shows that the recovery is over. `maxPerSecond` has a queue of its own.
                 rate.recovers = false;
                 let missing = if rate.most.is_none() { count - into.slots.len() } else { 0 };
                 return into.slots.extend(std::iter::repeat_n(now_ms, missing));
@@ -216,8 +216,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Time of the next request of this process, if all functions share the rate equally. `None` if
-    /// the table is asked again before then.
+    /// Returns the time of this process's next request while the table is unreachable and all
+    /// functions share the rate equally. Returns `None` if the table can be used before then.
     fn next_of_share(&self, rate: &Rate<'_>, own: &mut Own) -> Option<u64> {
         let now_ms = self.now_ms();
         let every_ms = u64::from(self.functions) * SECOND_MS / u64::from(rate.per_second.max(1));
@@ -246,10 +246,10 @@ struct Taken {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Missing {
-    /// Other processes were faster, or the response came too late. Slots may be free soon.
+    /// Other processes were faster, or the response came too late. A slot may be free soon.
     #[default]
     Soon,
-    /// The item has a newer recovery than this process.
+    /// The table has a newer recovery than this process.
     Unknown,
     /// The table is unreachable, and this process has used up its share.
     Unreachable,
@@ -257,11 +257,11 @@ enum Missing {
     Full,
 }
 
-/// The rate of a request, and the line in which it waits.
+/// The rate that applies to a request, and the queue in which the request waits.
 struct Rate<'a> {
     passage: &'a Passage,
     item: ItemKey,
-    /// `maxPerSecond` of the subscription.
+    /// `maxPerSecond` of the subscription; `None` without a limit.
     most: Option<u32>,
     per_second: u32,
     recovers: bool,
@@ -274,13 +274,13 @@ impl<'a> Rate<'a> {
         if self.recovers { LineName::Recovery } else { LineName::Slots }
     }
 
-    /// Returns the unused slots of this process in this line.
+    /// Returns the unused slots of this process for this rate.
     fn own(&self) -> &'a OwnSlots {
         let destination = &self.passage.destination;
         if self.recovers { &destination.recovery } else { &destination.slots }
     }
 
-    /// Counts deliveries that were away without a place and have one now.
+    /// Counts deliveries that had been deferred without a slot and have one now.
     fn note_back(&self, due: &[InFlightDelivery]) {
         let count = due.iter().filter(|one| one.delivery.hold.away > 0).count();
         recovering::note_back(&mut self.passage.destination.state(), count);
@@ -292,8 +292,8 @@ impl<'a> Rate<'a> {
         self.per_second = self.most.map_or(known.rate, |most| most.min(known.rate));
     }
 
-    /// Requests a place for each waiting request of this process. During a recovery, it requests
-    /// only places that can be awaited in place, because the rate may change soon.
+    /// Builds a request for one slot per waiting request of this process. During a recovery,
+    /// requests only slots that can be awaited in place, because the rate may change soon.
     fn places(
         &self,
         wanted: &AtomicU32,
@@ -319,14 +319,14 @@ impl<'a> Rate<'a> {
     }
 }
 
-/// Latest slot that all of these deliveries can use. A slot within the wait in place is never too
-/// late.
+/// Returns the latest slot that all of these deliveries can use. A slot within the wait in place is
+/// never too late.
 fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
     let longest_ms = due.iter().map(|one| longest_wait_ms(one, passage, now_ms)).min();
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 
-/// True if a delivery has come back for its slot.
+/// True if the delivery has come back for its slot.
 fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
     match delivery.hold.slots {
         0 => false,

@@ -12,7 +12,7 @@ use super::passage::Passage;
 use super::recovering;
 use crate::progress::InFlightDelivery;
 
-/// The findings of one attempt.
+/// The findings from one attempt about its destination.
 #[derive(Debug, Default)]
 struct Found {
     failing: Option<Finding>,
@@ -28,7 +28,8 @@ impl Found {
 }
 
 impl Passage {
-    /// Records the result of the attempt of these deliveries. True if it must be published at once.
+    /// Records the result of the attempt for these deliveries. Returns true if the result must be
+    /// published at once.
     pub(crate) fn record_result(&mut self, due: &[InFlightDelivery], exchange: &Exchange) -> bool {
         let subscription = &*self.subscription;
         if let Some(permit) = &self.permit
@@ -106,7 +107,7 @@ impl Passage {
         Found { failing, ceiling, row: row(state, at_ms), slow }
     }
 
-    /// Updates the probation of the destination. Returns the change that the outcome causes.
+    /// Updates the probation state of the destination. Returns the change that the outcome causes.
     fn failing(
         &self,
         state: &mut State,

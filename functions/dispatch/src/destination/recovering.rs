@@ -1,4 +1,4 @@
-//! Limits the rate of destinations that recover from an outage: few requests a second at first,
+//! Limits the rate of destinations that recover from an outage: at first a few requests a second,
 //! from all processes together.
 //!
 //! The rule and the rate are in `delivery::table::Recovery`, in the limits item of the destination.
@@ -20,7 +20,8 @@ use super::{Destinations, GATHER_MS};
 use crate::deadline::Deadline;
 use crate::invocation::Invocation;
 
-/// Maximum number of requests to the table while its recovery differs from that of this process.
+/// Maximum number of requests to the table while the table's recovery differs from the one in this
+/// process.
 pub(super) const TRIES: u32 = 3;
 
 /// Begins a recovery, unless this process has the same or a later one.
@@ -50,7 +51,7 @@ pub(super) fn report(state: &State, now_ms: u64) -> Option<Report> {
     state.recovering.filter(|report| !report.known.is_over(now_ms))
 }
 
-/// Adopts the recovery of an item, which includes the `reported` results.
+/// Adopts the recovery in an item, which already includes the `reported` results.
 pub(super) fn note_recovery(state: &mut State, recovery: Recovery, reported: Option<Results>) {
     let Some(report) = &mut state.recovering else { return };
     if recovery.began_ms >= report.known.began_ms {
@@ -60,7 +61,8 @@ pub(super) fn note_recovery(state: &mut State, recovery: Recovery, reported: Opt
     report.results = report.results.without(reported.unwrap_or_default());
 }
 
-/// Counts a delivery that goes away without a place, unless it counts as away already.
+/// Counts a delivery that is deferred without a slot. `is_new` is false if the delivery is already
+/// counted.
 pub(super) fn note_away(state: &mut State, is_new: bool) {
     if let Some(report) = &mut state.recovering {
         report.results.away = report.results.away.saturating_add(is_new.into());
@@ -68,14 +70,14 @@ pub(super) fn note_away(state: &mut State, is_new: bool) {
     }
 }
 
-/// Records that a delivery waits for its place.
+/// Records that a delivery waits for its slot.
 pub(super) fn note_wait(state: &mut State) {
     if let Some(report) = &mut state.recovering {
         report.results.waits = true;
     }
 }
 
-/// Counts deliveries that were away and have a place now.
+/// Counts deliveries that had been deferred without a slot and have one now.
 pub(super) fn note_back(state: &mut State, count: usize) {
     if let Some(report) = &mut state.recovering {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -83,7 +85,7 @@ pub(super) fn note_back(state: &mut State, count: usize) {
     }
 }
 
-/// Counts the result of an attempt as good or failed.
+/// Counts the result of an attempt during a recovery, as good or as failed.
 pub(super) fn note_result(state: &mut State, outcome: Outcome, status: Option<u16>) {
     let Some(report) = &mut state.recovering else { return };
     // These responses can begin a probation, but do not depend on the load.
@@ -98,7 +100,8 @@ pub(super) fn note_result(state: &mut State, outcome: Outcome, status: Option<u1
     }
 }
 
-/// Returns the ceiling after a relapse; `None` if the destination was not recovering.
+/// Returns the maximum rate after a relapse, and the time of the relapse; `None` if the destination
+/// was not recovering.
 pub(super) fn relapse(state: &mut State, now_ms: u64) -> Option<(u32, u64)> {
     let report = state.recovering.as_mut().filter(|it| !it.known.is_over(now_ms))?;
     let ceiling = report.known.ceiling_after_fall(now_ms);
@@ -107,7 +110,8 @@ pub(super) fn relapse(state: &mut State, now_ms: u64) -> Option<(u32, u64)> {
     Some(ceiling)
 }
 
-/// Adopts the response of the table to a report. True if the results were reported.
+/// Adopts the response of the table to a report. Returns true if the table has received the
+/// results.
 pub(super) fn note_places(state: &mut State, report: &Report, places: Places) -> bool {
     let is_reported = matches!(places.line, Line::Taken { .. });
     if let Some(recovery) = places.recovery {

@@ -1,4 +1,4 @@
-//! The gate of destinations that requested a pause by `Retry-After`. The rule is in
+//! The gate of destinations that requested a pause with `Retry-After`. The rule is in
 //! `health::retry_after`.
 
 use delivery::delivery::WaitReason;

@@ -1,50 +1,50 @@
-//! The unused slots of this process, for destinations with a rate.
+//! The unused rate slots of this process, for destinations with a rate.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use delivery::time::duration::SECOND_MS;
 
-/// Maximum delay after which a slot can still be used.
+/// Maximum lateness at which a slot can still be used.
 const LATE_MS: u64 = SECOND_MS;
 
 #[derive(Debug, Default)]
 pub(super) struct OwnSlots {
-    /// Number of slots that the deliveries waiting for the lock need.
+    /// Number of slots that the deliveries need that wait for the lock.
     pub(super) wanted: AtomicU32,
     pub(super) own: tokio::sync::Mutex<Own>,
 }
 
-/// The slots and the line of one rate.
+/// The unused slots of one rate, and this process's copy of the end of its queue.
 #[derive(Debug, Default)]
 pub(super) struct Own {
-    /// Unused slots, sorted.
+    /// Unused slots in ascending order, in milliseconds since 1970.
     slots_ms: VecDeque<u64>,
-    /// End of the line of all processes, from the last response of the table.
+    /// End of the queue of all processes, from the last response of the table.
     pub(super) line_until_ms: u64,
     /// Time of the next request of this process while the table is unreachable.
     pub(super) share_next_ms: u64,
 }
 
 impl Own {
-    /// Adds slots, which are later than all earlier ones.
+    /// Adds slots. All of them are later than the existing ones.
     pub(super) fn add(&mut self, slots_ms: impl Iterator<Item = u64>) {
         self.slots_ms.extend(slots_ms);
     }
 
-    /// Removes and returns the next usable slot.
+    /// Removes and returns the next slot that has not passed.
     pub(super) fn take(&mut self, now_ms: u64) -> Option<u64> {
         self.slots_ms.retain(|slot_ms| now_ms <= slot_ms.saturating_add(LATE_MS));
         self.slots_ms.pop_front()
     }
 
-    /// Returns a slot that was too late for its delivery.
+    /// Puts back a slot that was too late for its delivery.
     pub(super) fn put_back(&mut self, slot_ms: u64) {
         self.slots_ms.push_front(slot_ms);
     }
 }
 
-/// Adds to the number of wanted slots, until it is dropped.
+/// Counts slots as wanted, until the value is dropped.
 pub(super) struct Wants<'a>(&'a AtomicU32, u32);
 
 impl<'a> Wants<'a> {

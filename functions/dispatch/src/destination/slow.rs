@@ -33,8 +33,8 @@ impl<P: DispatchPorts> Destinations<P> {
         unless_open(due.iter().map(answer))
     }
 
-    /// True if a delivery is attempted in the slow lane instead of here. `events` is the number of
-    /// events of its request.
+    /// True if the delivery is to be attempted in the slow lane instead of here. `events` is the
+    /// number of events of its request.
     pub(super) fn moves_to_slow_lane(
         &self,
         one: &InFlightDelivery,
@@ -47,8 +47,8 @@ impl<P: DispatchPorts> Destinations<P> {
             && fits_a_message(&one.delivery)
     }
 
-    /// Records that an attempt is abandoned. Returns false, and records nothing, if one was
-    /// abandoned in this spell of slowness.
+    /// Records that an attempt is abandoned. Returns false, and records nothing, if this process
+    /// has already abandoned one in this slow period.
     pub(crate) fn abandon(&self, passage: &Passage, started_ms: u64) -> bool {
         let (destination, now_ms) = (&passage.destination, self.now_ms());
         let mut state = destination.state();

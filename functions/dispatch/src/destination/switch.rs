@@ -1,8 +1,8 @@
 //! The gate of disabled destinations. An operator disabled them, or they failed for too long.
 //!
-//! The news list the disabled destinations. Every process that may publish changed topics can write
-//! any news. Therefore a delivery is stopped only after the item of the destination confirms the
-//! news.
+//! The news (`delivery::table`) list the disabled destinations. Every process that may publish
+//! changed topics can write any news. Therefore a delivery is stopped only after the item of the
+//! destination confirms the news.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 use crate::table::Unreachable;
 
-/// The disabled destinations of the news. The value is true once the item of the destination has
-/// confirmed the news.
+/// The disabled destinations according to the news. The value is true if the item of the
+/// destination has confirmed the news.
 #[derive(Debug, Default)]
 pub(super) struct Switches(Mutex<BTreeMap<DestinationKey, bool>>);
 
@@ -34,14 +34,14 @@ impl Switches {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list of disabled destinations with the list of the news.
+    /// Replaces the list of disabled destinations with the list in `news`.
     pub(super) fn adopt(&self, news: &AllNews) {
         // Every read starts unconfirmed, because an operator may have changed the switch after the
         // news.
         *self.lock() = news.disabled().iter().map(|key| (*key, false)).collect();
     }
 
-    /// Records the switch that the item of a destination contains.
+    /// Records whether a destination is disabled, as its item in the table states.
     pub(super) fn note(&self, key: DestinationKey, is_disabled: bool) {
         match is_disabled {
             true => _ = self.lock().insert(key, true),
@@ -51,7 +51,7 @@ impl Switches {
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Ends deliveries of a disabled destination.
+    /// Ends the deliveries of a disabled destination.
     pub(super) async fn ask_switch(
         &self,
         due: &[InFlightDelivery],
@@ -66,8 +66,8 @@ impl<P: DispatchPorts> Destinations<P> {
         same_for_all(due, answer)
     }
 
-    /// Reads from the item whether the destination is disabled. If the item cannot be read, the
-    /// news apply. The result is used until the next read of the news.
+    /// Returns true if the destination is disabled according to its item in the table. If the item
+    /// cannot be read, the news apply. The result is used until the next read of the news.
     async fn confirm(&self, destination: &Destination, deadline: &Deadline) -> bool {
         let item = destination.key.health_item(&destination.namespace);
         let is_disabled = match self.table.read::<DestinationState>(&item, deadline).await {

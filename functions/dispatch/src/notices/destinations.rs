@@ -1,5 +1,5 @@
-//! Publishes notices about destinations to the topic of notices. From there they are delivered like
-//! any event.
+//! Publishes notices about destinations to the topic of notices. From there, notices are delivered
+//! like any event.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::Notices;
 use crate::invocation::Invocation;
 
-/// True if a topic receives notices of these findings. The topic of notices gets none about its own
-/// destinations, which would cause an endless loop.
+/// True if a topic receives notices about these findings. The topic of notices gets none about its
+/// own destinations, which would cause an endless loop.
 pub(crate) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
     let of_itself = |topic: &TopicName| {
         let name = findings.subscription.parse::<SubscriptionName>();
@@ -26,8 +26,8 @@ pub(crate) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
 }
 
 impl<P: DispatchPorts> Notices<P> {
-    /// Sends the notices of a destination; true if all were sent. Notices stay in the item of the
-    /// destination until then. A notice that is sent again has the same id.
+    /// Sends the notices about one destination; returns true if all were sent. A notice stays in
+    /// the item of the destination until it is sent. A notice that is sent again has the same id.
     pub(crate) async fn send_about_destination(
         &self,
         item: &ItemKey,
@@ -52,7 +52,7 @@ impl<P: DispatchPorts> Notices<P> {
     }
 }
 
-/// Writes a notice as a published record.
+/// Writes a notice as the message of a published event.
 fn published(id: Uuid, at_ms: u64, event: String, topic: &TopicName) -> Message {
     let publication = Publication {
         message: id.to_string(),

@@ -81,17 +81,17 @@ enum Output {
     Json,
 }
 
-/// The result of the check.
+/// The result of a check: the findings, and the data that is printed after them.
 #[derive(Serialize)]
 struct Report {
     findings: Vec<Finding>,
-    /// For a deployment, the number of subscriptions of each owner.
+    /// The number of subscriptions of each owner; `None` if files are checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     owners: Option<BTreeMap<String, usize>>,
     /// The number of subscriptions without an error.
     #[serde(skip)]
     subscriptions: usize,
-    /// The table of subscriptions, for people.
+    /// The formatted table with the destination and the attempts of each subscription.
     #[serde(skip)]
     summary: String,
 }
@@ -150,9 +150,9 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     Ok(Report { findings, owners, subscriptions, summary })
 }
 
-/// Requests a token for the first subscription that needs one, with the credentials of this person.
-/// This shows whether identity federation is enabled in the account, and needs no further
-/// permission.
+/// Requests a token with the user's own credentials, for the first subscription that needs one.
+/// Returns a warning if the request fails, for example because outbound identity federation is
+/// disabled in the account. The request needs no further permission.
 async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     let needed = catalogue.subscriptions().find_map(|of| match of.destination.token_source()? {
         TokenSource::Aws(identity) => Some((of, identity)),
@@ -165,8 +165,8 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
-/// Simulates in IAM the permissions of the stack's role for its AWS targets, with the credentials
-/// of this person.
+/// Simulates in IAM whether the stack's role may call its AWS targets. Uses the user's own
+/// credentials.
 #[cfg(feature = "aws")]
 async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding> {
     let client = aws_sdk_iam::Client::new(&with_limits(aws().await));
@@ -181,7 +181,8 @@ async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding
     }
 }
 
-/// The targets that the role may not use, and the number of targets that were not simulated.
+/// Converts the result of a simulation to findings: one for each denied target, and one for targets
+/// that were not simulated.
 #[cfg(feature = "aws")]
 fn of_targets(Simulated { asked: _, left, refused }: Simulated, stack: &Stack) -> Vec<Finding> {
     let refused =
@@ -200,8 +201,8 @@ async fn target_permissions(_: &Stack, _: &Catalogue) -> Vec<Finding> {
     Vec::new()
 }
 
-/// All findings about the subscriptions of a deployment, sorted by name; those about its settings
-/// come last.
+/// Returns all findings about the subscriptions of a deployment, sorted by name. Findings about the
+/// settings come last.
 fn of_deployment(
     reading: &Reading,
     now_ms: u64,

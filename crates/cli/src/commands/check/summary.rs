@@ -1,7 +1,7 @@
-//! The table that `check` prints after the findings: destination and attempts of each subscription,
-//! or the reason for none.
+//! Formats the table that `check` prints after the findings: destination and attempts of each
+//! subscription, or the reason why there are none.
 //!
-//! Separate because findings only concern single fields. They do not show which subscriptions are
+//! Separate because findings only concern single fields. They show neither which subscriptions are
 //! affected by errors, nor the defaults of the dialects.
 
 use std::collections::HashSet;
@@ -17,18 +17,18 @@ use crate::operations::lints::AddressRules;
 use crate::terminal::text;
 
 const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
-/// The most rows of the table; larger deployments exist, but nobody reads more.
+/// The maximum number of rows of the table. Larger deployments exist, but nobody reads more rows.
 const ROWS_MAX: usize = 10_000;
 
-/// The rules of the deployment about destinations.
+/// The rules of the deployment that decide which destinations it may use.
 pub(super) struct Rules {
     pub(super) addresses: AddressRules,
     pub(super) targets: Option<TargetRules>,
 }
 
 impl Rules {
-    /// The condition under which a subscription makes attempts; `None` if the deployment is known
-    /// to allow its destination.
+    /// Describes when a subscription makes attempts, if the rules may refuse its destination.
+    /// Returns `None` if they allow it.
     fn condition(&self, subscription: &Subscription) -> Option<&'static str> {
         let destination = &subscription.destination;
         if destination.aws.is_some() {
@@ -40,7 +40,7 @@ impl Rules {
     }
 }
 
-/// Formats the table; empty if there are no subscriptions.
+/// Formats the table; returns an empty text if there are no subscriptions.
 pub(super) fn table(reading: &Reading, rules: &Rules, now_ms: u64) -> String {
     let Reading { catalogue, left_out, .. } = reading;
     let count = catalogue.subscriptions().count() + left_out.len();
@@ -72,7 +72,7 @@ fn more_subscriptions(count: usize) -> String {
     format!("{count}: lastmile explain shows the attempts of each\n")
 }
 
-/// The reason why a subscription makes no attempts.
+/// Returns the reason why a subscription makes no attempts; `None` if it makes attempts.
 fn not_tried(subscription: &Subscription, reading: &Reading, now_ms: u64) -> Option<&'static str> {
     if subscription.paused {
         return Some("paused: its events become dead letters");
@@ -90,7 +90,7 @@ fn not_tried(subscription: &Subscription, reading: &Reading, now_ms: u64) -> Opt
     })
 }
 
-/// Returns true if events of a topic reach a destination other than a topic.
+/// Returns true if events of a topic are delivered to at least one destination that is not a topic.
 fn is_received(topic: &TopicName, catalogue: &Catalogue) -> bool {
     let (mut open, mut seen) = (vec![topic.clone()], HashSet::new());
     while let Some(topic) = open.pop() {
@@ -105,15 +105,14 @@ fn is_received(topic: &TopicName, catalogue: &Catalogue) -> bool {
     false
 }
 
-/// Returns true if the files describe a subscription of a topic, including subscriptions with
-/// errors.
+/// Returns true if the files describe a subscription of a topic, including invalid subscriptions.
 fn has_subscriptions(topic: &TopicName, reading: &Reading) -> bool {
     let of_topic = format!("{topic}/");
     reading.catalogue.topic_subscriptions(topic).is_some_and(|of| !of.is_empty())
         || reading.left_out.iter().any(|of| of.name.starts_with(&of_topic))
 }
 
-/// Describes the number of attempts and the time of the last one.
+/// Describes the number of attempts, and the time of the last attempt.
 fn tried<'a>(
     subscription: &'a Subscription,
     attempts: &mut Attempts<'a>,

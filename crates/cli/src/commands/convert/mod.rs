@@ -1,9 +1,9 @@
 //! `lastmile convert`: prints subscription files in the native format, or writes them as objects
 //! ([`objects`]).
 //!
-//! Findings go to standard error. Exit code 0 means that no document has an error, 1 that one has;
-//! the others are printed anyway. Reading the output gives the same subscriptions, and converting
-//! it again gives the same text.
+//! Findings are printed to standard error. Exit code 0 means that no document has an error, 1 that
+//! one has; the other documents are printed in both cases. Parsing the output gives the same
+//! subscriptions, and converting it again gives the same text.
 
 mod objects;
 
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     owner: String,
 }
 
-/// The error for files without topics and subscriptions.
+/// The error if files contain neither topics nor subscriptions.
 const NOTHING: &str = "these files have no Topic and no Subscription to convert";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

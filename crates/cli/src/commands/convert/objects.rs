@@ -1,8 +1,8 @@
-//! `convert --objects`: writes topics as the objects that `apply` would write, for other tools to
-//! upload.
+//! `convert --objects`: writes the objects that `apply` would write for topics, so that other tools
+//! can upload them.
 //!
-//! Separate from printing because it refuses the same files as `apply`. Objects beside the topics
-//! belong to the whole deployment, so only `apply` writes them.
+//! Separate from printing because it refuses the same files as `apply`. Deployment-wide objects may
+//! contain parts of other owners, so only `apply` writes them.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,8 +23,8 @@ use crate::operations::topics::destinations_of;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 
-/// Writes the topics of these files as objects of an owner below a folder. Existing files there
-/// stay.
+/// Writes the topics of these files as objects of an owner, in a folder. Existing files in the
+/// folder are kept.
 ///
 /// # Errors
 /// If a topic exceeds the size limit of an object, or a file cannot be written.
@@ -57,7 +57,8 @@ pub(super) async fn write(folder: &Path, owner: &str, files: &Files) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// The objects beside the topics for which these files have content.
+/// Returns the names of the deployment-wide objects that are not written, although these files have
+/// content for them.
 fn left_out(owner: &str, objects: &DeploymentObjects, reading: &Reading) -> Vec<String> {
     let all = [
         (SETTINGS.to_owned(), objects.settings != SettingsObject::default()),

@@ -1,31 +1,32 @@
 //! Formats causes for people: two lines each, as wide as the terminal. Pure.
 //!
-//! Separate from reading them, so that tests can format any causes at any width.
+//! Separate from grouping dead letters by cause, so that tests can format any causes at any width.
 //!
-//! Promises: the first line has the beginning of the title, and the second line continues it beside
-//! the subscription.
+//! Promises: the first line has the beginning of the title. The second line continues the title
+//! beside the subscription.
 
 use deadletters::cause::{Cause, CauseId};
 
 use super::title_lines;
 use crate::terminal::text;
 
-/// The most causes that are shown: those set aside, then the most frequent ones.
+/// The maximum number of causes that are printed: first those of stopped subscriptions, then the
+/// most frequent ones.
 const CAUSES_MAX: usize = 30;
-/// The length of `2026-11-20 07:03`.
+/// The number of characters of a time to the minute, such as `2026-11-20 07:03`.
 const MINUTES_CHARS: usize = 16;
-/// The length of `2026-11-20 `.
+/// The number of characters of a date and a space, such as `2026-11-20 `.
 const DAY_CHARS: usize = 11;
-/// The length of `2026-`.
+/// The number of characters of a year and a hyphen, such as `2026-`.
 const YEAR_CHARS: usize = 5;
-/// The minimum room for a title or a subscription on a narrow terminal.
+/// The minimum space for a title or a subscription on a narrow terminal.
 const TEXT_MIN_CHARS: usize = 16;
 const GAP: &str = "  ";
-/// The width of `  <1%  `.
+/// The number of characters before a title: count, share and gaps, such as `  <1%  `.
 const COUNT_TO_TITLE_CHARS: usize = 8;
 
-/// Formats the causes with a heading, and with the next commands. `place` has the options that name
-/// the container.
+/// Formats the causes with a heading above, and with the next commands below. `place` contains the
+/// options that name the container, for these commands.
 pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
     let total: u64 = causes.iter().map(|cause| cause.count).sum();
     let since = causes.iter().filter_map(|cause| cause.first_ms).min();
@@ -58,8 +59,8 @@ pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The first line has count, share and title. The second has id, the rest of the title,
-/// subscriptions, times and trend.
+/// Formats a cause on two lines. The first line has count, share and title. The second has id, the
+/// rest of the title, subscriptions, times and trend.
 fn two_lines(cause: &Cause, id: &str, indent: usize, width: usize) -> [String; 2] {
     let counts = indent - COUNT_TO_TITLE_CHARS;
     let begin =
@@ -90,7 +91,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// The most frequent subscription, and the number of others.
+/// Formats the most frequent subscription of a cause, and the number of others.
 fn subscriptions(cause: &Cause, room: usize) -> String {
     let more = match cause.subscriptions.len() {
         0 | 1 => String::new(),
@@ -100,7 +101,8 @@ fn subscriptions(cause: &Cause, room: usize) -> String {
     format!("{}{more}", cut(&first, room.saturating_sub(more.len())))
 }
 
-/// Formats `11-20 09:03..10:03Z`; the heading has the year.
+/// Formats the times of the first and the last dead letter: `11-20 09:03..10:03Z`. The heading
+/// contains the year.
 fn times(cause: &Cause) -> String {
     let [first, last] =
         [cause.first_ms, cause.last_ms].map(|ms| text::first_chars(&text::at(ms), MINUTES_CHARS));

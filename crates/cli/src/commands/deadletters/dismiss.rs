@@ -1,5 +1,5 @@
-//! `lastmile deadletters dismiss` and `undismiss`: marks dead letters as needing no action, or
-//! withdraws that.
+//! `lastmile deadletters dismiss` and `undismiss`: mark dead letters as needing no action, or
+//! remove the mark.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub(super) struct Selected {
     ids: Vec<String>,
 }
 
-/// The dead letters of a search.
+/// The dead letters that a search has found, and their filter.
 struct Found {
     search: Search,
     filter: Filter,
@@ -71,7 +71,7 @@ impl Selected {
 }
 
 impl Found {
-    /// Stores the dismissal or withdrawal, if there are dead letters.
+    /// Stores a dismissal or its withdrawal, if the search has found dead letters.
     async fn record(self, dismissal: Dismissal, what: &str) -> anyhow::Result<ExitCode> {
         let count = self.letters.len();
         if count > 0 {
@@ -92,7 +92,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 pub(super) async fn undo(selected: Selected) -> anyhow::Result<ExitCode> {
     let found = selected.find(LetterState::Dismissed).await?;
-    // The clock of another machine may be ahead, so use a later time than the newest dismissal.
+    // The clock of another machine may be ahead, so use a time after the newest dismissal.
     let dismissals = found.letters.iter().filter_map(|id| found.filter.states.dismissal_of(*id));
     let newest_ms = dismissals.filter_map(|of| moment::parse(&of.at)).max().unwrap_or_default();
     let at = rfc3339(Machine.now_ms().max(newest_ms + 1));

@@ -1,4 +1,4 @@
-//! Waits for the ends of the deliveries of a replay.
+//! Waits until the deliveries of a replay have ended.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// Waits until all deliveries have ended, at most for this time, and reports them. Returns true if
-/// all were delivered.
+/// Waits until all deliveries of a job have ended, or the timeout has passed, and reports their
+/// outcomes. Returns true if all were delivered.
 pub(super) async fn wait(
     letters: &DeadLetters,
     job: &ReplayJob,

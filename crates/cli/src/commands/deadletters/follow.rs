@@ -1,8 +1,8 @@
 //! `lastmile deadletters list --follow`: prints dead letters as they are stored, until Ctrl-C.
 //!
-//! A dead letter is stored under the hour of its decision, so only the last hours are listed
-//! repeatedly. Dead letters that storage refused for longer are only found by `list` without
-//! `--follow`.
+//! A dead letter is stored under the hour in which its delivery ended, so only the last hours are
+//! listed repeatedly. If storage has refused a dead letter for longer, only `list` without
+//! `--follow` finds it.
 
 use std::process::ExitCode;
 
@@ -18,14 +18,14 @@ use crate::terminal::interrupt;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 
-/// Prints existing dead letters, up to the limit, and then each new one.
+/// Prints the existing dead letters, up to the limit, and then each new one.
 pub(super) async fn run(
     selection: SelectionArgs,
     limit: Option<usize>,
     every_ms: u64,
 ) -> anyhow::Result<ExitCode> {
     let (letters, filter) = selection.open().await?;
-    // List the keys first, so that blobs stored during the long read below count as new.
+    // List the keys first, so that blobs stored during the read below count as new.
     let mut new = NewLetters::after_now(letters.clone(), filter.clone(), Some(HOUR_MS)).await?;
     let shown = letters.newest(&filter, limit).await?;
     shown.iter().rev().try_for_each(show)?;

@@ -1,4 +1,4 @@
-//! `lastmile deadletters list --full`: complete dead letters, one JSON object per line.
+//! `lastmile deadletters list --full`: prints complete dead letters, one JSON object per line.
 
 use std::process::ExitCode;
 

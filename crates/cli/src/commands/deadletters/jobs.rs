@@ -1,5 +1,5 @@
-//! `lastmile deadletters jobs`: lists the replay jobs from their ledgers, with the ends of their
-//! deliveries.
+//! `lastmile deadletters jobs`: lists the replay jobs from their ledgers, with the outcomes of
+//! their deliveries.
 
 use std::process::ExitCode;
 
@@ -33,9 +33,9 @@ const COLUMNS: [&str; 14] = [
     "other",
     "state",
 ];
-/// Stands for results that are not recorded.
+/// The text in place of an outcome that is not recorded.
 const NOT_RECORDED: &str = "?";
-/// The most dead letters that a table lists.
+/// The maximum number of dead letters that a table lists.
 const LISTED_MAX: usize = 200;
 
 #[derive(Debug, clap::Args)]
@@ -73,7 +73,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Prints a job with its deliveries that became dead letters again, oldest first.
+/// Prints a job, and its deliveries that became dead letters again, oldest first.
 fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::Result<ExitCode> {
     let with_letters = || {
         let mut json = json(job);
@@ -110,7 +110,7 @@ fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lines with the person who started a job, its rate and its note, as far as the ledger has them.
+/// Formats who started a job, its rate and its note, if the ledger contains them.
 fn started(header: &JobHeader) -> String {
     let by = header.by.as_ref().map(|by| format!("by: {by}"));
     let rate = header.rate.map(|rate| format!("at most: {rate}"));
@@ -119,7 +119,7 @@ fn started(header: &JobHeader) -> String {
     known.map(|line| format!("{}\n", text::line(&line))).collect()
 }
 
-/// The ends of deliveries that became dead letters again, oldest first.
+/// Returns the deliveries of a job that became dead letters again, oldest first.
 fn dead_again(ends: &Ends) -> Vec<&StoredReplayEnd> {
     let mut again: Vec<&StoredReplayEnd> =
         ends.values().filter(|end| end.state == ReplayOutcome::DeadAgain).collect();

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
-/// A dead letter in a list.
+/// A dead letter in the output of `list`.
 #[derive(Debug, Serialize)]
 pub(super) struct ListedJson<'a> {
     id: Uuid,
@@ -37,7 +37,7 @@ pub(super) struct ListedJson<'a> {
     event_type: Option<&'a str>,
     source: Option<&'a str>,
     state: LetterState,
-    /// The job that replayed it, unless that is uncertain.
+    /// The job that replayed the dead letter; `None` if it was not replayed, or that is uncertain.
     replayed: Option<&'a str>,
 }
 
@@ -67,30 +67,30 @@ impl<'a> ListedJson<'a> {
     }
 }
 
-/// Data about a dead letter that is not in its blob.
+/// Data about a dead letter that its blob does not contain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Links<'a> {
-    /// The states of all dead letters of the container.
+    /// The state of each dead letter in the container.
     pub(super) states: &'a LetterStates,
-    /// The end of its replay.
+    /// The outcome of the dead letter's replay.
     pub(super) end: Option<&'a ReplayEndState>,
-    /// Other dead letters of the same event.
+    /// Other dead letters of the same event; `None` if they were not searched for.
     pub(super) same_event: Option<&'a SameEvent>,
 }
 
 impl<'a> Links<'a> {
-    /// Links with the state only.
+    /// Creates links that contain only the states.
     pub(super) fn of(states: &'a LetterStates) -> Self {
         Self { states, end: None, same_event: None }
     }
 }
 
-/// A complete dead letter.
+/// A complete dead letter, in the output of `show` and `list --full`.
 #[derive(Debug, Serialize)]
 pub(super) struct DeadLetterJson<'a> {
     #[serde(flatten)]
     listed: ListedJson<'a>,
-    /// The party that failed last.
+    /// The address that failed last: the destination, the reply address or the sink.
     failed: FailedAt,
     published_at: Option<String>,
     last_attempt_at: Option<String>,
@@ -116,12 +116,12 @@ pub(super) struct DeadLetterJson<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     same_event: Vec<SameEventJson<'a>>,
     event: Box<RawValue>,
-    /// The exact bytes of the event, if `event` cannot represent them.
+    /// The exact bytes of the event in Base64, if `event` cannot represent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_base64: Option<String>,
 }
 
-/// The last failure of a destination.
+/// The last failure of the destination, in another delivery.
 #[derive(Debug, Serialize)]
 struct DestinationStateJson<'a> {
     since: String,
@@ -137,14 +137,14 @@ impl<'a> DestinationStateJson<'a> {
     }
 }
 
-/// The dead letter of which this one was a replay.
+/// The dead letter that was replayed and became this one.
 #[derive(Debug, Serialize)]
 struct ReplayOfJson<'a> {
     letter: Uuid,
     job: &'a str,
 }
 
-/// The end of the replay of a dead letter, as far as known.
+/// The outcome of a dead letter's replay, if it is recorded.
 #[derive(Debug, Default, Serialize)]
 struct ReplayEndJson<'a> {
     state: &'static str,
@@ -164,7 +164,7 @@ impl<'a> ReplayEndJson<'a> {
             ReplayEndState::Unknown => return Some(Self { state: "unknown", ..Self::default() }),
             ReplayEndState::Ended(end) => end,
         };
-        // The new dead letter has the id of the delivery.
+        // If a replay fails, the new dead letter has the id of the replay's delivery.
         let dead_letter = (end.state == ReplayOutcome::DeadAgain).then_some(delivery);
         Some(Self { state: end.state.as_str(), at: Some(&end.at), dead_letter })
     }
@@ -178,7 +178,7 @@ struct SameEventJson<'a> {
     reason: &'a str,
 }
 
-/// The dismissal of a dead letter.
+/// The dismissal of a dead letter: its time, its author and the note.
 #[derive(Debug, Serialize)]
 struct DismissedJson<'a> {
     at: &'a str,
@@ -227,10 +227,10 @@ impl<'a> DeadLetterJson<'a> {
     }
 }
 
-/// Formats the event as JSON on one line. JSON strings contain no line ends, so those of an event
-/// are white space between its tokens. Unpaired surrogates are replaced and the exact bytes added
-/// in Base64, because readers would fail at such a line. An event that is not JSON, or is nested
-/// too deeply, becomes a string.
+/// Formats the event as JSON on one line, and returns its exact bytes in Base64 if necessary. JSON
+/// strings contain no line ends, so line ends of the event are white space and can be removed.
+/// Readers would fail at unpaired surrogates. Therefore, these are replaced, and the exact bytes
+/// are added. An event that is not JSON, or is nested too deeply, becomes a string.
 fn event(text: &str) -> (Box<RawValue>, Option<String>) {
     let json = |json: &str| RawValue::from_string(json.replace(['\n', '\r'], " ")).ok();
     let portable = portable(text);

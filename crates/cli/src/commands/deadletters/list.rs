@@ -87,8 +87,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Formats `50 of 5,004 dead letters`. The total may be smaller than the number shown, if some were
-/// removed meanwhile.
+/// Formats `50 of 5,004 dead letters`. If some were removed since they were listed, the total may
+/// be smaller than the number shown.
 fn of_all(shown: u64, total: ListedTotal) -> String {
     let count = text::dead_letters(total.count);
     match total.is_all {

@@ -1,8 +1,8 @@
 //! `lastmile deadletters`: lists dead letters in their container, and replays them.
 //!
 //! Each subcommand has one file; the crate `deadletters` has the shared code. Data goes to standard
-//! output, everything else to standard error. Exit code 0 means found (and done), 1 that nothing
-//! was found or something failed.
+//! output, everything else to standard error. Exit code 0 means that dead letters were found, and
+//! the action on them succeeded. Exit code 1 means that none was found, or something failed.
 
 mod causes_text;
 mod dismiss;
@@ -32,7 +32,7 @@ use clap::Subcommand;
 
 use crate::terminal::output::{goes_on_unread, is_closed};
 
-/// The exit code of a failure.
+/// The exit code if nothing was found, or the action failed.
 const FAILED: u8 = 1;
 
 #[derive(Debug, clap::Args)]

@@ -13,14 +13,15 @@ pub(super) struct NewLetters {
     letters: DeadLetters,
     filter: Filter,
     recent_ms: Option<u64>,
-    /// The keys of earlier blobs, and of blobs that were read.
+    /// The keys of blobs that existed before, or have been read.
     seen: HashSet<String>,
     looked_ms: u64,
 }
 
 impl NewLetters {
-    /// Treats all current dead letters as known. With `recent_ms`, lists only folders of that time
-    /// before each check. Then dead letters that storage refused for longer are missed.
+    /// Treats all dead letters that exist now as known. With `recent_ms`, each later check lists
+    /// only the folders of that last period. Dead letters that storage has refused for longer are
+    /// then missed.
     pub(super) async fn after_now(
         letters: DeadLetters,
         filter: Filter,
@@ -32,7 +33,7 @@ impl NewLetters {
         Ok(new)
     }
 
-    /// Marks dead letters as known that the caller has read otherwise.
+    /// Marks dead letters as known, because the caller has read them by other means.
     pub(super) fn leave_out(&mut self, letters: &[StoredDeadLetter]) {
         self.seen.extend(letters.iter().map(|letter| letter.key.clone()));
     }
@@ -47,7 +48,8 @@ impl NewLetters {
         Ok(new)
     }
 
-    /// The filter for folders; the filter of the caller decides within them.
+    /// Returns the filter that selects the folders to list. The caller's filter selects dead
+    /// letters within them.
     fn listed(&self) -> Filter {
         let recent = self.recent_ms.map(|recent_ms| self.looked_ms.saturating_sub(recent_ms));
         // `None` sorts before every time, so the maximum is the stricter limit.

@@ -1,7 +1,7 @@
-//! `lastmile deadletters purge`: removes dead letters after counting them and asking.
+//! `lastmile deadletters purge`: deletes dead letters after counting them and asking.
 //!
-//! Keeps ledgers and dismissals. A versioned bucket keeps the versions until its lifecycle rules
-//! remove them.
+//! Ledgers and dismissals are kept. A versioned bucket keeps the deleted versions until its
+//! lifecycle rules remove them.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let (search, filter) = arguments.selection.search().await?;
     let filter = if arguments.all_letters { filter.of_any_state() } else { filter };
-    // A set, because a dead letter in two blobs counts once.
+    // Use a set, because a dead letter that is stored in two blobs counts once.
     let (mut keys, mut found) = (Vec::new(), HashSet::new());
     let mut blobs = search.letters.of_every_blob(&filter);
     while let Some(letter) = blobs.try_next().await? {
@@ -57,7 +57,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         drop(blobs);
         return search.finish_filtered(filter, 0).await;
     }
-    // Unreadable blobs stay, because the filter cannot be evaluated for them.
+    // Unreadable blobs are kept, because the filter cannot be evaluated for them.
     let leaves_some = search.note_unreadable();
     let count = text::dead_letters(found.len() as u64);
     let space = "a bucket that keeps versions frees the space later; the bucket of a stack does after 7 days";

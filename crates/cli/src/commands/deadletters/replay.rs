@@ -1,10 +1,10 @@
 //! `lastmile deadletters replay`: sends dead letters again, after counting them exactly.
 //!
-//! Prints the plan, the omitted dead letters, the target and the rate. Then it asks, and runs the
-//! job. `--until-quiet` repeats this in rounds ([`super::until_quiet`]).
+//! Prints the plan, the omitted dead letters, the target and the rate, asks for confirmation, and
+//! then runs the job. `--until-quiet` repeats these steps in rounds ([`super::until_quiet`]).
 //!
-//! Promises: an unreadable ledger, or a queue that does not respond, stops the command before
-//! anything is sent.
+//! Promises: the command stops before anything is sent if a ledger is unreadable or the queue does
+//! not respond.
 
 use std::process::ExitCode;
 
@@ -91,15 +91,15 @@ pub(super) struct Arguments {
 }
 
 pub(super) enum Round {
-    /// There was nothing to send.
+    /// There was nothing to send. Contains the exit code.
     Nothing(ExitCode),
-    /// The person declined.
+    /// The user declined to send.
     Declined,
     /// A job has sent dead letters.
     Sent {
-        /// True if all were sent and, if the command waited, delivered.
+        /// True if all dead letters were sent and, if the command waited, delivered.
         is_done: bool,
-        /// True if each was a failed replay.
+        /// True if each of the sent dead letters was itself a failed replay.
         are_all_back: bool,
     },
 }
@@ -131,7 +131,8 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     }
 }
 
-/// Finds, counts and sends dead letters once: all that match, or those in `new`.
+/// Finds, counts and sends dead letters once: those in `new`; if it is `None`, all that match the
+/// arguments.
 pub(super) async fn round(
     letters: DeadLetters,
     arguments: Arguments,
@@ -186,7 +187,7 @@ pub(super) async fn round(
         return Ok(Round::Declined);
     }
     let are_all_back = plan.are_all_back();
-    // Open the sender before the job starts, so that a queue that does not respond leaves no
+    // Open the sender before the job starts. If the queue does not respond, the job must not have a
     // ledger.
     let (sender, queue) = queues.sender(&target, None).await?;
     let results = are_recorded(&queues, &target, queue.as_ref(), letters, &plan).await?;
@@ -210,10 +211,10 @@ fn target(url: Option<Url>, topic: Option<TopicName>) -> ReplayTarget {
     }
 }
 
-/// Plans a replay, with lines about omitted dead letters.
+/// Plans a replay. Also returns lines about dead letters that the plan omits.
 ///
 /// # Errors
-/// When a ledger is unreadable, because its dead letters may no longer be open.
+/// If a ledger is unreadable, because it may record that dead letters were already sent.
 async fn plan(
     letters: &DeadLetters,
     ids: &[String],
@@ -239,7 +240,7 @@ async fn plan(
     Ok((plan, lines))
 }
 
-/// The warning about dead letters that an unfinished job may send too.
+/// Returns a warning about dead letters that an unfinished job may send as well.
 fn planned_elsewhere(plan: &ReplayPlan, states: &LetterStates) -> Option<String> {
     let ids = plan.ids();
     let jobs: Vec<&str> = ids.iter().filter_map(|letter| states.planned_by(*letter)).collect();
@@ -251,10 +252,11 @@ fn planned_elsewhere(plan: &ReplayPlan, states: &LetterStates) -> Option<String>
     ))
 }
 
-/// Returns true if the ends of deliveries will be recorded in this container. Prints a note if not.
+/// Returns true if the outcomes of deliveries will be recorded in this container. Otherwise prints
+/// a note.
 ///
 /// # Errors
-/// When no option names a queue, and the `lastmile dev` on this machine has other dead letters.
+/// If no option names a queue, and `lastmile dev` on this machine uses another container.
 async fn are_recorded(
     queues: &ReplayQueues,
     target: &ReplayTarget,
@@ -280,8 +282,8 @@ async fn are_recorded(
     Ok(false)
 }
 
-/// Removes dead letters that were set aside and whose subscriptions are still stopped; returns
-/// lines about them.
+/// Removes dead letters from a plan if their subscriptions are still stopped. Returns lines about
+/// the removed dead letters.
 async fn leave_out_stopped(stack: &str, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
     let names = plan.set_aside().into_iter().filter_map(|name| name.parse().ok()).collect();
     let stopped = stopped(stack, &names).await?;
@@ -300,7 +302,8 @@ fn plan_of(letters: &[StoredDeadLetter], filter: &Filter, target: &ReplayTarget)
     plan
 }
 
-/// Describes the replay: targets, numbers, and the number of dead letters sent before.
+/// Describes the replay: its target, the number of dead letters for each subscription, and how many
+/// of them were sent before.
 fn summary(filter: &Filter, plan: &ReplayPlan, target: &ReplayTarget) -> String {
     let count = text::dead_letters(plan.len() as u64);
     let mut lines = match target {

@@ -1,8 +1,9 @@
 //! `lastmile deadletters rescue`: moves the messages of a last-resort queue into the container.
 //!
-//! Dead letters are sent to that queue if their storage refuses them for too long. Each message is
-//! parsed as the deadletter function does, stored under its normal key, and only then deleted.
-//! Therefore an interruption loses nothing, and a message that is stored twice gives one blob.
+//! A dead letter is sent to the last-resort queue if its storage refuses it for too long. Each
+//! message is parsed as the deadletter function does, stored under its normal key, and only then
+//! deleted. Therefore, an interruption loses nothing, and a message that is stored twice gives one
+//! blob.
 
 use std::process::ExitCode;
 
@@ -29,10 +30,10 @@ use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// The most messages of one receive.
+/// The maximum number of messages of one receive request.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 const BATCH_MAX: i32 = 10;
-/// The wait of a receive; without waiting it may miss messages.
+/// The wait time of a receive request. Without waiting, a request may miss messages.
 const WAIT_SECONDS: i32 = 2;
 
 #[derive(Debug, clap::Args)]
@@ -62,8 +63,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             match rescue(&client, &url, container, message).await {
                 Ok(()) => rescued += 1,
                 Err(problem) => {
-                    // The message stays hidden until the visibility timeout ends, so the next
-                    // receive does not return it.
+                    // The message stays hidden until its visibility timeout ends, so the next
+                    // receive request does not return it.
                     left += 1;
                     let id = message.message_id().unwrap_or_default();
                     note(format_args!(
@@ -88,7 +89,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }
 
-/// The given queue, or the queue of the stack.
+/// Returns the URL of the given queue, or of the stack's last-resort queue.
 async fn queue_url(arguments: &Arguments) -> anyhow::Result<Url> {
     if let Some(url) = &arguments.queue_url {
         return Ok(url.clone());
@@ -109,8 +110,8 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
     Ok(received.with_context(|| format!("{url} returns no messages"))?.messages.unwrap_or_default())
 }
 
-/// The queue that a message counts as received from. Publishers wrote the messages that the events
-/// queue moved away; only lastmile sends other dead letters.
+/// Returns the queue from which a message originally comes. Messages that the events queue has
+/// moved were written by publishers. Other dead letters were sent by lastmile.
 fn source(message: &Message) -> QueueName {
     let attributes = message.attributes();
     let given_up_by =
@@ -136,7 +137,7 @@ async fn rescue(
     let tag = Some(tagging(BlobTag::DeadLetter));
     container.put_if_absent(&key, blob::bytes(&letter, Some(why)), tag).await?;
     let stored = Some((container.name.clone(), key));
-    // Record the end here, because the function only moved the message.
+    // Record the outcome of the replay here, because the function only moved the message.
     if let Some(end) = ReplayEnd::of_dead_letter(&letter, stored, Machine.now_ms()) {
         let (key, bytes) =
             write_ends(&container.prefix, end.replay.job(), std::slice::from_ref(&end));

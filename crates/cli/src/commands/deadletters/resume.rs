@@ -2,8 +2,8 @@
 //!
 //! Separate from [`super::replay`] because the plan and the target come from the ledger.
 //!
-//! Promises: an address outside this machine that only the ledger names is used only after a
-//! confirmation, even with `--yes`.
+//! Promises: if only the ledger names an address outside this machine, the user must confirm the
+//! address, even with `--yes`.
 
 use std::process::ExitCode;
 
@@ -22,10 +22,10 @@ use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The most uncertain chunks that are listed by number.
+/// The maximum number of uncertain chunks that are listed individually.
 const LISTED_CHUNKS_MAX: usize = 20;
 
-/// Resumes a job.
+/// Resumes a job, after asking about uncertain chunks and about the target.
 pub(super) async fn run(
     letters: &DeadLetters,
     job: &str,
@@ -78,11 +78,11 @@ pub(super) async fn run(
     }
 }
 
-/// Asks about a URL that only the ledger of a job names. Anyone with write access to the container
-/// can change a ledger, and `--yes` is given before anybody has seen the URL.
+/// Asks whether to send to a URL that only the ledger of a job names. Anyone with write access to
+/// the container can change a ledger, and `--yes` is given before the user has seen the URL.
 ///
 /// # Errors
-/// When there is no terminal for the question.
+/// If there is no terminal for the question.
 fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
     let shown = display(address);
     is_confirmed(
@@ -94,7 +94,7 @@ fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
     )
 }
 
-/// Lists the uncertain chunks, and states whether they are sent again.
+/// Lists the chunks that may or may not have been sent, and describes whether they are sent again.
 fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
     let count: u64 = uncertain.iter().map(|(_, letters)| letters).sum();
     let mut numbers: Vec<String> =

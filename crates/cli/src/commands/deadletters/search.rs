@@ -1,4 +1,4 @@
-//! Runs a search: its progress, its cost, and its exit code.
+//! Runs a search for dead letters: its progress, its cost, and its exit code.
 //!
 //! Separate because all subcommands that search report in the same way. A search without a result
 //! prints alternatives, such as other containers or existing names.
@@ -20,12 +20,13 @@ use crate::terminal::output::note;
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// The most existing causes that are listed if the wanted one does not exist.
+/// The maximum number of existing causes that are printed if the wanted one does not exist.
 const CAUSES_MAX: usize = 20;
-/// Reads of more blobs print their number first, because they take some seconds.
+/// The number of blobs above which a read first prints how many there are, because it takes some
+/// seconds.
 const UNCOUNTED_READS_MAX: u64 = 1_000;
 
-/// The most existing names that are listed if the wanted one does not exist.
+/// The maximum number of existing names that are printed if the wanted one does not exist.
 const NAMES_MAX: usize = 20;
 
 pub(super) struct Search {
@@ -44,7 +45,7 @@ impl Search {
         Self { letters, began_ms: Machine.now_ms(), bar }
     }
 
-    /// Removes the progress bar, before data is written to the same terminal.
+    /// Removes the progress bar before data is written to the same terminal.
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -65,7 +66,7 @@ impl Search {
         Ok(self.finish(found))
     }
 
-    /// Prints other containers with dead letters; otherwise the existing names or causes.
+    /// Prints other containers that have dead letters; otherwise, the existing names or causes.
     async fn note_alternatives(&self, filter: Filter) -> anyhow::Result<()> {
         let nearby = self.letters.nearby().await?;
         if !nearby.is_empty() {
@@ -82,12 +83,12 @@ impl Search {
         Ok(())
     }
 
-    /// Prints the existing causes if the wanted one does not exist.
+    /// Prints the existing causes if the filter names a cause that does not exist.
     async fn note_causes(&self, filter: Filter) -> anyhow::Result<()> {
         let wanted = filter.causes.clone();
         let any_cause = Filter { causes: Vec::new(), ..filter };
         let causes = self.letters.causes(&any_cause).await?;
-        // The cause may exist although a replay excludes all its dead letters.
+        // The cause may exist although all its dead letters are excluded because they are replayed.
         let exists = |cause: &Cause| wanted.iter().any(|prefix| prefix.is_of(cause.id));
         if !causes.iter().any(exists) {
             let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
@@ -96,7 +97,7 @@ impl Search {
         Ok(())
     }
 
-    /// Reports the number of results on standard error; the exit code is 1 if there are none.
+    /// Reports the number of results on standard error. Returns exit code 1 if there are none.
     pub(super) fn finish(&self, found: usize) -> ExitCode {
         if found == 0 {
             self.report("nothing found");
@@ -105,13 +106,13 @@ impl Search {
         self.finish_with(&text::dead_letters(found as u64))
     }
 
-    /// Reports this text on standard error, with exit code 0.
+    /// Reports this text on standard error. Returns exit code 0.
     pub(super) fn finish_with(&self, what: &str) -> ExitCode {
         self.report(what);
         ExitCode::SUCCESS
     }
 
-    /// Prints the number of blobs that are not dead letters; returns true if there are any.
+    /// Prints the number of blobs that are not dead letters. Returns true if there are any.
     pub(super) fn note_unreadable(&self) -> bool {
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
@@ -142,7 +143,8 @@ impl Search {
     }
 }
 
-/// Prints the number of blobs of a large read, and turns the counter of requests into a bar.
+/// Updates the progress. For a large read, prints the number of blobs first, and turns the counter
+/// of requests into a bar.
 fn show_progress(bar: &ProgressBar, progress: ReadProgress) {
     match progress {
         ReadProgress::Listed { to_read, is_all } if to_read > UNCOUNTED_READS_MAX => {
@@ -156,8 +158,8 @@ fn show_progress(bar: &ProgressBar, progress: ReadProgress) {
     }
 }
 
-/// Prints the number of dead letters that are being replayed, because a search for open ones does
-/// not include them.
+/// Prints the number of dead letters that are being replayed, because a search for open dead
+/// letters omits them.
 fn note_replaying(filter: &Filter) {
     let counts = filter.states.known_counts();
     let count = counts.iter().find(|(state, _)| *state == LetterState::Replaying);
@@ -170,7 +172,8 @@ fn note_replaying(filter: &Filter) {
     }
 }
 
-/// Prints the counts of other states in the container, ignoring the rest of the filter.
+/// Prints the number of dead letters in other states in the container. The rest of the filter is
+/// ignored.
 fn note_other_states(filter: &Filter) {
     let others: Vec<String> = filter.states.known_counts().iter().map(in_state).collect();
     if !others.is_empty() && !filter.is_of_any_state() {
@@ -178,14 +181,14 @@ fn note_other_states(filter: &Filter) {
     }
 }
 
-/// Describes containers with dead letters near an empty one.
+/// Describes other containers that have dead letters, after a search in an empty one.
 fn other_containers(name: &str, nearby: &[String]) -> String {
     let options: Vec<String> =
         nearby.iter().map(|name| format!("--container {}", shell::typed(name))).collect();
     format!("there are no dead letters in {name}, but in {}", options.join(" and "))
 }
 
-/// Describes existing names instead of a missing one.
+/// Describes the existing names, after a search for a missing name.
 fn other_names(missing: &MissingName) -> String {
     let MissingName { level, wanted, existing } = missing;
     let shown: Vec<String> = existing.iter().take(NAMES_MAX).map(|name| text::line(name)).collect();
@@ -199,7 +202,7 @@ fn other_names(missing: &MissingName) -> String {
     )
 }
 
-/// Describes existing causes instead of a missing one.
+/// Describes the existing causes, after a search for a missing cause.
 fn other_causes(wanted: &str, causes: &[Cause]) -> String {
     if causes.is_empty() {
         return format!("no dead letter has the cause {wanted}, and without --cause none matches");

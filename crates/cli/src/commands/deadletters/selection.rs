@@ -1,4 +1,4 @@
-//! The options that the subcommands share: the container, and the filter.
+//! Defines the options that the subcommands share: the container, and the filter.
 
 use deadletters::DeadLetters;
 use deadletters::filter::Filter;
@@ -23,12 +23,13 @@ pub(super) struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// Opens the dead letters, and the filter with their states.
+    /// Opens the dead letters, and creates the filter. By default, it matches open dead letters.
     pub(super) async fn open(self) -> anyhow::Result<(DeadLetters, Filter)> {
         self.open_in(LetterState::Open).await
     }
 
-    /// Opens the dead letters, with this state as the default of the filter.
+    /// Opens the dead letters, and creates the filter. By default, it matches dead letters in this
+    /// state.
     pub(super) async fn open_in(self, state: LetterState) -> anyhow::Result<(DeadLetters, Filter)> {
         // Parse the filter first, so that an invalid one is reported even if the container cannot
         // be read.
@@ -40,12 +41,12 @@ impl SelectionArgs {
         Ok((letters, filter))
     }
 
-    /// The options that name the container, for a printed command.
+    /// Formats the options that name the container, for a printed command.
     pub(super) fn place_options(&self) -> String {
         self.container.options()
     }
 
-    /// Returns true if no filter is set.
+    /// Returns true if the filter matches all dead letters.
     pub(super) fn is_of_all(&self) -> bool {
         self.filter.is_empty()
     }
@@ -57,8 +58,8 @@ impl SelectionArgs {
     }
 }
 
-/// Calls `take` with each of the dead letters with these ids; without ids, with all that match the
-/// filter. Returns a note about dead letters with these ids whose state does not match.
+/// Calls `take` for each dead letter with one of these ids; without ids, for each that matches the
+/// filter. Returns a note about dead letters with these ids whose state does not match the filter.
 pub(super) async fn take_each(
     letters: &DeadLetters,
     ids: &[String],
@@ -83,7 +84,7 @@ pub(super) async fn take_each(
     Ok(Some(line).filter(|_| !counts.is_empty()))
 }
 
-/// Formats `3 delivered`.
+/// Formats a number of dead letters in a state: `3 delivered`.
 pub(super) fn in_state((state, count): &(LetterState, u64)) -> String {
     format!("{} {state}", text::grouped(*count))
 }

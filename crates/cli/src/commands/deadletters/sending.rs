@@ -16,8 +16,8 @@ use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// Runs a job of the container that these options name. Returns true if it has sent everything and,
-/// if the command waits, all was delivered.
+/// Runs a job. `place` contains the options that name its container. Returns true if the job has
+/// sent everything and, if the command waits, all was delivered.
 pub(super) async fn send(
     letters: &DeadLetters,
     mut job: ReplayJob,
@@ -41,7 +41,7 @@ pub(super) async fn send(
     };
     let ran = job.run(sender, options, interrupted(), on_event).await;
     bar.finish_and_clear();
-    // Report the progress before an error.
+    // Print the progress before an error.
     let resume = format!("lastmile deadletters replay{place} --resume {}", shell::typed(&name));
     out(&report(&name, &job.counts(), all, &resume))?;
     let took_ms = Machine.now_ms().saturating_sub(began_ms);
@@ -53,9 +53,9 @@ pub(super) async fn send(
     Ok(is_done)
 }
 
-/// Waits for Ctrl-C, and prints its effect.
+/// Waits for Ctrl-C, and prints what happens then.
 async fn interrupted() {
-    // A process without signal handling sends everything.
+    // If the process cannot handle signals, nothing interrupts the job.
     if interrupt::requested().await.is_err() {
         return pending().await;
     }

@@ -21,7 +21,7 @@ use crate::terminal::text::attempts::{Attempts, without_duration};
 use crate::views::replay_end::NO_END;
 use crate::views::unreadable_ledger::not_shown;
 
-/// The most dead letters of the same event that are listed.
+/// The maximum number of other dead letters of the same event that are listed.
 const SAME_EVENT_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -120,7 +120,7 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
     description
 }
 
-/// The party that failed last, if it is not the destination, and its address.
+/// Describes which address failed last, if that was not the destination.
 fn failed(letter: &StoredDeadLetter) -> Option<String> {
     let failure = letter.failure();
     let address = failure.destination.map(|of| format!(", {}", text::line(of)));
@@ -162,7 +162,7 @@ fn describe_replay(record: &ReplayRecord, end: Option<&ReplayEndState>) -> Strin
         Some(ReplayEndState::UnderWay) => ": under way".to_owned(),
         Some(ReplayEndState::Unknown) => format!(": unknown: {NO_END}"),
         Some(ReplayEndState::Ended(end)) => match end.state {
-            // The new dead letter has the id of the delivery.
+            // If a replay fails, the new dead letter has the id of the replay's delivery.
             ReplayOutcome::DeadAgain => format!(": {} → {}", end.state, record.entry.delivery),
             ReplayOutcome::Delivered | ReplayOutcome::Dropped => format!(": {}", end.state),
         },
@@ -179,7 +179,7 @@ fn describe_sending(record: &ReplayRecord) -> String {
     }
 }
 
-/// Describes the failure at a sink that did not accept the dead letter.
+/// Describes why a sink did not accept the dead letter.
 fn describe_sink(sink: &StoredSink) -> String {
     let fields = [
         sink.destination.as_deref().map(|text| ("destination", text::line(text))),
@@ -205,7 +205,7 @@ fn describe_sink(sink: &StoredSink) -> String {
     )
 }
 
-/// The last response with its headers, if there was one.
+/// Formats the last response with its headers; empty if there was none.
 fn last_response(body: Option<&str>, of_response: &[(String, String)]) -> String {
     let body = match body {
         None if of_response.is_empty() => return String::new(),
@@ -223,7 +223,7 @@ fn headers(headers: &[(String, String)]) -> String {
     headers.iter().map(line).collect()
 }
 
-/// The attempts, or the reason why there are none.
+/// Describes the attempts, or the reason why there are none.
 fn attempts(letter: &StoredDeadLetter) -> String {
     let attempts = Attempts {
         count: letter.attempts,
@@ -242,13 +242,13 @@ fn attempts(letter: &StoredDeadLetter) -> String {
     said
 }
 
-/// The reason why there was no attempt: the destination's last failure of another delivery.
+/// Describes why no attempt was made: the destination's last failure, in another delivery.
 fn never_attempted(failing: Option<&FailingDestination>) -> String {
     let Some(FailingDestination { since_ms, outcome, status, detail }) = failing else {
         return "there was no attempt".to_owned();
     };
     let last = match (status, detail) {
-        // The detail of a response is text of the destination. Otherwise it is the reason why there
+        // With a status, the detail is text of the response. Otherwise, it is the reason why there
         // was no response.
         (None, Some(detail)) => text::line(detail),
         (Some(_), Some(detail)) => {

@@ -13,13 +13,13 @@ use super::search::Search;
 use crate::terminal::output::Output;
 use crate::terminal::text;
 
-/// The longest bar, in characters.
+/// The length of the bar for the highest count, in characters.
 const BAR_MAX_CHARS: u64 = 40;
-/// Longer names are cut.
+/// The maximum length of a name in characters. Longer names are cut.
 const NAME_MAX_CHARS: usize = 60;
-/// The number of last hours that are shown.
+/// The number of hours for which counts by hour are shown.
 const HOURS_MAX: usize = 48;
-/// The number of names with the greatest counts that are shown.
+/// The maximum number of names that are shown; those with the highest counts come first.
 const NAMES_MAX: usize = 20;
 
 /// A property to count by.
@@ -32,7 +32,7 @@ pub(super) enum By {
     Hour,
 }
 
-/// Counts the matching dead letters by each of these fields.
+/// Prints the number of matching dead letters by each of the given fields, as bars.
 pub(super) async fn run(
     search: &Search,
     filter: Filter,
@@ -82,7 +82,7 @@ fn hours(stats: &Stats) -> String {
     chart(if recent > 0 { "hour, the last 48" } else { "hour" }, &hours[recent..], HOURS_MAX)
 }
 
-/// Names for display, those with the greatest counts first.
+/// Returns the names as they are shown, with their counts, highest count first.
 fn named(counts: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
     let sorted = greatest_first(counts).into_iter();
     sorted.map(|(name, count)| (display_name(name), count)).collect()
@@ -119,7 +119,7 @@ fn chart(title: &str, counts: &[(String, u64)], shown_max: usize) -> String {
     lines
 }
 
-/// Formats a bar in eighths of a character, at least one.
+/// Formats a bar for a count, in eighths of a character, with at least one eighth.
 fn bar(count: u64, greatest: u64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (count.saturating_mul(BAR_MAX_CHARS * 8) / greatest.max(1)).max(1);

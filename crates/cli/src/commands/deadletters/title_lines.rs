@@ -1,17 +1,18 @@
-//! Splits a title into two lines, of which the second has less room. Pure.
+//! Splits a title into two lines, of which the second has less space. Pure.
 //!
 //! Separate from the lists that show titles, because the rule only concerns text.
 //!
-//! Promises: a title that fits is complete. Otherwise the beginning stays (it has the status), and
-//! the end (it often has the field). Sentences at the end that name no field are omitted first.
+//! Promises: a title that fits is complete. Otherwise, the beginning is kept, because it contains
+//! the status, and the end, because it often contains the field. Sentences at the end that contain
+//! no field are omitted first.
 
 use crate::terminal::text::first_chars;
 
-/// If the second line would begin with a shorter part of a word, that part is omitted with the
-/// words before it.
+/// The maximum length of a partial word that is omitted. If the second line would begin with such a
+/// part, it begins with the next word instead.
 const WORD_PART_MAX_CHARS: usize = 12;
 
-/// Splits a title after the words that fit on the first line.
+/// Splits a title after the words that fit into `room` characters.
 pub(super) fn broken(title: &str, room: usize) -> [&str; 2] {
     let first = first_chars(title, room + 1);
     if first.chars().count() <= room {
@@ -22,7 +23,7 @@ pub(super) fn broken(title: &str, room: usize) -> [&str; 2] {
     [first, rest.trim_start()]
 }
 
-/// Fits a title into two lines. An ellipsis replaces omitted text.
+/// Fits a title into two lines of these lengths. An ellipsis replaces omitted text.
 pub(super) fn fitted(title: &str, room: usize, rest_room: usize) -> [String; 2] {
     let [first, rest] = broken(title, room);
     if rest.chars().count() <= rest_room {
@@ -46,7 +47,8 @@ pub(super) fn fitted(title: &str, room: usize, rest_room: usize) -> [String; 2] 
     [format!("{}…", first_chars(title, room.saturating_sub(1))), end]
 }
 
-/// The first sentences that fit, at least one; `None` if a field follows them.
+/// Returns as many complete sentences as fit, at least the first. Returns `None` if the title ends
+/// with the name of a field, which must stay visible.
 fn first_sentences(title: &str, room: usize) -> Option<String> {
     let names_field = title.rsplit_once(": ").is_some_and(|(_, last)| !last.contains(' '));
     let is_end = |at: &usize| {

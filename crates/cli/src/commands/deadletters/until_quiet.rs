@@ -23,10 +23,10 @@ use crate::terminal::interrupt;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The longest time between two rounds, each of which lists the container.
+/// The maximum time between two rounds. Each round lists the container.
 const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;
-/// The longest wait for an empty queue, which may always contain dead letters of other
-/// subscriptions.
+/// The maximum time to wait until the dead-letter queue is empty. It may always contain dead
+/// letters of other subscriptions.
 const QUEUE_WAIT_MAX_MS: u64 = HOUR_MS;
 
 const ALL_RETURN: &str = "the replayed deliveries become dead letters again: their destination fails or is disabled, \
@@ -35,7 +35,8 @@ const ALL_RETURN: &str = "the replayed deliveries become dead letters again: the
 #[derive(Debug)]
 struct Progress {
     quiet_ms: u64,
-    /// The times when the last dead letter was sent, and the last one that was not a failed replay.
+    /// The times at which the last dead letter was sent, and at which the last one was sent that
+    /// was not itself a failed replay.
     last_ms: u64,
     last_new_ms: u64,
     jobs: u64,
@@ -44,18 +45,18 @@ struct Progress {
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Round,
-    /// Another round, because the queue may contain dead letters.
+    /// Start another round, because the queue may still contain dead letters.
     RoundForQueue,
     End,
     QueueStaysFull,
-    /// The replayed deliveries repeatedly become dead letters.
+    /// Stop, because replayed deliveries become dead letters again and again.
     AllReturn,
 }
 
-/// Replays until no dead letter has arrived for this time.
+/// Replays in rounds until no dead letter has arrived for this period.
 ///
 /// # Errors
-/// When a round fails, replayed deliveries repeatedly become dead letters, or the queue does not
+/// If a round fails, replayed deliveries become dead letters again and again, or the queue does not
 /// become empty.
 pub(super) async fn run(
     letters: DeadLetters,
@@ -69,7 +70,7 @@ pub(super) async fn run(
     let filter = arguments.filter.clone().filter()?;
     let mut new_letters = NewLetters::after_now(letters.clone(), filter, None).await?;
     let mut in_queue = messages(stack.as_ref()).await?;
-    // The first round reads all matching dead letters, each later one only the new ones.
+    // The first round reads all matching dead letters. Each later round reads only the new ones.
     let mut new: Option<Vec<StoredDeadLetter>> = None;
     let mut is_told = false;
     loop {
@@ -98,7 +99,8 @@ pub(super) async fn run(
                 return Ok(ExitCode::from(super::FAILED));
             }
         }
-        // Keep this order: a message leaves the queue after its dead letter is stored.
+        // Keep this order: a message is deleted from the queue only after its dead letter is
+        // stored.
         in_queue = messages(stack.as_ref()).await?;
         new = Some(new_letters.next().await?);
     }
@@ -107,8 +109,8 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends a round: all matching dead letters, or these new ones. Returns the exit code if it ends
-/// the command, otherwise the argument of [`Progress::after`].
+/// Sends one round: these new dead letters, or all that match. Returns the exit code if the command
+/// must end; otherwise the argument of [`Progress::after`].
 async fn send(
     letters: &DeadLetters,
     arguments: &Arguments,
@@ -131,7 +133,8 @@ async fn send(
     })
 }
 
-/// The approximate number of messages that may be unstored dead letters; zero without a stack.
+/// Returns the approximate number of queued messages that may be dead letters that are not yet
+/// stored; zero without a stack.
 async fn messages(stack: Option<&Stack>) -> anyhow::Result<u64> {
     match stack {
         Some(stack) => stack.messages_in("DeadLetterQueueUrl").await,
@@ -144,8 +147,8 @@ impl Progress {
         Self { quiet_ms, last_ms: now_ms, last_new_ms: now_ms, jobs: 0 }
     }
 
-    /// Records a round, and decides the next step. `sent` is `None` if there was nothing to send;
-    /// otherwise it is true if each dead letter was a failed replay.
+    /// Records a round, and decides the next step. `sent` is `None` if there was nothing to send.
+    /// Otherwise, it is true if each dead letter was itself a failed replay.
     fn after(&mut self, now_ms: u64, sent: Option<bool>, in_queue: u64) -> Next {
         let quiet_ms = self.quiet_ms;
         let is_quiet_since = |since_ms: u64| now_ms.saturating_sub(since_ms) >= quiet_ms;

@@ -1,4 +1,5 @@
-//! `lastmile destinations disable`, `enable` and `enable --once`.
+//! `lastmile destinations disable`, `enable` and `enable --once`: change the state of a
+//! destination.
 //!
 //! Each change is written to the item of the destination first, and then published in the news for
 //! all functions. If a function writes the item at the same time, the change is repeated on the
@@ -22,7 +23,8 @@ use crate::operations::destinations::place::{Place, PlaceArgs};
 use crate::operations::set_aside;
 use crate::terminal::output::out;
 
-/// The interval at which functions read the news: `functions/dispatch/src/news.rs`.
+/// The time until functions use a change, for messages. They read the news at the interval in
+/// `functions/dispatch/src/news.rs`.
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 
 #[derive(Debug, clap::Args)]
@@ -43,19 +45,20 @@ pub(super) struct EnableArgs {
     once: bool,
 }
 
-/// A pending change of a destination.
+/// A destination to change, and the deployment that it belongs to.
 struct Change {
     place: Place,
     destination: Destination,
-    /// True if a subscription wants notices about it, or if the subscriptions cannot be read.
+    /// True if a subscription needs notices about the destination, or if the subscriptions cannot
+    /// be read.
     notifies: bool,
     now_ms: u64,
 }
 
 struct Changed {
-    /// The state after the change.
+    /// The state of the destination after the change.
     state: DestinationState,
-    /// True if it differs from the previous state.
+    /// True if the state differs from the previous one.
     is_new: bool,
 }
 
@@ -101,7 +104,7 @@ async fn enable_once(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| {
         let waits = state.failing.is_some_and(|failing| now_ms < failing.until_ms);
-        // The process that sent the probe may have ended.
+        // The process that sent the probe may have ended since.
         let is_probed = state.probe_until_ms.is_some_and(|until_ms| now_ms < until_ms);
         state.disabled.is_some() || !(waits || is_probed)
     };
@@ -134,7 +137,7 @@ impl Change {
         Ok(Self { place, destination, notifies, now_ms: Machine.now_ms() })
     }
 
-    /// Opens the change of a destination that receives requests; a topic has no state.
+    /// Opens the destination that the arguments name. Fails for a topic, which has no state.
     async fn of_requests(arguments: &ChangeArgs) -> anyhow::Result<Self> {
         let change = Self::open(arguments).await?;
         let address = &change.destination.address;
@@ -149,8 +152,8 @@ impl Change {
         Ok(change)
     }
 
-    /// Checks the limit of disabled destinations: functions read a limited number of news, and each
-    /// disabled destination is one.
+    /// Checks that one more destination may be disabled. Functions read a limited number of news,
+    /// and each disabled destination is one.
     async fn assert_one_more_may_be_disabled(&self) -> anyhow::Result<()> {
         let news = self.place.news().await?;
         let disabled = news.disabled();
@@ -163,7 +166,7 @@ impl Change {
         Ok(())
     }
 
-    /// Changes the state if necessary, and publishes the news.
+    /// Changes the stored state unless `is_done` is true for it, and publishes the news.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,
@@ -177,8 +180,8 @@ impl Change {
         let item = key.health_item(namespace);
         let Updated { document, has_changed } = self.place.update(&item, changed).await?;
         let state = document.unwrap_or_else(|| self.healthy());
-        // Publish even if the state is unchanged, because the news of an earlier change may not
-        // have been published.
+        // Publish even if the state is unchanged, because an earlier command may have failed before
+        // it published the news.
         let told = self.place.tell(&News::of_state(*key, &state, self.now_ms)).await;
         told.with_context(|| {
             let what = if has_changed { "is changed" } else { "is as it should be" };
@@ -187,7 +190,7 @@ impl Change {
         Ok(Changed { state, is_new: has_changed })
     }
 
-    /// Removes the notice of a change if no subscription wants it.
+    /// Removes the notice about a change if no subscription needs it.
     fn noticed(&self, before: DestinationState, after: DestinationState) -> DestinationState {
         if self.notifies {
             return after;
@@ -197,7 +200,7 @@ impl Change {
         after.without_notices(&new)
     }
 
-    /// A destination without a stored state.
+    /// Creates the state of a destination that has no stored state.
     fn healthy(&self) -> DestinationState {
         let subscription = self.destination.names().into_iter().next().unwrap_or_default();
         DestinationState::healthy(&self.destination.address, &subscription, self.now_ms)

@@ -16,7 +16,7 @@ use crate::terminal::output::{Output, note, out};
 use crate::terminal::text::{self, Table};
 
 const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "destination"];
-/// The most subscriptions in a row of the table.
+/// The maximum number of subscriptions in a row of the table.
 const NAMED: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
     found.problems.iter().for_each(|(_, problem)| note(text::line(problem)));
-    // Without a stored state, no topics were read above, so check whether there are any.
+    // Without stored states, no topics have been read yet, so check whether there are any.
     let knows_nothing = found.states.is_empty() && !place.has_topics().await;
     let states = found.states.into_iter();
     let destinations =
@@ -75,7 +75,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Listed {
-    /// The beginning of its oldest unhealthy condition, or of its recovery.
+    /// Returns when the destination's oldest unhealthy condition, or its recovery, began.
     fn since_ms(&self) -> u64 {
         let began = self.conditions.iter().map(|condition| condition.since_ms).min();
         let changed = self.destination.state.as_ref().map(|state| state.changed_ms);

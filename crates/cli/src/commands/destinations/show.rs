@@ -54,7 +54,7 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
     for (mut name, lines) in fields {
         for line in lines {
             description.push_str(&format!("{name:<15}{line}\n"));
-            // Print the name only before the first line.
+            // Print the name only on the first line.
             name = "";
         }
     }
@@ -66,7 +66,7 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
     description
 }
 
-/// Formats times and events below a title; empty without events.
+/// Formats a title, and events with their times below it. Returns an empty text without events.
 fn section(title: &str, lines: impl Iterator<Item = (u64, String)>) -> String {
     let lines: String =
         lines.map(|(at_ms, what)| format!("  {}  {what}\n", text::at(Some(at_ms)))).collect();

@@ -1,7 +1,7 @@
-//! Checks that the account allows the concurrent executions that the mappings of the stack may
-//! request.
+//! Checks that the account allows the number of concurrent executions that the mappings of the
+//! stack may request.
 //!
-//! No template can read the limits of an account.
+//! A template cannot read the limits of an account, so only this check compares them.
 
 use anyhow::Context as _;
 use aws_config::SdkConfig;
@@ -15,16 +15,16 @@ use crate::operations::stack::Stack;
 const REQUEST: &str = "request a higher quota: aws service-quotas request-service-quota-increase \
                        --service-code lambda --quota-code L-B99A9384 --desired-value 1000";
 
-/// The limits of an account for concurrent executions.
+/// The limits of an account on concurrent executions.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     all: u32,
-    /// The executions that no function has reserved.
+    /// The number of executions that are not reserved for a function.
     unreserved: u32,
 }
 
 pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> Option<Item> {
-    // `None` if the stack has no such parameter.
+    // Returns `None` if the stack has no parameter `Concurrency`.
     let wanted = stack.concurrency()?;
     Some(match limits(&Client::new(aws)).await {
         Ok(limits) => judge(limits, wanted),

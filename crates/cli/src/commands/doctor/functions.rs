@@ -1,7 +1,7 @@
 //! Checks that the functions can be invoked, and reads the parts of their configuration that other
 //! checks need.
 //!
-//! The values of variables stay in this module, because a secret `env:NAME` is one of them.
+//! The values of environment variables stay in this module, because they may contain secrets.
 
 use std::collections::BTreeSet;
 
@@ -18,19 +18,19 @@ use crate::operations::stack::Stack;
 /// The stack output with the name of the ingress function.
 const INGRESS: &str = "IngressFunctionName";
 
-/// The configuration of a function.
+/// The configuration of a deployed function, as far as other checks need it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Function {
-    /// The stack output with its name.
+    /// The name of the stack output with the function's name.
     pub(super) output: &'static str,
     pub(super) role_arn: String,
-    /// The names of its variables.
+    /// The names of the function's environment variables.
     pub(super) variables: BTreeSet<String>,
     has_layers: bool,
 }
 
 impl Function {
-    /// Returns true if it may have the secrets extension.
+    /// Returns true if the function has layers. One of them may be the secrets extension.
     pub(super) fn has_layers(&self) -> bool {
         self.has_layers
     }
@@ -40,7 +40,8 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Function>, V
     let client = Client::new(aws);
     let (mut functions, mut items) = (Vec::new(), Vec::new());
     for output in [DISPATCH, DEADLETTER, INGRESS] {
-        // Without the output the function does not exist, or the item about outputs reports it.
+        // Without the output, the function does not exist, or another item reports the missing
+        // output.
         let Ok(name) = stack.output(output) else { continue };
         match read(&client, output, name).await {
             Ok((function, None)) => functions.push(function),
@@ -58,7 +59,8 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Function>, V
     (functions, items)
 }
 
-/// Reads a function; also returns the reason if it cannot be invoked or its update failed.
+/// Reads the configuration of a function. Also returns the reason if the function cannot be
+/// invoked, or its last update failed.
 async fn read(
     client: &Client,
     output: &'static str,

@@ -1,4 +1,4 @@
-//! An item of doctor's report: the result of one check, with advice if there is a problem.
+//! Defines an item of doctor's report: the result of one check, with advice if there is a problem.
 
 use serde::Serialize;
 
@@ -8,21 +8,21 @@ use crate::terminal::text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// No action is needed.
+    /// The part works, and no action is needed.
     Ok,
     /// The part works, or could not be checked.
     Warning,
-    /// Action is needed.
+    /// The part does not work, and action is needed.
     Error,
 }
 
-/// One line of the report.
+/// An item of the report, which is printed on one line.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Item {
     pub(super) item: String,
     pub(super) state: State,
     pub(super) message: String,
-    /// The advice.
+    /// The advice if action may be needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,
 }
@@ -48,14 +48,15 @@ impl Item {
         Self { state: State::Error, help: Some(help.into()), ..Self::ok(item, message) }
     }
 
-    /// The item for a part that could not be checked, for example with these credentials.
+    /// Creates the item for a part that could not be checked, for example because these credentials
+    /// lack a permission.
     pub(super) fn not_checked(item: impl Into<String>, why: &anyhow::Error) -> Self {
         let help =
             "these credentials may lack a permission: docs/operate/doctor.md has those of doctor";
         Self::warning(item, format!("not checked: {}", chain(why)), help)
     }
 
-    /// Formats the line.
+    /// Formats the item on one line, with the advice below it.
     pub(super) fn line(&self) -> String {
         let state = match self.state {
             State::Ok => "ok",

@@ -1,5 +1,5 @@
-//! Finds dead letters that were set aside while a subscription was stopped, and are still open
-//! although it is active again.
+//! Finds dead letters that a stopped subscription has caused, and that are still open although the
+//! subscription is active again.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::terminal::text;
 
 const ITEM: &str = "left behind";
 
-/// One item for each subscription and reason; empty if there are no such dead letters.
+/// Returns one item for each subscription and reason; empty if no such dead letters exist.
 pub(super) async fn examine(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Item> {
     // Other items report missing subscriptions and a missing bucket.
     let (Some(catalogue), Some(_)) = (catalogue, stack.dead_letter_bucket()) else {
@@ -29,7 +29,8 @@ pub(super) async fn examine(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec
     }
 }
 
-/// Finds dead letters that a replay would deliver: those of existing, active subscriptions.
+/// Finds the dead letters that a replay would deliver, because their subscription exists and is
+/// active.
 async fn replayable(stack: &Stack, catalogue: &Catalogue) -> anyhow::Result<LeftBehind> {
     let mut left = container::of_stack(stack).await?.left_behind().await?;
     left.counts.retain(|(name, _), _| catalogue.subscription(name).is_some());

@@ -13,7 +13,7 @@ use crate::operations::queues;
 use crate::operations::shell;
 use crate::operations::stack::Stack;
 
-/// The prefix of Lambda's state text of a mapping whose last call failed.
+/// The prefix of the state text that Lambda shows for a mapping whose last call failed.
 const PROBLEM: &str = "PROBLEM";
 
 pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) -> Vec<Item> {
@@ -53,7 +53,7 @@ fn item_of(queue: &str) -> String {
     format!("mapping of {queue}")
 }
 
-/// The problem with the mapping between this queue and the function.
+/// Returns the problem with the mapping between this queue and this function; `None` if it works.
 fn judge(
     queue: &str,
     function: &str,

@@ -2,11 +2,11 @@
 //! problem.
 //!
 //! Separate from `check --stack`, which checks subscriptions. Doctor checks the stack as it is, not
-//! as its template describes it. Each kind of resource has one file, which reads with the SDK of
-//! its service and judges purely.
+//! as its template describes it. Each type of resource has one file. The file reads through the SDK
+//! of the service, and then judges in pure functions.
 //!
-//! Promises: without `--try` it only reads, and calls no destination. Values of secrets are not
-//! read. A part that these credentials may not read is a warning, never `ok`.
+//! Promises: without `--try`, doctor only reads, and calls no destination. It does not read the
+//! values of secrets. A part that these credentials may not read is a warning, never `ok`.
 //!
 //! Exit code 0 means that no action is needed; 1 that action is needed; 2 is a usage error.
 
@@ -98,11 +98,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if report.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Runs all checks that send nothing.
+/// Runs all checks, except the one that sends an event. Also returns the subscriptions, if they can
+/// be read.
 async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     let aws = with_limits(stack::aws().await);
     let (catalogue, of_subscriptions) = subscriptions::examine(stack).await?;
-    // First, because these events wait for a person.
+    // Print these items first, because their events are not delivered until a person acts.
     let mut items = left_behind::examine(stack, catalogue.as_ref()).await;
     items.push(outputs(stack));
     items.extend(account::examine(&aws, stack).await);
@@ -119,7 +120,7 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     Ok((Report { items }, catalogue))
 }
 
-/// The outputs that the checks need.
+/// The names of the stack outputs that the checks need.
 const OUTPUTS: [&str; 6] = [
     "ConfigBucketName",
     "DeadLetterBucketName",
@@ -143,7 +144,7 @@ fn outputs(stack: &Stack) -> Item {
     }
 }
 
-/// Converts an AWS error to the error of a check.
+/// Converts the error of an AWS request, and adds what the check was doing.
 fn failed<T, E>(
     result: Result<T, aws_sdk_sqs::error::SdkError<E>>,
     what: impl FnOnce() -> String,

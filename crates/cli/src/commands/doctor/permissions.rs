@@ -1,5 +1,5 @@
-//! Checks the permissions of the functions' roles by simulation in IAM: each action that a function
-//! of this version needs, on its resource.
+//! Checks the permissions of the functions' roles: simulates in IAM each action that a function of
+//! this version needs, on its resource.
 //!
 //! A test compares the needs with the template.
 
@@ -23,13 +23,13 @@ const TAKE: [&str; 4] = [
 const SEND: &str = "sqs:SendMessage";
 const LOG: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 const USE_KEY: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
-/// The queues that a function sends to.
+/// The queues to which each function sends.
 const SENT_TO: [(&str, &[&str]); 2] = [
     (DISPATCH, &["RetryQueue", "SlowQueue", "IsolationQueue", "DeadLetterQueue"]),
     (DEADLETTER, &["DeadLetterQueue", LAST_RESORT]),
 ];
 
-/// Actions on a resource.
+/// The IAM actions that a function performs on a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Need {
     actions: Vec<&'static str>,
@@ -63,7 +63,7 @@ pub(super) async fn examine(
                     missing.push(format!("{} on {}", actions.join(", "), need.arn));
                 }
                 Err(why) => {
-                    // The other simulations would fail in the same way.
+                    // The other simulations would fail in the same way, so stop here.
                     items.push(Item::not_checked(&item, &why));
                     return items;
                 }
@@ -81,7 +81,8 @@ pub(super) async fn examine(
     items
 }
 
-/// The permissions that a function needs on the stack's resources, as far as the outputs name them.
+/// Returns the actions that a function performs on the stack's resources. Omits resources that no
+/// output names.
 fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
     let sent_to = SENT_TO.iter().find(|(name, _)| *name == function);
     let Some((_, sent_to)) = sent_to else { return Vec::new() };
@@ -110,7 +111,8 @@ fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
     needs
 }
 
-/// The needed permissions on buckets, with an example of each kind of key, and on the table.
+/// Returns the actions of a function on buckets and on the table. For buckets, uses an example of
+/// each type of key.
 fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
     let object = |bucket: &str, key: String, actions: &[&'static str]| {
         let bucket = stack.output(bucket).ok()?;
@@ -133,7 +135,7 @@ fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
     all.into_iter().flatten().collect()
 }
 
-/// The needed permissions on the table.
+/// Returns the actions of a function on the table.
 fn of_table(stack: &Stack) -> Option<Need> {
     let (table, of) = (stack.output("TableName").ok()?, stack.arn_of("dynamodb")?);
     let actions = vec!["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"];

@@ -17,7 +17,7 @@ use crate::terminal::advice::chain;
 use crate::terminal::advice::is_denied;
 use crate::terminal::text;
 
-/// The attributes of a queue.
+/// A queue of the stack, and its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) expected: Expected,
@@ -74,7 +74,7 @@ async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Res
     })
 }
 
-/// The problems of these queues, for functions with this timeout.
+/// Returns items about problems of these queues. `timeout_seconds` is the timeout of the functions.
 fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
     const AGAIN: &str = "deploy the stack again, or undo what changed it";
     let arn = |name: &str| queues.iter().find(|of| of.expected.name == name).map(|of| &of.arn);
@@ -111,7 +111,7 @@ fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
     items
 }
 
-/// Queues as the template makes them.
+/// Creates queues as the template defines them, for tests.
 #[cfg(test)]
 pub(super) fn samples() -> Vec<Queue> {
     let arn = |name: &str| format!("arn:aws:sqs:eu-west-1:1:live-{name}");

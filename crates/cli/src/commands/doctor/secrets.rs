@@ -1,6 +1,6 @@
-//! Checks the secrets that subscriptions and the ingress name: they must exist, and the function
-//! must be allowed to read them. Their values are not read, so a missing member or a wrong value is
-//! not detected.
+//! Checks the secrets that subscriptions and the ingress name: each must exist, and the function
+//! must be allowed to read it. The values are not read. Therefore, a missing member or a wrong
+//! value is not detected.
 
 use std::collections::BTreeMap;
 
@@ -22,22 +22,22 @@ use crate::operations::stack::Stack;
 use crate::terminal::text;
 use delivery::subscription::aws::covers;
 
-/// The most concurrent lookups.
+/// The maximum number of secrets that are looked up concurrently.
 const AT_ONCE: usize = 4;
 
-/// A secret, and the subscription that needs it.
+/// A secret that a function needs, and a subscription that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Needed {
     name: SecretName,
     by: String,
-    /// The template parameter that permits the function to read it.
+    /// The name of the template parameter that permits the function to read the secret.
     parameter: &'static str,
 }
 
-/// The result of looking up a name.
+/// The result of looking up a secret by its name.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    /// The secret exists, under this ARN.
+    /// The secret exists, and has this ARN.
     At(String),
     Missing,
     /// The secret is scheduled for deletion.
@@ -62,7 +62,7 @@ pub(super) async fn examine(
         let help = "set the parameter SecretsExtensionLayerArn of the stack";
         items.push(Item::error("secrets", message, help));
     }
-    // Without the subscriptions, the needed secrets are unknown.
+    // Without the subscriptions, it is unknown which secrets are needed.
     if items.is_empty() && catalogue.is_some() {
         let message = match count {
             0 => "none is needed".to_owned(),
@@ -73,7 +73,7 @@ pub(super) async fn examine(
     items
 }
 
-/// Returns true if the secrets extension reads it.
+/// Returns true if the function reads the secret through the secrets extension.
 fn is_stored(name: &SecretName) -> bool {
     match name {
         SecretName::Environment(_) => false,
@@ -81,7 +81,7 @@ fn is_stored(name: &SecretName) -> bool {
     }
 }
 
-/// Each secret once, with the first subscription that needs it.
+/// Returns each needed secret once, with the first subscription that names it.
 fn needed(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Needed> {
     let mut all: BTreeMap<&SecretName, String> = BTreeMap::new();
     for subscription in catalogue.into_iter().flat_map(Catalogue::subscriptions) {
@@ -100,7 +100,7 @@ fn needed(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Needed> {
     of_subscriptions.chain(of_ingress).collect()
 }
 
-/// The problem with a secret, if there is one.
+/// Returns the problem with a secret; `None` if the function can read it.
 async fn look_up(
     (secretsmanager, ssm): &(secretsmanager::Client, ssm::Client),
     stack: &Stack,

@@ -16,7 +16,8 @@ use crate::terminal::text;
 
 const ITEM: &str = "subscriptions";
 
-/// The valid subscriptions, if they can be read, and the items about them.
+/// Reads the subscriptions of the stack. Returns the valid ones, if they can be read, and the items
+/// about them.
 pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>, Vec<Item>)> {
     let Ok(location) = stack.subscriptions() else { return Ok((None, Vec::new())) };
     let deployed = match topics::read(&location, Wanted::All).await {

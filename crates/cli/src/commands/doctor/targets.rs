@@ -1,4 +1,4 @@
-//! Checks that the role for AWS targets may call those of the subscriptions.
+//! Checks that the stack's role for AWS targets may call the targets of the subscriptions.
 
 use aws_config::SdkConfig;
 use aws_sdk_iam::Client;

@@ -1,10 +1,10 @@
-//! Sends a sample event through the stack to one subscription. It passes the retry queue, dispatch
-//! and the destination. Its end passes the dead-letter queue and deadletter to the bucket, from
-//! which it is read.
+//! Sends a sample event through the stack to one subscription. The event passes the retry queue,
+//! dispatch and the destination. The outcome of the delivery passes the dead-letter queue and the
+//! deadletter function to the bucket, from which doctor reads it.
 //!
-//! The event is sent as a replay of a dead letter that does not exist, because replays use queues
-//! that publishers cannot reach, and their ends are recorded. It has one attempt left, so that it
-//! ends at once.
+//! The event is sent as a replay of a dead letter that does not exist. Replays use queues that
+//! publishers cannot reach, and their outcomes are recorded. The delivery has one attempt left, so
+//! that it ends at once.
 //!
 //! The stack has no built-in test endpoint on purpose. Any publisher could send to a topic or
 //! address that discards events, and its responses would prove nothing about a destination.
@@ -34,10 +34,10 @@ use crate::operations::shell;
 use crate::operations::stack::{self, Stack};
 use crate::terminal::text;
 
-/// The interval of checks for the end.
+/// The interval at which doctor checks whether the delivery has ended.
 const EVERY_MS: u64 = SECOND_MS;
 
-/// Sends an event, and waits for its end for at most this many seconds.
+/// Sends a sample event, and waits for the outcome of its delivery for at most this many seconds.
 pub(super) async fn sent(
     stack: &Stack,
     catalogue: &Catalogue,
@@ -69,8 +69,8 @@ pub(super) async fn sent(
         let help = format!("{show}; the log of dispatch says what it waits for");
         return Ok(Item::error(item, message, help));
     };
-    // Remove the end, because it belongs to no job. Without the permission, an object stays that
-    // nothing reads.
+    // Remove the outcome, because it belongs to no job. If the permission is missing, an object
+    // remains that nothing reads.
     _ = letters.container.delete(&letters.end_keys(replay.job()).await?).await;
     let took = text::duration(Machine.now_ms().saturating_sub(now_ms));
     Ok(match end.state {
@@ -90,7 +90,7 @@ pub(super) async fn sent(
     })
 }
 
-/// A sample event in the input format of the subscription's topic.
+/// Creates a sample event in the input format of the subscription's topic.
 fn event(catalogue: &Catalogue, subscription: &Subscription) -> anyhow::Result<Event> {
     let topic = &subscription.name.topic;
     let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
@@ -102,7 +102,7 @@ fn event(catalogue: &Catalogue, subscription: &Subscription) -> anyhow::Result<E
     event.with_context(|| format!("a sample is no event of {topic}"))
 }
 
-/// A delivery with one attempt left, whose end is recorded.
+/// Creates a delivery with one attempt left, whose outcome is recorded.
 fn delivery(event: Event, subscription: &Subscription, now_ms: u64) -> anyhow::Result<Delivery> {
     let name = &subscription.name;
     let message = format!("doctor {now_ms}");
@@ -134,7 +134,7 @@ async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The end of the delivery; `None` if it does not end before this time.
+/// Waits for the outcome of the delivery; `None` if there is none before this time.
 async fn end(
     letters: &DeadLetters,
     replay: &Replay,
@@ -151,7 +151,7 @@ async fn end(
     }
 }
 
-/// The item for the dead letter that the event became.
+/// Creates the item for the dead letter that the event became.
 async fn of_dead_letter(
     item: String,
     letters: &DeadLetters,
@@ -176,7 +176,7 @@ async fn of_dead_letter(
     })
 }
 
-/// Describes a dead letter, with advice.
+/// A description of the dead letter that the test event became, and advice.
 struct Said {
     what: String,
     help: &'static str,
@@ -192,7 +192,7 @@ fn said(letter: &StoredDeadLetter) -> Said {
     Said { what: format!("{answered}{at}{detail}"), help: help(outcome, status) }
 }
 
-/// The advice about an AWS target.
+/// Returns advice about the failed call of an AWS target.
 fn target_advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
     match (outcome, status) {
         (_, Some(403)) => "allow the call to the role of InvokeRoleArn",

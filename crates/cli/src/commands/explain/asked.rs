@@ -1,9 +1,9 @@
 //! Parses the positional arguments of `explain`: files, as `check` reads them, and an optional
 //! topic or subscription.
 //!
-//! Separate because an argument may be either. An existing file or folder counts as a file, and so
-//! does any path with the extension of subscription files. With `--to` or `--stack`, a name counts
-//! as a name even if a folder has it too.
+//! Separate because an argument may be a file or a name. It is a file if it exists, or if its path
+//! has the extension of subscription files. With `--to` or `--stack`, a valid name is a name even
+//! if a folder with that name exists.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,11 +15,11 @@ use crate::operations::files::is_of_subscriptions;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// A topic, or one of its subscriptions.
+/// The name of a topic, or of one of its subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) topic: TopicName,
-    /// `None` for the whole topic.
+    /// The subscription; `None` for the whole topic.
     pub(super) subscription: Option<SubscriptionName>,
 }
 
@@ -48,11 +48,11 @@ impl From<TopicName> for Named {
     }
 }
 
-/// The requested subscriptions.
+/// The subscriptions that the arguments of `explain` name.
 pub(super) struct Asked {
-    /// The files that contain them; empty for a deployment.
+    /// The files with the subscriptions; empty for a deployment.
     pub(super) files: Vec<PathBuf>,
-    /// The topic or subscription; `None` for all.
+    /// The topic or subscription; `None` for all subscriptions.
     pub(super) name: Option<Named>,
 }
 
@@ -102,10 +102,10 @@ impl Asked {
     }
 }
 
-/// Parses an argument as a name; `None` for a file.
+/// Parses an argument as a name; `None` if it is a file.
 ///
 /// # Errors
-/// A usage error when it can be neither.
+/// A usage error if the argument can be neither.
 fn name_of(path: &Path, has_place: bool) -> anyhow::Result<Option<Named>> {
     let is_file = path.is_file() || is_of_subscriptions(path);
     if is_file || (path.exists() && !has_place) {

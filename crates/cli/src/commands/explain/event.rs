@@ -14,7 +14,7 @@ use super::event_text;
 use crate::operations::who_gets::reports;
 use crate::terminal::output::{Output, out, out_json};
 
-/// Prints the explanations. The exit code is 0 if a subscription matches an event.
+/// Prints the explanations. Returns exit code 0 if a subscription matches an event, otherwise 1.
 pub(super) fn run(
     file: &str,
     catalogue: &Catalogue,

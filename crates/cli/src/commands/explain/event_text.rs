@@ -6,12 +6,12 @@ use crate::operations::event_report::{
 };
 use crate::terminal::text;
 
-/// The indentation of a part below its parent.
+/// The number of spaces by which a condition is indented below its parent.
 const INDENT: usize = 2;
-/// The width of a verdict, including the gap after it.
+/// The width of the column with the result of a condition, including the gap after it.
 const VERDICT: usize = 5;
 
-/// Formats all events, one after the other.
+/// Formats the results of all events, with a blank line between events.
 pub(super) fn write(reports: &[EventReport]) -> String {
     let each: Vec<String> = reports.iter().map(event).collect();
     each.join("\n")
@@ -85,7 +85,7 @@ fn subscription(report: &SubscriptionReport) -> String {
     lines
 }
 
-/// The rendered request, or the reason why rendering fails.
+/// Formats the rendered request, or the reason why rendering failed.
 fn rendered(request: &RequestReport) -> String {
     let margin = " ".repeat(INDENT);
     match request {

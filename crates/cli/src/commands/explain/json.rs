@@ -1,10 +1,15 @@
-//! Formats explanations as JSON. The members and their order are a contract.
+//! Formats explanations as JSON. The members and their order are a public interface.
 //!
-//! Separate because the JSON must not change with internal types. `container` is `null` for the
-//! default container of the deployment and for other sinks. `format` is `null` without a dead
-//! letter. `errorChannel` is present if the sink is a topic. `probation` is `null` if it is off,
-//! and its `first_ms` if the outcome begins none. `destination`, the current state of the
-//! destination, is present if requested, as is `from`, the origin of a value.
+//! Separate because the JSON must not change with internal types:
+//!
+//! - `container` is `null` for the default container of the deployment, and for sinks that are not
+//!   containers.
+//! - `format` is `null` without a dead letter.
+//! - `errorChannel` is present if the sink is a topic.
+//! - `probation` is `null` if probation is off. Its `first_ms` is `null` if the outcome begins no
+//!   probation.
+//! - `destination`, the current state of the destination, and `from`, the origin of a value, are
+//!   present if requested.
 
 use delivery::subscription::policy::Setting;
 use delivery::subscription::sink::Sink;
@@ -26,7 +31,8 @@ struct Document<'a> {
     status: Status,
 }
 
-/// Fields with values and origins, in the order of the table.
+/// The settings of a policy and, if requested, their origins. Serialized as an object in this
+/// order.
 struct Policy<'a>(&'a [Setting], Option<&'a [String]>);
 
 #[derive(Serialize)]
@@ -59,7 +65,7 @@ struct End {
     format: Option<&'static str>,
 }
 
-/// The status of a Knative object.
+/// The sink of dead letters, with the members that the status of a Knative object has, and others.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Status {
@@ -80,7 +86,7 @@ impl Serialize for Policy<'_> {
     }
 }
 
-/// An object for one subscription, otherwise an array.
+/// Formats one subscription as an object, several as an array.
 pub(super) fn write(explained: &[Explained]) -> serde_json::Result<String> {
     match explained {
         [one] => serde_json::to_string(&document(one)),

@@ -85,16 +85,16 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
-/// The data of every output format: a subscription, and the life of a delivery under it.
+/// The data that every output format shows: a subscription, and the life of a delivery under it.
 struct Explained {
     subscription: Arc<Subscription>,
     policy: Vec<Setting>,
     /// The origin of each setting's value; `None` without `--origins`.
     origins: Option<Vec<String>>,
     life: Life,
-    /// The conditions under which its destination is put on probation; `None` if that is off.
+    /// The conditions under which the destination is put on probation; `None` if probation is off.
     probation: Option<ProbationTerms>,
-    /// The current state of its destination, if requested.
+    /// The current state of the destination, if requested.
     now: Option<Now>,
 }
 
@@ -145,14 +145,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subscriptions to explain, and their source.
+/// The subscriptions to explain, and all subscriptions of the same source.
 struct Known {
     catalogue: Catalogue,
     selected: Vec<Arc<Subscription>>,
     origins: Origins,
 }
 
-/// The topics for which an event is explained: the named one, or all.
+/// Returns the topics for which an event is explained: the named one, or all.
 fn topics(name: Option<&Named>, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     match name {
         Some(name) => [name.topic.clone()].into(),
@@ -160,7 +160,7 @@ fn topics(name: Option<&Named>, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     }
 }
 
-/// The subscriptions to explain: the named one, those of a topic, or all.
+/// Returns the subscriptions to explain: the named one, those of a topic, or all.
 fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<Arc<Subscription>>> {
     match name {
         None => Ok(catalogue.subscriptions().cloned().collect()),
@@ -175,7 +175,7 @@ fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<A
     }
 }
 
-/// Reads the named subscriptions of a deployment, or all. Unreadable parts of the topic are
+/// Reads the named subscription of a deployment, those of a topic, or all. Unreadable parts are
 /// reported, but do not fail the command.
 async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::Result<Known> {
     let stack = Stack::optional(arguments.now.stack()).await?;
@@ -202,8 +202,8 @@ async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::R
     Ok(Known { catalogue: deployed.reading.catalogue, selected, origins })
 }
 
-/// Reads the subscriptions of a topic. With `is_followed`, also reads the topics to which they
-/// forward events, recursively.
+/// Reads the subscriptions of a topic. With `is_followed`, also reads the topics to which the
+/// subscriptions forward events, recursively.
 async fn read_onward(
     location: &Location,
     topic: &TopicName,
@@ -222,17 +222,17 @@ async fn read_onward(
     topics::read(location, Wanted::Topics(topics)).await
 }
 
-/// The origins of the values of settings.
+/// The origins of the values of settings, in files or in a deployment.
 enum Origins {
-    /// The places in documents.
+    /// The location of each field in the files.
     Files(BTreeMap<SubscriptionName, dialects::Origins>),
-    /// The owner of each subscription's entry.
+    /// The owner of each subscription in the deployment.
     Owners(BTreeMap<SubscriptionName, Arc<str>>),
 }
 
 impl Origins {
-    /// The origin of every setting: the location of the field, the profile of the default, or the
-    /// owner.
+    /// Returns the origin of every setting: the location of its field, the profile whose default it
+    /// is, or the owner.
     fn of_settings(&self, subscription: &Subscription) -> Vec<String> {
         let name = &subscription.name;
         let from = |setting: &Setting| match self {
@@ -250,7 +250,7 @@ impl Origins {
     }
 }
 
-/// Warns about settings that a deployment with the template's defaults would override.
+/// Warns of settings that the defaults of the template would limit in a deployment.
 fn warn(explained: &[Explained]) {
     let longest_ms = DISPATCH_TIMEOUT_MS - RESPONSE_MARGIN_MS;
     for Explained { subscription, .. } in explained {

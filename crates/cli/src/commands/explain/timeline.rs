@@ -1,4 +1,4 @@
-//! The time axis of the text.
+//! Draws the time axis of the text.
 //!
 //! Separate because a life may last seconds or days, and both must be readable. The axis is
 //! logarithmic, with the shortest wait as its unit.
@@ -11,15 +11,15 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 /// A logarithmic axis from publication to the last event of a life.
 pub(super) struct Axis {
     unit_ms: u64,
-    /// The time at the end of the axis.
+    /// The time at the end of the axis, in milliseconds since publication.
     end_ms: u64,
 }
 
 impl Axis {
-    /// Creates the axis for a whole life.
+    /// Creates an axis from publication to the last event of a life.
     pub(super) fn of(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
-        // At least a millisecond, because a life may end at once and the axis needs a length.
+        // At least a millisecond. A life may end at once, but the axis needs a length.
         let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
         let shortest_ms = life
             .attempts
@@ -30,7 +30,7 @@ impl Axis {
         Self { unit_ms: shortest_ms.unwrap_or(SECOND_MS).clamp(1, end_ms), end_ms }
     }
 
-    /// The position of a time: 0 is publication, 1 the end.
+    /// Returns the position of a time on the axis: 0 is publication, 1 the end.
     pub(super) fn position(&self, at_ms: u64) -> f64 {
         // Publication is at zero, which has no logarithm, so add one.
         let logarithm = |ms: u64| (1.0 + approximate(ms) / approximate(self.unit_ms)).ln();
@@ -38,7 +38,7 @@ impl Axis {
     }
 }
 
-/// Precise enough for a position in a drawing.
+/// Converts milliseconds to a number that is exact enough for a drawing.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a position in a drawing needs no exact milliseconds"
@@ -67,7 +67,7 @@ pub(super) fn hms(ms: u64) -> String {
     text
 }
 
-/// Describes the fate of an undelivered event in one line.
+/// Describes what happens to an undelivered event, in one line.
 pub(super) fn dead_letter(life: &Life, subscription: &Subscription) -> Option<String> {
     life.reason?;
     let Some(stored) = &life.stored else {

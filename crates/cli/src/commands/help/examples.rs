@@ -1,11 +1,11 @@
-//! The examples of every command, and the page of the documentation with details.
+//! Lists the examples of every command, and the page of the manual with details.
 
 pub(super) struct Examples {
     /// The name of the command with its parents; empty for the program itself.
     command: &'static str,
-    /// Complete command lines; `\` and a line end continue one.
+    /// Complete command lines. `\` and a line end continue a command on the next line.
     pub(super) lines: &'static [&'static str],
-    /// The path of the page in the repository.
+    /// The path of the manual's page in the repository.
     pub(super) page: &'static str,
 }
 

@@ -1,7 +1,8 @@
-//! The help of every command: its options under headings, examples, and the page with details.
+//! Adds help to every command: its options under headings, examples, and the page of the manual
+//! with details.
 //!
-//! Separate from the commands, which describe their options. The heading of an option and the
-//! format of examples are the same for all commands.
+//! Separate from the commands, which describe their options. All commands share the headings of
+//! options and the format of examples.
 //!
 //! Promises: a test parses every example, and no line of any help is wider than 80 columns.
 
@@ -13,7 +14,7 @@ use clap::{Arg, Command};
 
 use self::examples::Examples;
 
-/// The headings, with the ids of their options in any command.
+/// The headings of the help, each with the clap ids of its options in any command.
 const HEADINGS: [(&str, &[&str]); 5] = [
     ("Files", &["files", "more_files", "subscriptions"]),
     (
@@ -25,10 +26,11 @@ const HEADINGS: [(&str, &[&str]); 5] = [
     ("Confirmation", &["yes", "dry_run", "all_letters", "allow_empty", "allow_unknown"]),
 ];
 
-/// The ends of usage lines that would exceed the width of a terminal, by command.
+/// The positional arguments of commands whose usage would be wider than a terminal. Their usage has
+/// two lines.
 const USAGES: [(&str, &str); 2] =
     [("subscriptions delete", "<NAME>"), ("subscriptions history", "<NAME>")];
-/// The heading of `filter_args`.
+/// The heading of the options in `filter_args`.
 const FILTERS: &str = "Filters";
 
 /// Adds the help to every command.
@@ -36,7 +38,7 @@ pub(crate) fn with_help(command: Command) -> Command {
     described(command, &[])
 }
 
-/// Adds the help to a command and its subcommands; `above` has the names of its parents.
+/// Adds the help to a command and to its subcommands. `above` contains the names of its parents.
 fn described(command: Command, above: &[String]) -> Command {
     let mut path = above.to_vec();
     if command.get_name() != "lastmile" {
@@ -56,10 +58,10 @@ fn described(command: Command, above: &[String]) -> Command {
     command.mut_subcommands(|below| described(below, &path))
 }
 
-/// Puts an option under its heading, unless its command sets one. Positional arguments stay where
-/// they are.
+/// Puts an option under its heading, unless the command sets a heading. Positional arguments have
+/// none.
 fn under_heading(argument: Arg) -> Arg {
-    // clap gives the heading of the filters to all options after them, so ignore that heading here.
+    // clap gives the heading of the filters to all options after them. Ignore that heading here.
     let has_own = argument.get_help_heading().is_some_and(|heading| heading != FILTERS);
     if argument.is_positional() || has_own {
         return argument;
@@ -71,7 +73,7 @@ fn under_heading(argument: Arg) -> Arg {
     }
 }
 
-/// A usage in two lines.
+/// Formats the usage of a command in two lines. `end` is its positional argument.
 fn usage(name: &str, end: &str) -> String {
     format!("lastmile {name} [OPTIONS] {end} \\\n           <--to <URI>|--stack <NAME>>")
 }

@@ -1,4 +1,4 @@
-//! The secrets and public keys with which the sample subscriber verifies signatures.
+//! Reads the secrets and public keys with which the sample subscriber verifies signatures.
 
 use delivery::request::verification::{InvalidSignature, SignedHeaders, Verifier};
 use local::subscriber::Received;
@@ -6,19 +6,19 @@ use local::subscriber::Received;
 use crate::commands::named_secret;
 use crate::terminal::usage::usage_error;
 
-/// The verifier, if secrets or keys are given.
+/// The verifier of signatures; `None` if no secrets or keys are given.
 #[derive(Debug)]
 pub(super) struct Signatures(Option<Verifier>);
 
-/// The result of a verification.
+/// The result of verifying a signature.
 pub(super) type Checked = Result<(), InvalidSignature>;
 
 impl Signatures {
-    /// Reads the secrets with these names.
+    /// Reads the secrets and keys with these names.
     ///
     /// # Errors
-    /// A usage error when one cannot be read or is not a signing secret; it never quotes the
-    /// secret.
+    /// A usage error if one cannot be read or is not a signing secret. The message never contains
+    /// the secret.
     pub(super) fn read(names: &[String]) -> anyhow::Result<Self> {
         if names.is_empty() {
             return Ok(Self(None));
@@ -33,7 +33,8 @@ impl Signatures {
         Ok(Self(Some(verifier.map_err(|problem| usage_error(problem.to_string()))?)))
     }
 
-    /// Verifies a request; `None` without a verifier, or for a handshake, which is never signed.
+    /// Verifies the signature of a request. Returns `None` without a verifier, or for a handshake
+    /// request, which is never signed.
     pub(super) fn check(&self, received: &Received) -> Option<Checked> {
         let verifier = self.0.as_ref().filter(|_| !received.is_handshake())?;
         let header = |name| received.headers.get(name).and_then(|value| value.to_str().ok());

@@ -1,7 +1,7 @@
 //! Formats a received request for people and for tools.
 //!
-//! Shows everything that was received, including credentials, because it is a test receiver on the
-//! person's own machine. Only the length is limited, for people.
+//! Shows everything that was received, including credentials, because the subscriber is a test
+//! receiver on the user's own machine. For people, only the length of the body is limited.
 
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -15,11 +15,11 @@ use crate::terminal::styled::{Part, Rendered, Screen, Style};
 use crate::terminal::text::indented;
 use crate::terminal::text::{counted, first_chars, grouped, status_name, time_of_day};
 
-/// The most characters of a body that are shown.
+/// The maximum number of characters of a body that are shown.
 const BODY_MAX_CHARS: usize = 16 * 1_024;
 
-/// Formats method, path, response, signature, headers and body. JSON is indented if `for_reading`,
-/// and unchanged for other programs.
+/// Formats method, path, response, signature, headers and body. With `for_reading`, indents JSON;
+/// otherwise, leaves it unchanged for other programs.
 pub(super) fn text(
     screen: Screen,
     for_reading: bool,
@@ -60,7 +60,7 @@ fn body(bytes: &[u8], for_reading: bool) -> String {
     }
 }
 
-/// Formats the complete request as one object.
+/// Formats the complete request as one JSON object.
 pub(super) fn json(received: &Received, status: StatusCode, signature: Option<Checked>) -> Value {
     let mut headers = Map::new();
     for name in received.headers.keys() {

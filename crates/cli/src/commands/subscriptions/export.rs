@@ -31,7 +31,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let is_wanted = |of: Option<&str>| owner.as_deref().is_none_or(|owner| of == Some(owner));
     for topic in all.topics() {
         // A topic without settings needs no document. Topics of other owners are omitted, because
-        // `apply` would refuse them.
+        // `apply` would refuse to change them.
         if owner.is_none() || is_wanted(deployed.topic_owners.get(&topic.name).map(AsRef::as_ref)) {
             exported.add_topic(topic.clone());
         }

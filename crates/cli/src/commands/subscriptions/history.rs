@@ -17,9 +17,9 @@ use crate::terminal::output::{Output, note};
 use crate::terminal::text;
 
 const COLUMNS: [&str; 6] = ["time", "by", "message", "bytes", "content", "changes"];
-/// The most versions that are read at once.
+/// The maximum number of versions that are read concurrently.
 const VERSIONS_AT_ONCE: usize = 4;
-/// The most subscriptions of each kind of change in the table; JSON includes all.
+/// The maximum number of subscriptions in the table for each type of change; JSON contains all.
 const NAMES_SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     output: Output,
 }
 
-/// A version of the topic, without its entries.
+/// A version of the topic, with its record of change and a summary of its content.
 struct Row {
     version: Version,
     record: ChangeRecord,
@@ -46,7 +46,7 @@ struct Row {
 
 enum State {
     Removed,
-    /// The number of subscriptions.
+    /// The number of subscriptions in the version.
     Subscriptions(usize),
     Unusable(String),
 }
@@ -69,7 +69,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if rows.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Reads the versions, and compares each with the previous one. Holds only a few in memory at once.
+/// Reads the versions, and compares each one with the previous one. Only a few are in memory at a
+/// time.
 async fn rows(topics: &Topics, name: &TopicName) -> anyhow::Result<Vec<Row>> {
     let mut reads = Vec::new();
     for version in topics.versions(name).await? {
@@ -140,7 +141,7 @@ fn table(rows: &[Row]) -> String {
     format!("{table}\n")
 }
 
-/// Formats the changes in one line, with the marks of `apply`.
+/// Formats the changes in one line, with the same marks as `apply`.
 fn shown(Changes { settings, added, changed, removed }: &Changes) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(settings.then(|| "settings of the topic".to_owned()));

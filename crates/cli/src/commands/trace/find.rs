@@ -1,9 +1,9 @@
-//! Finds everything about the wanted text: log lines, the dead letters that they name, and replays
-//! of these.
+//! Finds the log lines about the wanted text, the dead letters that the lines name, and the replays
+//! of these dead letters.
 //!
-//! It queries the log at most three times. The first query finds lines with the text. If it finds
-//! nothing, the next query looks for the deliveries of a request with several events. The last
-//! query finds the other lines of these deliveries, and deliveries of replays.
+//! The log is queried at most three times. The first query finds lines with the text. If there are
+//! none, the next query looks for the deliveries of a request with several events. The last query
+//! finds the other lines of these deliveries, and deliveries of replays.
 
 use std::collections::{BTreeSet, HashSet};
 use std::future::ready;
@@ -27,22 +27,23 @@ use crate::terminal::advice::describe;
 use crate::terminal::text;
 use crate::views::unreadable_ledger::not_shown;
 
-/// The most deliveries in a second query. A query has at most 10,000 characters.
+/// The maximum number of deliveries that the last query names, because a query has at most 10,000
+/// characters.
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>
 const DELIVERIES_MAX: usize = 200;
-/// The most dead letters that are read.
+/// The maximum number of dead letters that one search reads.
 const LETTERS_MAX: usize = 1_000;
 
-/// The result, and notes about unreadable parts.
+/// The trace that was found, and notes about parts that could not be read.
 pub(super) struct Found {
     pub(super) trace: Trace,
     pub(super) notes: Vec<String>,
 }
 
-/// The data read so far.
+/// The lines, dead letters and replays that were read so far, and notes about problems.
 #[derive(Default)]
 struct Reading {
-    /// Lines that were already found, because a second query returns some again.
+    /// The lines that were already found, because a later query returns some of them again.
     raw: HashSet<String>,
     lines: Vec<Line>,
     letters: Vec<StoredDeadLetter>,
@@ -80,7 +81,7 @@ pub(super) async fn find(
 }
 
 impl Reading {
-    /// Adds the lines with this text.
+    /// Reads and adds the log lines with the wanted text.
     async fn look(
         &mut self,
         source: &LogSource,
@@ -102,7 +103,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Adds the lines of the deliveries in the request with this id.
+    /// Reads and adds the lines of the deliveries in the request with this id.
     async fn look_for_batch(
         &mut self,
         source: &LogSource,
@@ -119,9 +120,9 @@ impl Reading {
         self.look(source, &Wanted::deliveries(deliveries), range).await
     }
 
-    /// Adds the dead letters that the lines name. If no line belongs to a delivery, searches all
-    /// dead letters of the time range: the log may have expired earlier, and has no lines of
-    /// deliveries at `LogLevel=warn`.
+    /// Reads and adds the dead letters that the lines name. If no line belongs to a delivery,
+    /// searches all dead letters of the time range. The log may have expired before them, or may
+    /// omit deliveries because of `LogLevel=warn`.
     async fn read_letters(
         &mut self,
         letters: &DeadLetters,
@@ -139,7 +140,7 @@ impl Reading {
         for key in keys.into_iter().take(LETTERS_MAX) {
             match letters.of_key(key).await {
                 Ok(letter) => self.letters.push(letter),
-                // The dead letter may have been purged; the log has the rest.
+                // The dead letter may have been deleted since. The log contains the rest.
                 Err(error) => self.notes.push(describe(&error)),
             }
         }
@@ -161,7 +162,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The deliveries whose lines are missing or incomplete.
+    /// Returns the deliveries whose lines are missing or incomplete.
     fn to_look_for(&self, is_search: bool) -> BTreeSet<Uuid> {
         let known: BTreeSet<Uuid> = self.deliveries().collect();
         let replays = self.replays.iter().map(|replay| replay.delivery_id);
@@ -179,12 +180,12 @@ impl Reading {
     }
 }
 
-/// The deliveries of these lines.
+/// Returns the ids of the deliveries that these lines are about.
 fn deliveries(lines: &[Line]) -> impl Iterator<Item = Uuid> {
     lines.iter().filter_map(|line| line.field("delivery_id").parse().ok())
 }
 
-/// The dead letters of the time range with the wanted text in an id.
+/// Reads the dead letters of the time range that contain the wanted text in an id.
 async fn search(
     letters: &DeadLetters,
     wanted: &Wanted,

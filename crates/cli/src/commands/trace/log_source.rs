@@ -1,4 +1,5 @@
-//! The source of log lines and dead letters: this machine, or a deployed stack.
+//! Opens the source of log lines and dead letters: a data folder on this machine, or a deployed
+//! stack.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +15,23 @@ use crate::operations::stack::Stack;
 use crate::operations::trace::Wanted;
 use crate::terminal::text;
 
-/// The folder of dead letters in a data folder, and the name of its container in log lines.
+/// The path of the dead letters in a data folder, and the name of this container in log lines.
 const LETTERS: &str = "s3/dead-letters";
 const CONTAINER: &str = "dead-letters";
 
 /// The default data folder of `lastmile dev` and `lastmile demo`.
 pub(super) const DATA: &str = ".lastmile";
 
-/// A log, and its dead letters.
+/// A source of log lines and their dead letters.
 pub(super) enum LogSource {
     /// A data folder of `lastmile dev`.
     Dev(PathBuf),
-    /// The log groups of a stack.
+    /// The log groups of a stack, in CloudWatch Logs.
     #[cfg(feature = "aws")]
     Stack(StackLog),
 }
 
-/// Log lines, and whether the limit cut them.
+/// Log lines that were read, and whether a limit has cut them.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) lines: Vec<String>,
@@ -55,7 +56,7 @@ impl LogSource {
         })
     }
 
-    /// The name for people.
+    /// Returns the name of the source for people.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Dev(data) => text::path(data),
@@ -64,10 +65,10 @@ impl LogSource {
         }
     }
 
-    /// The option with which `lastmile deadletters` finds the dead letters.
+    /// Returns the option with which `lastmile deadletters` finds the dead letters.
     pub(super) fn place(&self) -> String {
         match self {
-            // The commands use this folder by default.
+            // `lastmile deadletters` uses this folder by default.
             Self::Dev(data) if data == Path::new(DATA) => String::new(),
             Self::Dev(data) => option("container", &data.join(LETTERS).display().to_string()),
             #[cfg(feature = "aws")]
@@ -75,7 +76,8 @@ impl LogSource {
         }
     }
 
-    /// Describes the lines that the functions do not log here, so that a search cannot find them.
+    /// Describes which lines the functions do not log because of their settings, so that a search
+    /// cannot find them.
     pub(super) fn not_logged(&self) -> Option<String> {
         match self {
             // A local log is complete.
@@ -85,10 +87,11 @@ impl LogSource {
         }
     }
 
-    /// Prints the cost of the query. Returns false if the person does not confirm a large one.
+    /// Prints the cost of the query. Returns false if the query is expensive and the user does not
+    /// confirm it.
     ///
     /// # Errors
-    /// When the size of the log cannot be read, or there is no terminal for the question.
+    /// If the size of the log cannot be read, or there is no terminal for the question.
     #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
     pub(super) async fn may_query(&self, range: Range, yes: bool) -> anyhow::Result<bool> {
         match self {
@@ -101,10 +104,10 @@ impl LogSource {
         }
     }
 
-    /// The wanted lines, oldest first.
+    /// Reads the wanted lines, oldest first.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// If the log cannot be read.
     #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
     pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
         match self {
@@ -119,11 +122,11 @@ impl LogSource {
         }
     }
 
-    /// The dead letters, and the name of their container in log lines; `None` before the folder
-    /// exists.
+    /// Opens the dead letters. Also returns the name of their container in log lines. Returns
+    /// `None` if the folder does not exist yet.
     ///
     /// # Errors
-    /// When the stack has no container.
+    /// If the stack has no container.
     #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
     pub(super) async fn letters(&self) -> anyhow::Result<Option<(DeadLetters, String)>> {
         match self {
@@ -141,7 +144,7 @@ impl LogSource {
     }
 }
 
-/// Formats an option for a shell.
+/// Formats an option of a command, with its value quoted for a shell.
 fn option(name: &str, value: &str) -> String {
     format!(" --{name} {}", typed(value))
 }

@@ -3,8 +3,8 @@
 //! One file reads the log of `lastmile dev`, another that of a stack. `find` queries either of
 //! them, and `report` prints the result. [`crate::operations::trace`] interprets the lines.
 //!
-//! Promises: only reads. A query of CloudWatch Logs is billed by the scanned bytes, so its price is
-//! printed first, and a large one needs confirmation.
+//! Promises: the command only reads. A query of CloudWatch Logs is billed by the scanned bytes, so
+//! its cost is printed first, and an expensive query needs confirmation.
 
 mod find;
 mod log_source;
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     color: ColorArgs,
 }
 
-/// The searched time range.
+/// The time range that is searched, in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     since_ms: u64,
@@ -108,7 +108,7 @@ fn range(arguments: &Arguments) -> anyhow::Result<Range> {
     Ok(Range { since_ms, until_ms })
 }
 
-/// Advice if nothing was found.
+/// Returns advice for a search that has found nothing.
 fn nothing(arguments: &Arguments, source: &LogSource, range: Range) -> String {
     let (text, since) = (text::line(arguments.text.trim()), text::at(Some(range.since_ms)));
     let place = source.name();

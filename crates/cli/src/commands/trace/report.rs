@@ -1,5 +1,5 @@
-//! Formats a trace for people: a heading for each delivery, with its steps below it, in the words
-//! of `lastmile dev`.
+//! Formats a trace for people: a heading for each delivery, and its steps below it. The texts are
+//! those of `lastmile dev`.
 
 use delivery::time::moment::rfc3339;
 
@@ -11,13 +11,13 @@ use crate::terminal::output::out_rendered;
 use crate::terminal::styled::{Part, Screen, Style};
 use crate::terminal::text;
 
-/// The length of `2026-11-20`.
+/// The number of characters of a date, such as `2026-11-20`.
 const DAY_CHARS: usize = 10;
-/// The indentation of lines below a heading.
+/// The indentation of the steps below a heading.
 const INDENT: &str = "  ";
 
-/// Prints every delivery, and every event without a matching subscription. `place` is the option by
-/// which other commands find the dead letters.
+/// Prints every delivery, and every event without a matching subscription. `place` contains the
+/// option with which other commands find the dead letters.
 pub(super) fn write(trace: &Trace, place: &str, screen: Screen) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for delivery in &trace.deliveries {
@@ -33,7 +33,7 @@ pub(super) fn write(trace: &Trace, place: &str, screen: Screen) -> anyhow::Resul
     lines.iter().try_for_each(|parts| out_rendered(&screen.line(parts)))
 }
 
-/// The number of deliveries by their end.
+/// Formats the number of deliveries for each way in which they ended.
 pub(super) fn summary(trace: &Trace) -> String {
     let count = |end| trace.deliveries.iter().filter(|it| it.end == end).count() as u64;
     let ends = [
@@ -102,13 +102,13 @@ fn end(delivery: &TracedDelivery) -> (Style, String) {
 
 fn ordinal(delivery: &TracedDelivery) -> String {
     match delivery.attempts {
-        // The event was forwarded to another topic, without an attempt.
+        // An event for a topic is forwarded without an attempt.
         0 => "publishing it to a topic".to_owned(),
         number => format!("attempt {number}"),
     }
 }
 
-/// The event and the ids.
+/// Formats the type and the source of a delivery's event, and the ids of both.
 fn about(delivery: &TracedDelivery) -> Vec<Part> {
     let of = |name: &str, value: Option<&str>| value.map(|value| format!("{name} {value}"));
     let id = delivery.delivery_id.to_string();
@@ -128,7 +128,7 @@ fn step_line(step: &Step) -> Vec<Part> {
     let words = &step.words;
     let took = words.duration_ms.map(|ms| format!(" in {}", text::duration(ms)));
     let outcome = format!("{}{}", words.outcome, took.unwrap_or_default());
-    // Omit other details: the outcome of an attempt and the heading already contain them.
+    // Omit other details, because the outcome of the attempt or the heading contains them.
     let detail = if words.kind == Kind::Wait { words.detail.as_str() } else { "" };
     vec![
         dim(&format!("{INDENT}{}", text::time_of_day(step.at_ms))),

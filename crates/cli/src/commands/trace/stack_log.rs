@@ -1,4 +1,4 @@
-//! The log of a deployed stack, in CloudWatch Logs Insights, and its dead letters.
+//! Reads the log of a deployed stack from CloudWatch Logs Insights, and opens its dead letters.
 //!
 //! Queries filter `@message` by a regular expression, sort by time and have a limit. The emulated
 //! AWS supports this part of the query language too.
@@ -23,13 +23,14 @@ use crate::terminal::confirm::is_confirmed;
 use crate::terminal::output::note;
 use crate::terminal::progress;
 
-/// The stack outputs with the log groups. The log of the ingress has no lines of deliveries, so it
-/// is omitted.
+/// The names of the stack outputs with the log groups. The log of the ingress is omitted, because
+/// it has no lines about deliveries.
 const LOG_GROUPS: [&str; 2] = ["DispatchLogGroupName", "DeadLetterLogGroupName"];
-/// The most lines that a query returns.
+/// The maximum number of lines that a query returns.
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>
 const LINES_MAX: i32 = 10_000;
-/// The interval of requests for the results, and the most requests: five minutes in total.
+/// The interval at which results are requested, and the maximum number of requests: five minutes in
+/// total.
 const POLL_EVERY_MS: u64 = 500;
 const POLLS_MAX: u32 = 600;
 
@@ -40,10 +41,10 @@ pub(super) struct StackLog {
 }
 
 impl StackLog {
-    /// Looks up the log groups of a stack.
+    /// Finds the log groups of a stack.
     ///
     /// # Errors
-    /// When the stack has no log groups.
+    /// If the stack has no log groups.
     pub(super) async fn of(stack: Stack) -> anyhow::Result<Self> {
         let named = LOG_GROUPS.iter().map(|output| stack.output(output).map(ToOwned::to_owned));
         let groups = named.collect::<anyhow::Result<_>>()?;
@@ -54,7 +55,7 @@ impl StackLog {
         &self.stack.name
     }
 
-    /// Describes the lines that the parameters of the stack exclude from the log.
+    /// Describes which lines the stack's parameters exclude from the log.
     pub(super) fn not_logged(&self) -> Option<String> {
         not_logged(&self.stack)
     }
@@ -76,7 +77,7 @@ impl StackLog {
         is_confirmed("run it?", nobody)
     }
 
-    /// Describes the log group with this name.
+    /// Reads the size and the age of the log group with this name.
     async fn log_group(&self, name: &str, now_ms: u64) -> anyhow::Result<LogGroup> {
         let answer = self.client.describe_log_groups().log_group_name_prefix(name).send().await;
         let answer = answer.map_err(|error| aws_error(&error));
@@ -111,7 +112,7 @@ impl StackLog {
         Ok(Lines { lines, is_cut })
     }
 
-    /// Waits for the results of a query.
+    /// Waits until a query has finished, and returns its results.
     async fn results(&self, id: &str) -> anyhow::Result<GetQueryResultsOutput> {
         let failed = || format!("the log of {} cannot be searched", self.name());
         for _ in 0..POLLS_MAX {
@@ -124,7 +125,8 @@ impl StackLog {
             }
             Machine.sleep(POLL_EVERY_MS).await;
         }
-        // Stop the query, because its result is no longer needed. If this fails, it ends by itself.
+        // Stop the query, because its result is no longer needed. If the request fails, the query
+        // ends by itself.
         _ = self.client.stop_query().query_id(id).send().await;
         bail!(
             "{}: the query did not end within five minutes; choose a shorter time with --since and --until",
@@ -132,7 +134,7 @@ impl StackLog {
         )
     }
 
-    /// The dead letters of the stack, and the name of their container in log lines.
+    /// Opens the dead letters of the stack. Also returns the name of their container in log lines.
     pub(super) async fn letters(&self) -> anyhow::Result<(DeadLetters, String)> {
         let bucket = self.stack.output("DeadLetterBucketName")?.to_owned();
         Ok((container::of_stack(&self.stack).await?, bucket))
@@ -159,7 +161,7 @@ fn query(wanted: &Wanted) -> String {
     )
 }
 
-/// The log line in a row of results.
+/// Returns the log line in a row of results; `None` if the row has none.
 fn message(row: &[ResultField]) -> Option<String> {
     let field = row.iter().find(|field| field.field() == Some("@message"))?;
     field.value().map(|line| line.trim_end().to_owned())

@@ -1,4 +1,5 @@
-//! Formats the request of `try` as a curl command: the same bytes, except for the time. Pure.
+//! Formats the request of `try` as a curl command that sends the same bytes, except for the time.
+//! Pure.
 //!
 //! Separate because people copy the text into terminals and tickets, so shell variables replace
 //! credentials. A signature is not a credential, and is only valid at the time of the request.
@@ -14,22 +15,23 @@ use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use crate::operations::curl::{CurlHeader, CurlRequest, option};
 use crate::operations::shown_exchange::is_shown;
 
-/// The scheme of a token (RFC 6750), which is not part of the secret.
+/// The scheme of a bearer token (RFC 6750), which is shown because it is not secret.
 const BEARER: &str = "Bearer ";
-/// The prefix of variables that the subscription does not name.
+/// The prefix of shell variables for values that the subscription does not take from an environment
+/// variable.
 const PREFIX: &str = "LASTMILE_";
 
-/// A command, and the variables that must be set before it runs.
+/// A curl command, and the variables that must be set before it runs.
 pub(super) struct CurlCommand {
     pub(super) text: String,
-    /// The names of variables, with descriptions.
+    /// The names of the variables, each with a description.
     pub(super) variables: BTreeMap<String, String>,
-    /// True if the body contains `[secret]` instead of a secret.
+    /// True if the body contains `[secret]` in place of a secret.
     pub(super) hides_secrets: bool,
 }
 
 impl CurlCommand {
-    /// Formats this request to the destination of this subscription.
+    /// Formats a request to the destination of this subscription.
     pub(super) fn of(request: &Request, subscription: &Subscription, keyring: &Keyring) -> Self {
         let mut variables = BTreeMap::new();
         let method = request.method.as_str();
@@ -53,7 +55,7 @@ impl CurlCommand {
         let tls = tls(request, &mut variables);
         let signer = request.signer.as_ref().map(|signer| signed(signer, &mut variables));
         let options = tls + &signer.unwrap_or_default();
-        // Without secrets in the body, the command sends exactly these bytes.
+        // If the body contains no secrets, the command sends exactly these bytes.
         let hidden = request.body_without_secrets();
         let body = hidden.as_deref().unwrap_or(&request.body);
         let text = CurlRequest { method, url, options, headers, body }.command();
@@ -61,7 +63,7 @@ impl CurlCommand {
     }
 }
 
-/// The connection options, for which curl reads files.
+/// Formats the options for TLS. curl reads certificates and keys from files.
 fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
     let files = [
         ("cert", "CERTIFICATE", "the certificate", request.tls.identity.is_some()),
@@ -81,7 +83,7 @@ fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
     options.collect()
 }
 
-/// The signing options: curl signs with the credentials in the usual AWS variables.
+/// Formats the options for signing. curl signs with the credentials in the usual AWS variables.
 fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
     for (name, what) in [
         ("AWS_ACCESS_KEY_ID", "the access key of whoever signs the request"),
@@ -99,7 +101,8 @@ fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
     format!("{scheme}{user} \\\n  {token}{body}")
 }
 
-/// A word with the value of a new variable; the shell fails if it is not set.
+/// Adds a variable, and returns its reference for the shell. The shell fails if the variable is not
+/// set.
 fn variable(name: &str, what: String, variables: &mut BTreeMap<String, String>) -> String {
     let mut own = format!("{PREFIX}{name}");
     for number in 2.. {
@@ -117,9 +120,9 @@ fn word(variable: &str) -> String {
     format!("\"${{{variable}:?}}\"")
 }
 
-/// The part of a header's value that is not secret, and a word for the rest. Uses the
-/// subscription's own variable if it has exactly this value, otherwise a variable named after the
-/// header.
+/// Splits a header's value into the part that is not secret, and a shell variable for the rest.
+/// Uses the environment variable of the subscription if its value is the same, otherwise a variable
+/// named after the header.
 fn hidden(
     header: &str,
     value: &str,

@@ -131,7 +131,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if report.is_delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The error if `AWS_TARGETS` does not list the AWS target of a subscription.
+/// Returns the error if `AWS_TARGETS` does not list the AWS target of a subscription.
 fn refused_target(
     reading: &Reading,
     subscription: &Subscription,
@@ -141,7 +141,7 @@ fn refused_target(
     Ok(problem.map(|problem| at.finding(subscription, "aws", problem)))
 }
 
-/// The deliveries of the request: of one event, or of several if the subscription batches events.
+/// Creates the deliveries in the request: one, or several if the subscription batches events.
 fn deliveries(
     catalogue: &Catalogue,
     subscription: &Arc<Subscription>,
@@ -157,7 +157,7 @@ fn deliveries(
         (None, None) => ("the sample", sample_for(subscription, input)?),
     };
     let documents = match input {
-        // Any text is one event.
+        // For opaque input, any text is one event.
         Input::Opaque => vec![(1, text.as_str().into())],
         Input::Auto
         | Input::CloudEvents
@@ -178,8 +178,8 @@ fn deliveries(
                     return Err(usage_error(text::line(&problem)));
                 }
             };
-            // The document replaces the id of its message, so that the same event gives the same
-            // delivery.
+            // The document takes the place of the message id, so that the same event gives the same
+            // delivery id.
             let origin = Origin { message: document.to_string(), index };
             let delivery = Delivery::new(event, subscription.name.clone(), origin, now_ms);
             deliveries.push((Arc::clone(subscription), Box::new(delivery)));
@@ -243,14 +243,14 @@ struct Attempt<'a> {
     deliveries: Vec<&'a Delivery>,
 }
 
-/// The result of an attempt.
+/// The result of an attempt: the request, the response, and the credentials that were sent.
 struct Made {
-    /// The last request.
+    /// The request that was sent last.
     request: Result<Request, Unsendable>,
     exchange: Exchange,
-    /// The credentials that this machine sends, and the secrets they are derived from.
+    /// The credentials that this machine sends, and the secrets from which they are derived.
     credentials: Credentials,
-    /// True if the destination refused a token, and another one was used.
+    /// True if the destination refused a token, and the request was repeated with another one.
     is_second: bool,
 }
 
@@ -264,7 +264,8 @@ impl<'a> Attempt<'a> {
         request::compose(self.subscription, &self.deliveries, context)
     }
 
-    /// Sends the request, and once more with another token if the destination refused its token.
+    /// Sends the request. If the destination refuses its token, sends it once more with another
+    /// token.
     async fn make(&self, from_here: &FromHere) -> Made {
         let destination = &self.subscription.destination;
         let timeout_ms = destination.response_timeout_ms;
@@ -302,7 +303,7 @@ impl<'a> Attempt<'a> {
         let event = self.deliveries.first().map(|delivery| &delivery.event);
         let mut credentials = self.subscription.destination.credentials(keyring, event);
         // Include secrets that are sent in another form or to another server, and secrets that only
-        // sign.
+        // sign requests.
         let secrets = self.subscription.destination.secrets().filter_map(|name| keyring.get(name));
         let of_aws = keyring.aws().map(|aws| &aws.secret_access_key);
         let values = secrets.chain(keyring.token()).chain(of_aws);
@@ -313,7 +314,7 @@ impl<'a> Attempt<'a> {
         Made { request, exchange, credentials, is_second: false }
     }
 
-    /// Prints the request as a command.
+    /// Prints the request as a curl command.
     async fn print(&self, from_here: &FromHere) -> anyhow::Result<ExitCode> {
         let destination = &self.subscription.destination;
         let keyring = from_here.keyring_without_token(destination).await;

@@ -1,7 +1,7 @@
 //! Formats the result of `try` for people: the request and its response without credentials, the
 //! verdict, and dispatch's next step. Pure.
 //!
-//! Separate from sending. All statements come from `machine::step` and `explain`.
+//! Separate from sending. All statements are results of `machine::step` and `explain`.
 
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::{Exchange, TransportResult};
@@ -24,7 +24,8 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Settles the deliveries of an exchange as dispatch does; all of them end alike.
+    /// Processes the result of a request as dispatch does, and describes it. All deliveries in the
+    /// request end in the same way.
     pub(super) fn of(
         catalogue: &Catalogue,
         subscription: &Subscription,
@@ -69,7 +70,7 @@ impl Report {
     }
 }
 
-/// The request and the response as on the wire, except for redacted parts.
+/// Formats the request and the response as HTTP messages, with secrets redacted.
 fn shown(exchange: &ShownExchange) -> String {
     let request = exchange_text::request(exchange);
     let detail = exchange.detail.iter().map(|detail| format!("\n{}\n", text::line(detail)));
@@ -89,7 +90,7 @@ fn shown(exchange: &ShownExchange) -> String {
     }
 }
 
-/// Describes dispatch's next step for the delivery.
+/// Describes what dispatch would do next: retry, deliver a reply, or store a dead letter.
 fn next(
     end: &End,
     delivery: &Delivery,
@@ -128,7 +129,7 @@ fn next(
     }
 }
 
-/// Describes the further life of the delivery if the endpoint always responded like this.
+/// Describes the further attempts of the delivery if the endpoint always responded like this.
 fn prospects(subscription: &Subscription, published_ms: u64, exchange: &Exchange) -> String {
     let Some(always) = Always::as_in(exchange) else { return String::new() };
     let retry_after = if let TransportResult::Answered { retry_after, .. } = &exchange.result {

@@ -1,8 +1,10 @@
-//! Success rates and durations of attempts by subscription, from the CloudWatch metrics of a stack.
+//! Reads success rates and durations of attempts by subscription from the CloudWatch metrics of a
+//! stack.
 //!
 //! CloudWatch has metrics by subscription only if the stack is deployed with
 //! `MetricsPer=subscription`. One request reads three metrics of at most [`SUBSCRIPTIONS_MAX`]
-//! subscriptions. It costs $0.0015 ($0.01 for 1,000 metrics). A response is cached for a minute.
+//! subscriptions. Such a request costs $0.0015 ($0.01 for 1,000 metrics). A response is cached for
+//! a minute.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +24,13 @@ use crate::console::live::traffic::Traffic;
 use crate::operations::stack::Stack;
 use crate::terminal::advice::aws_error;
 
-/// The most subscriptions in a request.
+/// The maximum number of subscriptions in one request.
 const SUBSCRIPTIONS_MAX: usize = 50;
-/// The number of periods in a range.
+/// The number of periods into which a time range is divided.
 const PERIODS: u64 = 12;
 /// The maximum age of a cached response.
 const KEPT_MS: u64 = MINUTE_MS;
-/// The queries for each subscription: letter of the query id, metric, and statistic.
+/// The queries for each subscription: first letter of the query id, metric, and statistic.
 const ASKED: [(char, Metric, &str); 3] = [
     ('s', Metric::DeliverySuccessCount, "Sum"),
     ('f', Metric::DeliveryAttemptFailCount, "Sum"),
@@ -41,12 +43,14 @@ pub(crate) struct CloudWatch {
     namespace: String,
     /// False if the stack has no metrics by subscription.
     is_per_subscription: bool,
-    /// The cached response: its range and its time in milliseconds, and the figures.
+    /// The cached response: the length of its time range and the time it was read, both in
+    /// milliseconds, and the statistics.
     last: Mutex<Option<(u64, u64, Rates)>>,
 }
 
 impl CloudWatch {
-    /// Reads the settings of the stack. Does not send a request.
+    /// Creates a reader of a stack's metrics from the settings of the stack. Does not send a
+    /// request.
     pub(crate) fn of(aws: &SdkConfig, stack: &Stack) -> Self {
         Self {
             client: Client::new(aws),
@@ -56,7 +60,7 @@ impl CloudWatch {
         }
     }
 
-    /// The figures of these subscriptions for the last `range_ms` milliseconds.
+    /// Reads the statistics of these subscriptions for the last `range_ms` milliseconds.
     pub(super) async fn last(&self, range_ms: u64, names: &[String], now_ms: u64) -> Rates {
         if !self.is_per_subscription {
             let note =
@@ -87,7 +91,7 @@ impl CloudWatch {
             .client
             .get_metric_data()
             .set_metric_data_queries(Some(queries))
-            // Begin with a whole period, so that the first sum covers all of it.
+            // Begin with a whole period, so that the first sum includes all of it.
             .start_time(time(now_ms.saturating_sub(range_ms) / period_ms * period_ms))
             .end_time(time(now_ms))
             .into_paginator()
@@ -111,15 +115,15 @@ impl CloudWatch {
     }
 }
 
-/// The length of a period in whole minutes. The first one begins before the range, by a twelfth of
-/// it at most.
+/// Returns the length of a period, a whole number of minutes. The first period may begin before the
+/// time range, by at most a twelfth of the range.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricStat.html>
 fn period_ms(range_ms: u64) -> u64 {
     (range_ms / PERIODS).min(DAY_MS).div_ceil(MINUTE_MS).max(1) * MINUTE_MS
 }
 
-/// The queries for all subscriptions. An id is the letter of the metric and the index of the
-/// subscription, such as `s0`.
+/// Builds the queries for all subscriptions. The id of a query is the letter of the metric and the
+/// index of the subscription, such as `s0`.
 fn queries(namespace: &str, names: &[String], period_ms: u64) -> Vec<MetricDataQuery> {
     let mut queries = Vec::new();
     for (at, name) in names.iter().enumerate() {
@@ -143,8 +147,8 @@ fn queries(namespace: &str, names: &[String], period_ms: u64) -> Vec<MetricDataQ
     queries
 }
 
-/// The figures of each subscription. Adds up the counts of all periods, and keeps the highest
-/// percentile.
+/// Computes the statistics of each subscription: the sums of the counts of all periods, and the
+/// highest percentile.
 fn figures(names: &[String], results: &[MetricDataResult]) -> BTreeMap<String, Traffic> {
     let mut found: BTreeMap<&str, [f64; 3]> = BTreeMap::new();
     for result in results {

@@ -1,4 +1,5 @@
-//! Pages of destinations: their health, their success rate, and the next step of their deliveries.
+//! Serves the pages of destinations: their health, their success rate, and the next step of their
+//! deliveries.
 
 #[cfg(feature = "aws")]
 pub(crate) mod cloudwatch;
@@ -28,21 +29,20 @@ use crate::operations::destinations::place::Place;
 use crate::terminal::advice::chain;
 use crate::terminal::text;
 
-/// The most destinations in the list.
+/// The maximum number of destinations in the list.
 const LISTED_MAX: usize = 500;
 /// The default time range of success rates.
 const RANGE_MS: u64 = HOUR_MS;
-/// The most subscriptions named in a row.
+/// The maximum number of subscriptions named in a row.
 const NAMED_MAX: usize = 3;
-/// The age at which the health of destinations is read again. Each reading queries the table for
-/// every destination.
+/// The maximum age of the displayed health. Each reading queries the table for every destination.
 const HEALTH_MAX_AGE_MS: u64 = 30 * SECOND_MS;
-/// The shorter age in `lastmile dev`, whose table is on this machine.
+/// The maximum age of the displayed health in `lastmile dev`, whose table is on this machine.
 const LOCAL_MAX_AGE_MS: u64 = SECOND_MS;
-/// A lower success rate is shown as a failure.
+/// The minimum success rate in percent that counts as healthy. A lower rate is shown as a failure.
 const GOOD_PERCENT: u64 = 99;
 
-/// Caches the health of destinations, so that several pages share a reading.
+/// Caches the health of destinations, so that several pages share one reading.
 #[derive(Default)]
 pub(super) struct HealthCache(tokio::sync::Mutex<Option<(u64, Arc<Health>)>>);
 
@@ -59,17 +59,17 @@ impl HealthCache {
     }
 }
 
-/// Destinations and the figures of their attempts.
+/// The health of destinations, and the statistics of their attempts.
 pub(super) struct Seen {
     pub(super) health: Arc<Health>,
     rates: Rates,
-    /// The reason why destinations cannot be read.
+    /// The reason why the health of destinations cannot be read.
     problem: Option<String>,
     range_ms: u64,
 }
 
 impl Seen {
-    /// Reads the health of all destinations, and the figures of the last `range_ms` milliseconds
+    /// Reads the health of all destinations, and the statistics of the last `range_ms` milliseconds
     /// (by default, [`RANGE_MS`]).
     pub(super) async fn read(console: &Console, range_ms: Option<u64>) -> Self {
         let range_ms = range_ms.unwrap_or(RANGE_MS);
@@ -89,12 +89,13 @@ impl Seen {
         Self { health, rates, problem, range_ms }
     }
 
-    /// The attempts of all subscriptions of a destination; `None` if they were not measured.
+    /// Returns the statistics of all attempts to a destination; `None` if attempts were not
+    /// measured.
     pub(super) fn traffic(&self, of: &DestinationHealth) -> Option<Traffic> {
         self.rates.of(of.subscriptions.iter().map(String::as_str))
     }
 
-    /// True if a destination has a condition, or its attempts fail.
+    /// Returns true if any destination has an unhealthy condition, or its attempts fail.
     pub(super) fn is_any_unhealthy(&self) -> bool {
         self.health.destinations.iter().any(|it| {
             let percent = self.traffic(it).and_then(|traffic| traffic.success_percent());
@@ -102,18 +103,18 @@ impl Seen {
         })
     }
 
-    /// The destination of a subscription.
+    /// Returns the destination of a subscription, by the full name of the subscription.
     pub(super) fn of_subscription(&self, name: &str) -> Option<&DestinationHealth> {
         let has = |it: &&DestinationHealth| it.subscriptions.iter().any(|of| of == name);
         self.health.destinations.iter().find(has)
     }
 
-    /// Describes the health of a destination.
+    /// Renders the health of a destination.
     pub(super) fn health(&self, of: &DestinationHealth) -> Markup {
         health(of, self.traffic(of).as_ref())
     }
 
-    /// Explains which data is missing.
+    /// Renders an explanation of which data is missing.
     fn notes(&self) -> Markup {
         html! {
             @if let Some(problem) = &self.problem { p .invalid { "Destinations cannot be read: " (message(problem)) } }
@@ -122,7 +123,8 @@ impl Seen {
         }
     }
 
-    /// Destinations by urgency: unhealthy ones first, then by success rate, lowest first.
+    /// Returns the destinations by urgency: unhealthy ones first, then by success rate, lowest
+    /// first.
     pub(super) fn worst_first(&self) -> Vec<&DestinationHealth> {
         let mut all: Vec<&DestinationHealth> = self.health.destinations.iter().collect();
         all.sort_by_cached_key(|it| {
@@ -133,7 +135,7 @@ impl Seen {
         all
     }
 
-    /// Destinations as a table.
+    /// Renders a table of destinations.
     pub(super) fn table(&self, shown: &[&DestinationHealth]) -> Markup {
         html! {
             (self.notes())
@@ -173,8 +175,7 @@ impl Seen {
     }
 }
 
-/// Describes the health of a destination: its stored conditions; if there are none, its success
-/// rate.
+/// Renders the health of a destination: its stored conditions; if there are none, its success rate.
 fn health(it: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
     html! {
         @for (name, why) in &it.conditions {
@@ -192,7 +193,7 @@ fn health(it: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
     }
 }
 
-/// The success rate, and the number of attempts.
+/// Renders the success rate, and the number of attempts.
 fn success(traffic: &Traffic) -> Markup {
     html! { @match traffic.success_percent() {
         None => span .none { "–" },
@@ -203,7 +204,7 @@ fn success(traffic: &Traffic) -> Markup {
     } }
 }
 
-/// The page of all destinations.
+/// Serves the page of all destinations.
 pub(super) async fn list(
     State(console): State<SharedConsole>,
     uri: Uri,
@@ -230,7 +231,7 @@ pub(super) async fn list(
     Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
 }
 
-/// The page of one destination.
+/// Serves the page of one destination.
 pub(super) async fn one(
     State(console): State<SharedConsole>,
     Path(key): Path<String>,
@@ -286,7 +287,8 @@ fn details(console: &Console, it: &DestinationHealth) -> Markup {
     }
 }
 
-/// Explains how to name a deployment, if only a container is shown.
+/// Renders an explanation of how to start the console with a deployment, if it only shows a
+/// container.
 pub(super) fn no_deployment() -> Markup {
     html! { p .notice {
         "Only a container of dead letters is shown. With " code { "lastmile console --stack NAME" }

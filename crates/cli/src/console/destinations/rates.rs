@@ -1,4 +1,5 @@
-//! Success rates and durations of attempts, recorded by this process or read from CloudWatch.
+//! Provides success rates and durations of attempts, recorded by this process or read from
+//! CloudWatch.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,34 +13,36 @@ use crate::console::live::traffic::{Recorded, Traffic};
 
 /// The source of success rates and durations.
 pub(crate) enum RateSource {
-    /// The record of `lastmile dev` since its start.
+    /// The attempts that `lastmile dev` has recorded since it started.
     Recorded(Arc<Mutex<Recorded>>),
-    /// The metrics of a stack.
+    /// The CloudWatch metrics of a stack.
     #[cfg(feature = "aws")]
     CloudWatch(CloudWatch),
-    /// No figures are available.
+    /// No statistics are available.
     Nothing,
 }
 
-/// The attempts in a time range.
+/// The statistics of attempts in a time range, by subscription.
 #[derive(Debug, Default, Clone)]
 pub(in crate::console) struct Rates {
-    /// True if a subscription without figures had no attempt; otherwise it was not measured.
+    /// True if every attempt was measured, so that a subscription without statistics had no
+    /// attempt.
     is_complete: bool,
-    /// By the full name of the subscription.
+    /// The statistics by the full name of the subscription.
     pub(in crate::console) subscriptions: BTreeMap<String, Traffic>,
-    /// Explains which figures are missing.
+    /// An explanation of which statistics are missing.
     pub(in crate::console) note: Option<String>,
 }
 
 impl Rates {
-    /// Figures of some subscriptions; others were not measured.
+    /// Creates statistics of which some may be missing: subscriptions without statistics were not
+    /// measured.
     #[cfg(feature = "aws")]
     pub(super) fn measured(subscriptions: BTreeMap<String, Traffic>, note: Option<String>) -> Self {
         Self { is_complete: false, subscriptions, note }
     }
 
-    /// The sum of the attempts of these subscriptions; `None` if they were not measured.
+    /// Returns the sum of the attempts of these subscriptions; `None` if they were not measured.
     pub(in crate::console) fn of<'a>(
         &self,
         names: impl IntoIterator<Item = &'a str>,
@@ -53,7 +56,7 @@ impl Rates {
 }
 
 impl RateSource {
-    /// The attempts of these subscriptions in the last `range_ms` milliseconds.
+    /// Reads the statistics of these subscriptions for the last `range_ms` milliseconds.
     #[cfg_attr(
         not(feature = "aws"),
         expect(clippy::unused_async, reason = "only CloudWatch is waited for")

@@ -1,11 +1,11 @@
 //! Caches the dead letters of a container for the pages.
 //!
-//! A separate task reads the container. A request waits for it briefly, then shows the previous
-//! result, or the progress of reading. Requests for the same dead letters share one reading.
+//! A separate task reads the container. A request waits for the task briefly, then shows the
+//! previous result, or the progress. Requests for the same dead letters share one reading.
 //!
 //! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of
-//! a cache, the last few filters have caches too. Together, these hold at most as many dead letters
-//! as one more cache.
+//! a cache, the filters that were used last have caches of their own. Together, these caches hold
+//! at most as many dead letters as one more cache.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,40 +23,40 @@ use uuid::Uuid;
 use crate::console::shell::error::PageError;
 use crate::console::shell::query::{Query, href};
 
-/// The maximum age of a list.
+/// The maximum age of the dead letters in a list.
 pub(in crate::console) const LIST_MAX_AGE_MS: u64 = 30 * SECOND_MS;
-/// The maximum age of the count of a replay.
+/// The maximum age of the dead letters that a replay counts.
 pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
-/// The time that a request waits for a reading if there is no previous result, or if an action has
+/// The maximum time for which a request waits if there is no previous result, or if an action has
 /// made it stale.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time that a request waits for a reading if it can show the previous result. The page states
+/// The maximum time for which a request waits if it can show the previous result. The page shows
 /// the age of that result. A list updates itself, and a replay reads again before it starts.
 const REREAD_TIMEOUT: Duration = Duration::from_millis(300);
-/// The most caches.
+/// The maximum number of caches of a container.
 const CACHES_MAX: usize = 4;
 /// The scope of the cache of the whole container.
 const WHOLE: &str = "";
 
-/// The result of a reading; all waiting requests share it.
+/// The result of reading a container, which all waiting requests share.
 type ReadResult = Result<Arc<LetterCache>, PageError>;
-/// A reading in progress; all waiting requests share it.
+/// A reading of a container that is in progress. All waiting requests share it.
 type Reading = Shared<BoxFuture<'static, ReadResult>>;
 
-/// The cache for a request, or the progress of reading it.
+/// The cache for a request, or the progress if the first reading is not finished.
 pub(in crate::console) enum CacheState {
     Ready(Arc<LetterCache>),
-    /// The first reading is in progress; the number of storage requests so far.
+    /// The first reading is in progress. Contains the number of storage requests so far.
     Reading(u64),
 }
 
-/// Limits the time that a request waits for a reading.
+/// The time for which a request waits until the container has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::console) enum WaitMode {
     /// Waits for at most [`READ_TIMEOUT`] or [`REREAD_TIMEOUT`], then returns the previous cache or
     /// the progress.
     Briefly,
-    /// Waits until everything is read.
+    /// Waits until the reading has finished.
     UntilRead,
 }
 
@@ -66,7 +66,7 @@ pub(in crate::console) struct LetterCaches {
     entries: Mutex<VecDeque<CacheEntry>>,
 }
 
-/// A cache and its scope: the filters that it was read for.
+/// A cache, and its scope: the filters for which it was read.
 struct CacheEntry {
     scope: String,
     cache: Option<Arc<LetterCache>>,
@@ -74,7 +74,7 @@ struct CacheEntry {
     reading: Option<Reading>,
 }
 
-/// A reading, and the time that a request waits for it.
+/// A reading, and the maximum time for which a request waits for it.
 struct PendingRead {
     reading: Reading,
     timeout: Duration,
@@ -85,11 +85,11 @@ impl LetterCaches {
         Self { letters: letters.clone(), entries: Mutex::default() }
     }
 
-    /// Returns a cache of at most this age. It contains all matching dead letters, and may contain
-    /// others.
+    /// Returns a cache of at most this age that contains all matching dead letters. The cache may
+    /// also contain others.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// If the container cannot be read.
     pub(in crate::console) async fn matching(
         &self,
         query: &Query,
@@ -106,10 +106,10 @@ impl LetterCaches {
         }
     }
 
-    /// The cache of the whole container, of at most this age.
+    /// Returns a cache of the whole container, of at most this age.
     ///
     /// # Errors
-    /// When the container cannot be read.
+    /// If the container cannot be read.
     pub(in crate::console) async fn whole(
         &self,
         max_age_ms: u64,
@@ -118,8 +118,8 @@ impl LetterCaches {
         self.of(WHOLE.to_owned(), &Filter::default(), max_age_ms, wait).await
     }
 
-    /// The key of the blob with this dead letter, if a cache has it. The blob may have been removed
-    /// since.
+    /// Returns the key of the blob with this dead letter, if a cache contains it. The blob may have
+    /// been removed since.
     pub(in crate::console) fn key_of(&self, id: Uuid) -> Option<String> {
         let entries = self.entries();
         let caches = entries.iter().filter_map(|entry| entry.cache.as_ref());
@@ -127,7 +127,7 @@ impl LetterCaches {
         letters.find(|letter| letter.id == id).map(|letter| letter.key.clone())
     }
 
-    /// The cache for these filters, at any age. Never reads the container.
+    /// Returns the cache for these filters, whatever its age. Never reads the container.
     pub(in crate::console) fn held(&self, query: &Query) -> Option<Arc<LetterCache>> {
         let entries = self.entries();
         let of = |scope: &str| entries.iter().find(|entry| entry.scope == scope)?.cache.clone();
@@ -135,7 +135,7 @@ impl LetterCaches {
         whole.or_else(|| of(&href("", query.filters())))
     }
 
-    /// Makes the next request read the container again.
+    /// Marks all caches as stale, so that the next request reads the container again.
     pub(in crate::console) fn expire(&self) {
         self.entries().iter_mut().for_each(|entry| entry.is_stale = true);
     }
@@ -160,11 +160,11 @@ impl LetterCaches {
             },
         };
         let mut entries = self.entries();
-        // Another request may have stored this reading already and started the next one.
+        // Another request may have stored this result already, and started the next reading.
         if let Some(entry) = entries.iter_mut().find(|entry| entry.scope == scope)
             && entry.reading.as_ref().is_some_and(|own| own.ptr_eq(&reading))
         {
-            // Also after a failure, so that the next request tries again.
+            // Clear the reading after a failure too, so that the next request tries again.
             entry.reading = None;
             if let Ok(cache) = &read {
                 (entry.cache, entry.is_stale) = (Some(Arc::clone(cache)), false);
@@ -173,7 +173,7 @@ impl LetterCaches {
         read.map(CacheState::Ready)
     }
 
-    /// Returns a fresh cache, or the reading that produces it.
+    /// Returns a cache that is fresh enough, or starts or joins the reading that produces it.
     fn find_or_read(
         &self,
         scope: &str,
@@ -185,7 +185,8 @@ impl LetterCaches {
         let new =
             || CacheEntry { scope: scope.to_owned(), cache: None, is_stale: false, reading: None };
         let mut entry = at.and_then(|at| entries.remove(at)).unwrap_or_else(new);
-        // Store an abandoned reading that has finished; it may be too old by now.
+        // Store the result of a reading for which no request has waited to the end. It may be too
+        // old by now.
         if let Some(read) = entry.reading.as_ref().and_then(|reading| reading.peek().cloned()) {
             entry.reading = None;
             if let Ok(cache) = read {
@@ -213,7 +214,8 @@ impl LetterCaches {
 
     fn read(&self, filter: &Filter, before: Option<Arc<LetterCache>>) -> Reading {
         let (letters, filter) = (self.letters.clone(), filter.clone());
-        // A separate task continues if the request that started it is cancelled.
+        // Use a separate task, so that the reading continues if the request that started it is
+        // cancelled.
         let reading =
             tokio::spawn(
                 async move { letters.cache(&filter, before.as_deref()).await.map(Arc::new) },
@@ -224,7 +226,7 @@ impl LetterCaches {
         read.boxed().shared()
     }
 
-    /// The previous cache, or the progress of the first reading.
+    /// Returns the previous cache, or the progress of the first reading.
     fn while_reading(&self, scope: &str) -> CacheState {
         let entries = self.entries();
         let entry = entries.iter().find(|entry| entry.scope == scope);
@@ -239,8 +241,8 @@ impl LetterCaches {
     }
 }
 
-/// Drops the least recently used filters if there are too many, or if they hold too many dead
-/// letters. Keeps the entry used last.
+/// Drops the least recently used caches if there are too many, or if they contain too many dead
+/// letters. Keeps the cache used last.
 fn evict(entries: &mut VecDeque<CacheEntry>) {
     entries.truncate(CACHES_MAX);
     let (mut held, mut is_first) = (0, true);

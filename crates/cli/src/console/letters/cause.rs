@@ -1,5 +1,5 @@
-//! The page of one cause: its beginning, its subscriptions, the last response, and the forecast of
-//! a replay.
+//! Serves the page of one cause: when it began, its subscriptions, the last response, and the
+//! forecast of a replay.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(in crate::console) async fn answer(
     let counts = cache.states.counts(all.iter().map(|letter| letter.id));
     let open = Summary::of(cache.matching(&filter), &cache);
     let is_open = !open.causes.is_empty();
-    // If no dead letter is open, the page describes the cause by its dead letters in all states.
+    // If no dead letter is open, show the cause by its dead letters in all states.
     let shown = if is_open { &open } else { &Summary::of(all, &cache) };
     let seen = Seen::read(&console, range_ms(&filter)).await;
     let [cause] = shown.causes.as_slice() else { return Err(no_cause(&id, shown.causes.len())) };
@@ -72,7 +72,8 @@ pub(in crate::console) async fn answer(
     Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
 }
 
-/// The query and the filter for one cause, by its id or the beginning of it.
+/// Returns the query and the filter for one cause. `id` is the id of the cause, or the beginning of
+/// it.
 fn of_cause(
     pairs: &mut Vec<(String, String)>,
     id: &str,
@@ -101,7 +102,7 @@ struct View<'a> {
     seen: &'a Seen,
     cause: &'a Cause,
     shown: &'a Summary<'a>,
-    /// Number of dead letters in each state.
+    /// The number of dead letters in each state.
     counts: Vec<(LetterState, u64)>,
 }
 
@@ -139,8 +140,8 @@ impl View<'_> {
         }
     }
 
-    /// Explains dead letters without an attempt: their cause is the failure of other deliveries to
-    /// their destination.
+    /// Renders an explanation of dead letters without an attempt. Their cause is the failure of
+    /// other deliveries to the same destination.
     fn never_sent(&self) -> Markup {
         let put_off = [Reason::TimeToLiveExceeded, Reason::MaxDeliveryAttemptsExceeded]
             .map(|reason| reason.to_string());
@@ -155,7 +156,7 @@ impl View<'_> {
         } }
     }
 
-    /// The forecast of a replay, and the forms that replay or dismiss.
+    /// Renders the forecast of a replay, and the forms that replay or dismiss the dead letters.
     fn actions(&self, forecast: &Forecast) -> Markup {
         let id = self.cause.id.to_string();
         let replay = self.query.with_others("/replay", &[("cause", &id)]);
@@ -180,7 +181,8 @@ impl View<'_> {
         } }
     }
 
-    /// The hidden fields of the form, which limit the dismissal to the dead letters shown.
+    /// Returns the hidden fields of the dismissal form, which limit it to the dead letters that the
+    /// page shows.
     fn hidden(&self) -> Vec<(&str, String)> {
         let filters = self.query.filters().map(|(name, value)| (name, value.to_owned()));
         let shown = fingerprint(self.shown.letters.iter().map(|letter| letter.id));
@@ -204,7 +206,7 @@ impl View<'_> {
         } }
     }
 
-    /// The health of the destination of a subscription.
+    /// Renders the health of the destination of a subscription.
     fn destination(&self, name: &str) -> Markup {
         html! { @match self.seen.of_subscription(name) {
             Some(it) => {
@@ -225,7 +227,7 @@ impl View<'_> {
     }
 }
 
-/// The last outcome, and the last response.
+/// Renders the last outcome of a dead letter, and its last response.
 fn last_answer(letter: &StoredDeadLetter) -> Markup {
     html! { section aria-labelledby="said" {
         h2 #said { "What the endpoint said last" }
@@ -245,7 +247,7 @@ fn last_answer(letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// Dismisses the open dead letters of a cause.
+/// Dismisses the open dead letters of a cause, as submitted by the form.
 pub(in crate::console) async fn dismiss(
     State(console): State<SharedConsole>,
     Path(id): Path<String>,
@@ -258,8 +260,8 @@ pub(in crate::console) async fn dismiss(
         let why = "The container is being read.";
         return Err(PageError::new(StatusCode::SERVICE_UNAVAILABLE, "Not read yet", why));
     };
-    // Read again instead of using a cache: either exactly the dead letters shown are dismissed, or
-    // none.
+    // Read the container again instead of using a cache. Either exactly the dead letters that the
+    // page showed are dismissed, or none.
     let open = Summary::of(cache.matching(&filter), &cache);
     let [cause] = open.causes.as_slice() else { return Err(no_cause(&id, open.causes.len())) };
     let back = query.with_period_of(&format!("/causes/{id}"));

@@ -1,4 +1,4 @@
-//! Dead letters over time as an SVG chart: columns of equal width, stacked by reason. Pure.
+//! Draws dead letters over time as an SVG chart: columns of equal width, stacked by reason. Pure.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::Query;
 use crate::terminal::text;
 
-/// Possible widths of a column. The chart uses the smallest one that needs at most [`COLUMNS_MAX`]
-/// columns.
+/// The possible widths of a column. The chart uses the smallest one with which it needs at most
+/// [`COLUMNS_MAX`] columns.
 const WIDTHS_MS: [u64; 10] = [
     MINUTE_MS,
     5 * MINUTE_MS,
@@ -26,19 +26,20 @@ const WIDTHS_MS: [u64; 10] = [
     7 * DAY_MS,
     28 * DAY_MS,
 ];
-/// The most columns; more would be too thin to distinguish.
+/// The maximum number of columns. More would be too thin to distinguish.
 const COLUMNS_MAX: u64 = 72;
-/// The fewest columns; the chart begins earlier if necessary, so that one minute does not fill it.
+/// The minimum number of columns, so that a single minute does not fill the chart. If necessary,
+/// the chart begins before the first dead letter.
 const COLUMNS_MIN: u64 = 24;
-/// The number of reasons with a colour of their own; the others share one.
+/// The number of reasons that have their own colour. The other reasons share one colour.
 pub(in crate::console) const COLOURS: usize = 6;
-/// The height of the chart in SVG units; a column is 10 units wide.
+/// The height of the chart in SVG units. A column is 10 units wide.
 const HEIGHT: f64 = 100.0;
-/// The minimum height of a segment, so that it stays visible.
+/// The minimum height of a segment in SVG units, so that it remains visible.
 const HEIGHT_MIN: f64 = 1.5;
 
-/// Colours of the reasons, by frequency in the whole container, so that filters do not change the
-/// colours.
+/// Assigns colours to reasons, by their frequency in the whole container. Therefore, filters do not
+/// change the colours.
 pub(in crate::console) struct Palette(Vec<String>);
 
 impl Palette {
@@ -46,17 +47,17 @@ impl Palette {
         Self(reasons.iter().take(COLOURS).map(|(reason, _)| (*reason).to_owned()).collect())
     }
 
-    /// The CSS class of a reason: `c0`, `c1` …
+    /// Returns the CSS class of a reason: `c0`, `c1` …
     pub(in crate::console) fn class(&self, reason: &str) -> String {
         format!("c{}", self.0.iter().position(|of| of == reason).unwrap_or(COLOURS))
     }
 }
 
-/// The dead letters of one interval.
+/// A column of the chart: the dead letters of one interval.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Column {
     from_ms: u64,
-    /// Counts by reason.
+    /// The number of dead letters with each reason.
     counts: BTreeMap<String, u64>,
 }
 
@@ -66,7 +67,7 @@ impl Column {
     }
 }
 
-/// Columns from the oldest to the newest, without gaps.
+/// The columns from the oldest to the newest, without gaps.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::console) struct Chart {
     width_ms: u64,
@@ -74,7 +75,7 @@ pub(in crate::console) struct Chart {
 }
 
 impl Chart {
-    /// `None` if no dead letter has a time.
+    /// Creates the chart of these dead letters; `None` if none has a time.
     pub(in crate::console) fn of<'a>(
         letters: impl Iterator<Item = &'a StoredDeadLetter>,
     ) -> Option<Self> {
@@ -87,7 +88,7 @@ impl Chart {
         let columns_of = |width_ms: u64| last_ms / width_ms - first_ms / width_ms + 1;
         let width_ms =
             WIDTHS_MS.into_iter().find(|width_ms| columns_of(*width_ms) <= COLUMNS_MAX).unwrap_or(
-                // Invalid times may span decades; the width is then any number of whole hours.
+                // Invalid times may span decades. The width is then a larger number of whole hours.
                 (last_ms - first_ms) / (COLUMNS_MAX - 1) / HOUR_MS * HOUR_MS + HOUR_MS,
             );
         let last = last_ms / width_ms;
@@ -180,7 +181,7 @@ impl Chart {
         let count = text::dead_letters(column.sum());
         let label = format!("{}: {count}", text::at(Some(column.from_ms)));
         html! {
-            // Not in the tab order: the table below has the same links.
+            // Exclude the link from the tab order, because the table below has the same link.
             a href=(self.link(query, column)) tabindex="-1" {
                 title {
                     (label)
@@ -199,7 +200,7 @@ impl Chart {
         }
     }
 
-    /// The link to the dead letters of a column.
+    /// Returns the link to the dead letters of a column.
     fn link(&self, query: &Query, column: &Column) -> String {
         let (since, until) = (rfc3339(column.from_ms), rfc3339(self.end_of(column)));
         query.with(&[("since", &whole_seconds(&since)), ("until", &whole_seconds(&until))])
@@ -217,7 +218,7 @@ impl Chart {
         column.from_ms.saturating_add(self.width_ms)
     }
 
-    /// The times at the ends and in the middle of the chart.
+    /// Renders the times at both ends and in the middle of the chart.
     fn time_axis(&self) -> Markup {
         let (from_ms, until_ms) = (self.begin_ms(), self.end_ms());
         let middle_ms = from_ms + (until_ms - from_ms) / 2 / MINUTE_MS * MINUTE_MS;
@@ -226,7 +227,7 @@ impl Chart {
         } }
     }
 
-    /// The counts of the chart as a table, for screen readers and keyboards.
+    /// Renders the counts of the chart as a table, for screen readers and keyboards.
     fn table(&self, query: &Query, reasons: &[(&str, u64)]) -> Markup {
         html! { details .numbers {
             summary { "The same as a table" }
@@ -254,7 +255,7 @@ impl Chart {
     }
 }
 
-/// A small square in the colour of a reason.
+/// Renders a small square in the colour of a reason.
 pub(in crate::console) fn swatch(class: &str) -> Markup {
     html! {
         svg class={ "swatch " (class) } viewBox="0 0 10 10" aria-hidden="true" focusable="false" {

@@ -1,8 +1,8 @@
-//! The event of a dead letter as a curl command that posts it to its destination. Pure.
+//! Formats the event of a dead letter as a curl command that posts it to the destination. Pure.
 //!
 //! Separate because the command must not contain credentials: people paste it into terminals and
-//! tickets. The command uses only the dead letter. The original request also depended on the
-//! subscription.
+//! tickets. The command uses only data in the dead letter, but the original request also depended
+//! on the subscription. Therefore, the two may differ.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::event::Members;
@@ -13,18 +13,18 @@ use url::Url;
 use crate::operations::curl::{CurlHeader, CurlRequest};
 use crate::terminal::text;
 
-/// Headers that curl sets itself.
+/// The names of headers that curl sets itself.
 const MADE_BY_CURL: [&str; 4] = ["content-length", "host", "transfer-encoding", "connection"];
 
-/// A command, and the headers that it omits.
+/// A curl command, and the headers that it omits.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::console) struct CurlCommand {
     pub(in crate::console) text: String,
-    /// Names of the omitted headers.
+    /// The names of the omitted headers.
     pub(in crate::console) left_out: Vec<String>,
 }
 
-/// The command for a dead letter; `None` if the destination is not an HTTP address.
+/// Formats the command for a dead letter; `None` if the destination is not an HTTP address.
 pub(in crate::console) fn command(letter: &StoredDeadLetter) -> Option<CurlCommand> {
     let url = address(letter.destination.as_deref()?)?;
     let is_own = |name: &str| MADE_BY_CURL.iter().any(|of| of.eq_ignore_ascii_case(name));
@@ -44,7 +44,7 @@ pub(in crate::console) fn command(letter: &StoredDeadLetter) -> Option<CurlComma
     Some(CurlCommand { text, left_out })
 }
 
-/// The address without user, password and query, which may be credentials.
+/// Returns the address without user, password and query, which may be credentials.
 fn address(destination: &str) -> Option<String> {
     let mut url: Url = destination.parse().ok()?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -57,8 +57,8 @@ fn address(destination: &str) -> Option<String> {
     Some(url.into())
 }
 
-/// True if a header can be shown. Its name must be a token (RFC 9110, 5.6.2) and no credential. Its
-/// value must not contain invisible characters.
+/// Returns true if a header may be shown. Its name must be a token (RFC 9110, 5.6.2), and must not
+/// belong to a header for credentials. Its value must not contain invisible characters.
 fn may_be_shown(name: &str, value: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty()
@@ -67,7 +67,7 @@ fn may_be_shown(name: &str, value: &str) -> bool {
         && !value.chars().any(text::is_invisible)
 }
 
-/// The content type of an event without a content-type header.
+/// Guesses the content type of an event whose dead letter has no content-type header.
 fn content_type(event: &str) -> &'static str {
     if Members::parse(event).is_ok_and(|members| members.get("specversion").is_some()) {
         "application/cloudevents+json"

@@ -1,5 +1,5 @@
-//! The filters of a page: the search box, the periods, the active filters with links that remove
-//! them, and the form of all filters.
+//! Renders the filters of a page: the search box, the periods, the active filters with links that
+//! remove them, and the form of all filters.
 
 use maud::{Markup, html};
 
@@ -8,15 +8,15 @@ use crate::console::shell::markup::line;
 use crate::console::shell::query::{FIELDS, Field, InvalidField, LIST, Query, SEARCH};
 use crate::terminal::text;
 
-/// List lengths that the form offers.
+/// The list lengths that the form offers.
 const LIMITS: [usize; 4] = [25, 50, 100, 500];
-/// Periods that the page offers as links, as values of `since`.
+/// The periods that the page offers as links: label, and value of `since`.
 const PERIODS: [(&str, Option<&str>); 4] =
     [("Last hour", Some("PT1H")), ("Day", Some("P1D")), ("Week", Some("P7D")), ("All", None)];
-/// A filter with more values shows only their number.
+/// The maximum number of values of a filter that are shown; for more, only their number is shown.
 const CHIPS_MAX: usize = 5;
 
-/// The active filters, each with a link that removes it.
+/// Renders the active filters, each with a link that removes it.
 pub(in crate::console) fn chips(query: &Query) -> Markup {
     let is_long = |name: &str| query.values(name).len() > CHIPS_MAX;
     let chip = |href: String, name: &str, value: &str| {
@@ -39,7 +39,7 @@ pub(in crate::console) fn chips(query: &Query) -> Markup {
     } }
 }
 
-/// The form of all filters. An invalid value unfolds the form.
+/// Renders the form of all filters. The form is unfolded if a value is invalid.
 pub(in crate::console) fn form(
     query: &Query,
     suggestions: &Suggestions,
@@ -57,7 +57,7 @@ pub(in crate::console) fn form(
     } }
 }
 
-/// The fields of all filters except the search box.
+/// Renders the fields of all filters except the search box.
 fn more(query: &Query, suggestions: &Suggestions, invalid: Option<&InvalidField>) -> Markup {
     let set = query.filters().filter(|(name, _)| *name != SEARCH).count();
     let is_invalid = |name: &str| invalid.is_some_and(|invalid| invalid.field == name);
@@ -87,7 +87,7 @@ fn more(query: &Query, suggestions: &Suggestions, invalid: Option<&InvalidField>
     }
 }
 
-/// List lengths to choose from, including the current one.
+/// Returns the list lengths that the form offers, including the current one.
 fn limits(query: &Query) -> Vec<usize> {
     let mut limits = LIMITS.to_vec();
     if !limits.contains(&query.limit) {
@@ -106,7 +106,7 @@ fn search_box(Field { name, label, hint }: &Field, query: &Query) -> Markup {
     } }
 }
 
-/// Links to this page, limited to dead letters that were decided in a recent period.
+/// Renders links to the page at `path`, each limited to dead letters of a recent period.
 pub(in crate::console) fn periods(query: &Query, path: &str) -> Markup {
     let (since, until) = (query.values("since"), query.values("until"));
     let is_current =
@@ -116,7 +116,7 @@ pub(in crate::console) fn periods(query: &Query, path: &str) -> Markup {
     } } }
 }
 
-/// The label of a field; its name if the form has no such field.
+/// Returns the label of a field, or its name if the form has no such field.
 fn label(name: &str) -> &str {
     FIELDS.iter().find(|field| field.name == name).map_or(name, |field| field.label)
 }

@@ -1,12 +1,12 @@
-//! A fingerprint of the dead letters that a page showed. Its form sends it, so that it changes
-//! exactly these or none.
+//! Computes a fingerprint of the dead letters that a page shows. The form of the page contains the
+//! fingerprint. An action then applies to exactly these dead letters, or to none.
 
 use uuid::Uuid;
 
-/// The form field of the fingerprint.
+/// The name of the form field with the fingerprint.
 pub(in crate::console) const FINGERPRINT: &str = "fingerprint";
 
-/// The fingerprint of these dead letters, which does not depend on their order.
+/// Computes the fingerprint of these dead letters. The order of the ids does not matter.
 pub(in crate::console) fn fingerprint(letters: impl IntoIterator<Item = Uuid>) -> String {
     let mut letters: Vec<Uuid> = letters.into_iter().collect();
     letters.sort_unstable();

@@ -1,4 +1,5 @@
-//! The page of one dead letter: its event, its reason, its attempts, and its location in storage.
+//! Serves the page of one dead letter: its event, its reason, its attempts, and its location in
+//! storage.
 
 use std::sync::Arc;
 
@@ -32,9 +33,9 @@ use crate::console::subscriptions;
 use crate::terminal::text;
 use crate::terminal::text::indented;
 
-/// Larger events are not shown; the page links to the blob.
+/// The maximum size of an event that is shown. For a larger event, the page links to the blob.
 const SHOWN_MAX_BYTES: usize = 256 * 1_024;
-/// The length of a UUID with hyphens.
+/// The maximum length of an id in a URL: a UUID with hyphens.
 const ID_MAX_CHARS: usize = 36;
 
 pub(in crate::console) async fn answer(
@@ -42,7 +43,7 @@ pub(in crate::console) async fn answer(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Response, PageError> {
-    // The filters of the list from which the reader opened this page.
+    // The query contains the filters of the list from which the user opened this page.
     let (query, filter) = Query::read(&pairs(uri.query().unwrap_or_default().as_bytes()), &[])?;
     let letter = find(&console, &id).await?;
     let states = console.letters.states().await.map_err(PageError::storage)?;
@@ -68,7 +69,7 @@ pub(in crate::console) async fn answer(
     Ok(page.respond(&console, StatusCode::OK))
 }
 
-/// The stored blob of a dead letter, as plain text so that browsers do not interpret it.
+/// Serves the stored blob of a dead letter, as plain text so that browsers do not interpret it.
 pub(in crate::console) async fn raw(
     extract::State(console): extract::State<SharedConsole>,
     Path(id): Path<String>,
@@ -82,8 +83,8 @@ pub(in crate::console) async fn raw(
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
-/// Finds a dead letter by its id or a prefix of the id. An unknown id does not start a search
-/// through all blobs. Otherwise, any URL could cause a read of the whole container.
+/// Finds a dead letter by its id or a prefix of the id. An unknown id is not searched for in all
+/// blobs. Otherwise, any URL could cause a read of the whole container.
 pub(in crate::console) async fn find(
     console: &Console,
     id: &str,
@@ -101,7 +102,7 @@ pub(in crate::console) async fn find(
         );
         PageError::new(StatusCode::NOT_FOUND, "No such dead letter", why)
     };
-    // An invalid id must not cost a storage request.
+    // An invalid id must not cause a storage request.
     let is_id = id.len() <= ID_MAX_CHARS && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     if !is_id || !may_exist(console, id).await? {
         return Err(none());
@@ -117,7 +118,8 @@ pub(in crate::console) async fn find(
     found.pop().ok_or_else(none)
 }
 
-/// True if the cache has an id with this prefix, or if the cache is incomplete.
+/// Returns true if a dead letter whose id has this prefix may exist: if the cache contains one, or
+/// the cache is incomplete.
 async fn may_exist(console: &Console, id: &str) -> Result<bool, PageError> {
     let state = console.caches.whole(COUNT_MAX_AGE_MS, WaitMode::UntilRead).await;
     Ok(match state? {
@@ -129,12 +131,12 @@ async fn may_exist(console: &Console, id: &str) -> Result<bool, PageError> {
     })
 }
 
-/// A dead letter with its related data, and the list from which the reader opened it.
+/// A dead letter with its related data, and the query of the list from which the user opened it.
 struct ShownLetter<'a> {
     letter: &'a StoredDeadLetter,
     query: &'a Query,
     place: Option<&'a ListPlace>,
-    /// Other dead letters of the same event.
+    /// The rendered list of other dead letters of the same event.
     others: Option<Markup>,
     links: &'a LetterLinks,
 }
@@ -190,7 +192,7 @@ fn attempts(letter: &StoredDeadLetter) -> String {
     }
 }
 
-/// The verdict: the reason, its meaning, and the details.
+/// Renders the reason of a dead letter, with its meaning and its details.
 fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup {
     html! { section .verdict aria-labelledby="verdict" {
         h2 #verdict { (word(&letter.reason)) }
@@ -215,7 +217,7 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
     } }
 }
 
-/// The cause, with a link to its page.
+/// Renders the cause of a dead letter, with a link to its page.
 fn cause(letter: &StoredDeadLetter) -> Markup {
     let (id, title) = titled_cause(letter);
     html! { a href={ "/causes/" (id) } { (line(&title)) } }
@@ -231,7 +233,7 @@ fn replay(replayed: Option<&ReplayRecord>) -> Markup {
     }
 }
 
-/// The outcome at a sink that did not accept the dead letter.
+/// Renders the outcome at a sink that did not accept the dead letter.
 fn sink_section(sink: &StoredSink) -> Markup {
     html! {
         section aria-labelledby="sink" {
@@ -292,7 +294,8 @@ fn event(console: &Console, letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// The request: headers of the subscription as they were sent, and a curl command for the event.
+/// Renders the request: headers of the subscription as they were sent, and a curl command for the
+/// event.
 fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
     let is_large = letter.event.len() > SHOWN_MAX_BYTES;
     let command = curl::command(letter).filter(|_| !is_large && !console.hides_events);

@@ -1,5 +1,5 @@
-//! Records that belong to a dead letter: its replay and the outcome of the replay, the dead letter
-//! that it replays, and its dismissal.
+//! Finds the records that belong to a dead letter: its replay and the outcome, the dead letter that
+//! it replays, and its dismissal.
 
 use adapters::machine::Machine;
 use axum::body::Bytes;
@@ -28,15 +28,15 @@ use crate::operations::this_machine::user;
 use crate::terminal::text;
 use crate::views::replay_end::NO_END;
 
-/// The replay and the dismissal of a dead letter.
+/// The records of a dead letter's replay and dismissal.
 pub(in crate::console) struct LetterLinks {
     replay: Option<ReplayRecord>,
     dismissal: Option<Dismissal>,
-    /// The warning of [`still_sent`].
+    /// The rendered warning from [`still_sent`]; empty if no replay plans to send the dead letter.
     still_sent: Markup,
 }
 
-/// Looks up the records that belong to a dead letter.
+/// Finds the records that belong to a dead letter.
 pub(in crate::console) fn of(letter: &StoredDeadLetter, states: &LetterStates) -> LetterLinks {
     let replay = states.replay_of(letter.id).cloned();
     let dismissal = states.dismissal_of(letter.id).cloned();
@@ -44,7 +44,7 @@ pub(in crate::console) fn of(letter: &StoredDeadLetter, states: &LetterStates) -
 }
 
 impl LetterLinks {
-    /// The list of related records; empty if there are none.
+    /// Renders the list of related records; empty if there are none.
     pub(super) fn facts(&self, letter: &StoredDeadLetter) -> Markup {
         html! {
             @if self.has_facts(letter) { section .panel aria-label="What belongs to it" { dl .facts {
@@ -64,8 +64,7 @@ impl LetterLinks {
         }
     }
 
-    /// Describes the outcome of the replay; `None` without a replay, or if outcomes are not
-    /// recorded.
+    /// Renders the outcome of the replay; `None` without a replay, or if outcomes are not recorded.
     fn end(&self) -> Option<Markup> {
         let record = self.replay.as_ref()?;
         Some(match record.end_state_now() {
@@ -74,7 +73,7 @@ impl LetterLinks {
             ReplayEndState::Unknown => html! { "unknown: " (message(NO_END)) },
             ReplayEndState::Ended(end) => html! {
                 (end.state) " " (line(&text::seconds(&end.at)))
-                // The new dead letter has the id of the delivery.
+                // If a replay fails, the new dead letter has the id of the replay's delivery.
                 @if end.state == ReplayOutcome::DeadAgain {
                     " → " a .mono href={ "/letters/" (record.entry.delivery) } { (record.entry.delivery) }
                 }
@@ -86,7 +85,7 @@ impl LetterLinks {
         letter.replay.is_some() || self.end().is_some() || self.dismissal.is_some()
     }
 
-    /// The form that dismisses the dead letter, or undoes its dismissal.
+    /// Renders the form that dismisses the dead letter, or undoes its dismissal.
     pub(super) fn form(&self, console: &Console, letter: &StoredDeadLetter) -> Markup {
         let action = |verb: &str| format!("/letters/{}/{verb}", letter.id);
         html! {
@@ -103,8 +102,8 @@ impl LetterLinks {
     }
 }
 
-/// Warns of open dead letters that a replay has in its plan. A replay that runs does not read
-/// dismissals again.
+/// Renders a warning about open dead letters that a replay plans to send. A running replay does not
+/// notice later dismissals.
 pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &LetterStates) -> Markup {
     let is_planned = |letter: &Uuid| {
         states.of(*letter) == LetterState::Open && states.planned_by(*letter).is_some()
@@ -118,7 +117,7 @@ pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &Lette
     } }
 }
 
-/// The form that dismisses dead letters. The note is required.
+/// Renders the form that dismisses dead letters. The form requires a note.
 pub(in crate::console) fn dismiss_form(
     console: &Console,
     action: &str,
@@ -133,7 +132,7 @@ pub(in crate::console) fn dismiss_form(
     } }
 }
 
-/// Stores a dismissal, and expires the caches so that the next page shows the new states.
+/// Stores a dismissal, and marks the caches as stale so that the next page shows the new states.
 pub(super) async fn record(
     console: &Console,
     letters: Vec<Uuid>,
@@ -163,15 +162,15 @@ pub(in crate::console) async fn dismiss(
     record(&console, vec![letter.id], [cause_id(&letter)], &form, &back).await
 }
 
-/// Withdraws the dismissal.
+/// Withdraws the dismissal of a dead letter, as submitted by the form.
 pub(in crate::console) async fn undismiss(
     extract::State(console): extract::State<SharedConsole>,
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&console, &id).await?;
     let states = console.letters.states().await.map_err(PageError::storage)?;
-    // The withdrawal must be later than the dismissal, even if that came from a machine whose clock
-    // is ahead.
+    // The withdrawal must be later than the dismissal. The dismissal may come from a machine whose
+    // clock is ahead.
     let dismissed_ms = states.dismissal_of(letter.id).and_then(|of| moment::parse(&of.at));
     let at_ms = Machine.now_ms().max(dismissed_ms.unwrap_or_default() + 1);
     let taken_back = Dismissal::taken_back(vec![letter.id], rfc3339(at_ms), user());

@@ -1,5 +1,5 @@
-//! The list of dead letters, newest first, in pages. Single dead letters can be picked for a
-//! replay.
+//! Renders the list of dead letters, newest first, in pages. Users can pick single dead letters for
+//! a replay.
 
 use adapters::machine::Machine;
 use deadletters::facts::decided_ms;
@@ -17,15 +17,15 @@ use crate::console::shell::markup::{age, line, outcome, word};
 use crate::console::shell::query::Query;
 use crate::terminal::text;
 
-/// Columns of the list, after the check boxes.
+/// The columns of the list, after the check boxes.
 const COLUMNS: [&str; 7] =
     ["Decided", "Event", "Subscription", "Reason", "Last outcome", "Attempts", "State"];
-/// The longest id or type in a row; the page of the dead letter has all of it.
+/// The maximum length of an id or type in a row. The page of the dead letter shows the whole text.
 const CELL_MAX_CHARS: usize = 200;
-/// The form field that marks a replay of picked dead letters.
+/// The name of the form field that is set if the user has picked dead letters.
 pub(in crate::console) const PICKED: &str = "picked";
 
-/// The page of the list that the query names, or the last page.
+/// Renders the page of the list that the query selects, or the last page if there are fewer.
 pub(in crate::console) fn list(
     console: &Console,
     query: &Query,
@@ -35,7 +35,7 @@ pub(in crate::console) fn list(
 ) -> Markup {
     let count = summary.letters.len();
     let pages = count.div_ceil(query.limit).max(1);
-    // The list may have been longer when the link was made.
+    // The list may have been longer when the link was created.
     let at = query.page.min(pages);
     let shown = summary.letters.chunks(query.limit).nth(at - 1).unwrap_or_default();
     html! { section aria-labelledby="letters" {
@@ -61,7 +61,7 @@ pub(in crate::console) fn list(
     } }
 }
 
-/// Rows without check boxes, for pages that show few dead letters.
+/// Renders rows without check boxes, for pages that show few dead letters.
 pub(in crate::console) fn plain_rows(
     query: &Query,
     letters: &[&StoredDeadLetter],
@@ -77,7 +77,8 @@ pub(in crate::console) fn plain_rows(
     } }
 }
 
-/// The actions for picked dead letters. With scripts, the bar appears when the reader picks one.
+/// Renders the actions for picked dead letters. With scripts, the bar appears when the user picks
+/// one.
 fn pick_bar(console: &Console, query: &Query, count: usize, shown: usize) -> Markup {
     html! { div .pick-bar role="group" aria-label="Picked dead letters" {
         span .picked role="status" {}
@@ -107,12 +108,12 @@ fn row(
     } }
 }
 
-/// A text of a publisher, which may be as long as an event, in a row.
+/// Cuts a publisher's text, which may be as long as an event, to the maximum length in a row.
 fn cut(text: &str) -> String {
     text::first_chars(text, CELL_MAX_CHARS)
 }
 
-/// The cells of a row. The palette gives a reason the colour that it has in the chart.
+/// Renders the cells of a row. The palette gives a reason the same colour as in the chart.
 fn cells(
     query: &Query,
     letter: &StoredDeadLetter,
@@ -138,7 +139,7 @@ fn cells(
     }
 }
 
-/// The name of a dead letter: the id of its event, or its own short id.
+/// Renders the name of a dead letter: the id of its event, or its own short id.
 pub(in crate::console) fn name(letter: &StoredDeadLetter) -> Markup {
     html! { @match letter.event_id.as_deref().filter(|id| !id.trim().is_empty()) {
         Some(id) => (line(&cut(id))),
@@ -146,7 +147,7 @@ pub(in crate::console) fn name(letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// The state of a dead letter, and the job that replayed it.
+/// Renders the state of a dead letter, and the job that has replayed it.
 fn state(letter: &StoredDeadLetter, states: &LetterStates) -> Markup {
     let state = states.of(letter.id);
     html! { @match states.replay_of(letter.id) {

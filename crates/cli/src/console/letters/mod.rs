@@ -1,4 +1,4 @@
-//! Pages of dead letters: the list, one dead letter, and one cause.
+//! Serves the pages of dead letters: the list, one dead letter, and one cause.
 
 pub(super) mod caches;
 pub(super) mod cause;

@@ -1,5 +1,5 @@
-//! The neighbours of a dead letter: the next ones within the filters, and those of the same event.
-//! Pure: uses only cached data.
+//! Finds the neighbours of a dead letter: the next newer and older ones in the filtered list, and
+//! those of the same event. Pure: uses only cached data.
 
 use deadletters::filter::Filter;
 use deadletters::letter_cache::LetterCache;
@@ -11,13 +11,13 @@ use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::{LIST, Query, href};
 use crate::terminal::text;
 
-/// The most dead letters of the same event on the page.
+/// The maximum number of dead letters of the same event that the page shows.
 const RELATED_MAX: usize = 8;
 
-/// The position of a dead letter in the filtered list.
+/// The position of a dead letter in the filtered list, and the ones before and after it.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::console) struct ListPlace {
-    /// The position, from 1.
+    /// The position of the dead letter in the list, from 1.
     number: usize,
     count: usize,
     newer: Option<Uuid>,
@@ -25,7 +25,7 @@ pub(in crate::console) struct ListPlace {
 }
 
 impl ListPlace {
-    /// `None` if the dead letter is not in the list.
+    /// Finds a dead letter in the filtered list; `None` if the list does not contain it.
     pub(in crate::console) fn of(id: Uuid, filter: &Filter, cache: &LetterCache) -> Option<Self> {
         let ids: Vec<Uuid> = cache.matching(filter).iter().map(|letter| letter.id).collect();
         let at = ids.iter().position(|of| *of == id)?;
@@ -33,12 +33,12 @@ impl ListPlace {
         Some(Self { number: at + 1, count: ids.len(), newer, older: ids.get(at + 1).copied() })
     }
 
-    /// The number of the list page that has this dead letter, from 1.
+    /// Returns the number of the list page that shows this dead letter, from 1.
     pub(in crate::console) fn page(&self, limit: usize) -> usize {
         self.number.div_ceil(limit.max(1))
     }
 
-    /// Links to the next newer and the next older dead letter.
+    /// Renders links to the next newer and the next older dead letter.
     pub(in crate::console) fn links(&self, query: &Query) -> Markup {
         let step = |id: Option<Uuid>, rel: &str, name: &str| {
             html! { @match id {
@@ -54,7 +54,7 @@ impl ListPlace {
     }
 }
 
-/// Dead letters of the same event in other subscriptions.
+/// Renders dead letters of the same event in other subscriptions.
 pub(in crate::console) fn related(letter: &StoredDeadLetter, cache: &LetterCache) -> Markup {
     let is_same = |other: &StoredDeadLetter| {
         other.id != letter.id && other.event_id == letter.event_id && other.source == letter.source
@@ -63,7 +63,7 @@ pub(in crate::console) fn related(letter: &StoredDeadLetter, cache: &LetterCache
         Some(_) => cache.letters.iter().filter(|other| is_same(other)).collect(),
         None => Vec::new(),
     };
-    // A star in the id would act as a wildcard and match other events.
+    // An id with a star would be a pattern and match other events.
     let all = letter.event_id.as_deref().filter(|id| !id.contains('*'));
     html! { @if !others.is_empty() { section aria-labelledby="related" {
         h2 #related {

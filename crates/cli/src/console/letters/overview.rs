@@ -1,5 +1,5 @@
-//! The list page: number of matching dead letters, chart over time, list, and counts by
-//! subscription.
+//! Serves the list page: the number of matching dead letters, the chart over time, the list, and
+//! counts by subscription.
 
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
@@ -24,7 +24,7 @@ use crate::console::shell::markup::{line, states_not_read, time, word};
 use crate::console::shell::query::{InvalidField, LIST, Query, pairs};
 use crate::terminal::text;
 
-/// The most subscriptions that are shown unfolded; the most frequent come first.
+/// The maximum number of subscriptions that are shown unfolded; the most frequent come first.
 const UNFOLDED_MAX: usize = 8;
 
 pub(in crate::console) async fn answer(
@@ -38,7 +38,7 @@ pub(in crate::console) async fn answer(
     };
     if query.is_reread {
         console.caches.expire();
-        // Redirects, so that a reload does not read everything again.
+        // Redirect, so that reloading the page does not read everything again.
         return Ok(Redirect::to(&query.at(LIST)).into_response());
     }
     let state = console.caches.matching(&query, &filter, LIST_MAX_AGE_MS, WaitMode::Briefly).await;
@@ -63,7 +63,7 @@ pub(in crate::console) async fn answer(
     Ok(page.respond(&console, StatusCode::OK))
 }
 
-/// The form with the values as entered, and the error.
+/// Responds with the form, the values as entered, and the error.
 fn invalid_filter(console: &Console, query: &Query, invalid: &InvalidField) -> Response {
     let main = html! {
         h1 { "Nothing is shown" }
@@ -128,23 +128,23 @@ fn head(console: &Console, query: &Query, cache: &LetterCache, summary: &Summary
     }
 }
 
-/// The time at which the container was read, and a link that reads it again.
+/// Renders the time at which the container was read, and a link that reads it again.
 pub(in crate::console) fn read_at(cache: &LetterCache, reread: &str) -> Markup {
     html! { p .sub {
         "As of " (time_of_day(cache.read_ms)) " · " a href=(reread) { "Read again" }
-        // Filled by page.js.
+        // page.js fills this element.
         span #refresh data-keep {}
     } }
 }
 
-/// The time of day, to the second.
+/// Renders the time of day, to the second.
 fn time_of_day(ms: u64) -> Markup {
     let text = text::at(Some(ms));
     let time = text.split(' ').nth(1).unwrap_or(&text).trim_end_matches('Z');
     html! { time datetime=(rfc3339(ms)) title=(text) { (time) } }
 }
 
-/// Explains which dead letters are not shown.
+/// Renders an explanation of which dead letters are not shown.
 pub(in crate::console) fn notices(console: &Console, cache: &LetterCache) -> Markup {
     let unreadable = console.letters.unreadable_blobs();
     html! {
@@ -201,7 +201,7 @@ fn no_match(query: &Query, cache: &LetterCache) -> Markup {
     } }
 }
 
-/// The dead letters over time, by reason.
+/// Renders the chart of dead letters over time, by reason.
 pub(in crate::console) fn chart(
     query: &Query,
     cache: &LetterCache,
@@ -211,7 +211,8 @@ pub(in crate::console) fn chart(
     draw(query, summary, &Palette::new(&greatest_first(&all.reasons)))
 }
 
-/// The counts of all dead letters, so that a reason has the same colour whatever the filter.
+/// Returns the counts of all dead letters. The colours depend on them, so that a reason has the
+/// same colour whatever the filter.
 fn stats(cache: &LetterCache) -> Stats {
     let mut all = Stats::default();
     cache.letters.iter().for_each(|letter| all.add(letter));
@@ -225,7 +226,7 @@ fn draw(query: &Query, summary: &Summary<'_>, palette: &Palette) -> Markup {
     } }
 }
 
-/// Counts by subscription.
+/// Renders the number of dead letters of each subscription.
 pub(in crate::console) fn subscriptions(query: &Query, summary: &Summary<'_>) -> Markup {
     html! { section .panel aria-labelledby="by-subscription" {
         h2 #by-subscription { "By subscription" }
@@ -233,7 +234,7 @@ pub(in crate::console) fn subscriptions(query: &Query, summary: &Summary<'_>) ->
     } }
 }
 
-/// Counts with bars, each a link to its filter.
+/// Renders counts as bars. Each bar links to the list with its filter.
 fn bars(query: &Query, counts: &[(&str, u64)]) -> Markup {
     let greatest = counts.first().map_or(1, |(_, count)| (*count).max(1));
     let row = |(name, count): &(&str, u64)| {
@@ -257,7 +258,7 @@ fn bars(query: &Query, counts: &[(&str, u64)]) -> Markup {
     }
 }
 
-/// The full name of a subscription as three filters.
+/// Splits the full name of a subscription into three filters: namespace, topic and subscription.
 fn subscription_filters(name: &str) -> [(&str, &str); 3] {
     let mut parts = name.splitn(3, '/');
     ["namespace", "topic", "subscription"].map(|of| (of, parts.next().unwrap_or_default()))

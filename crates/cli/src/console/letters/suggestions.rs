@@ -1,4 +1,4 @@
-//! Values that the filter fields suggest, from the cached dead letters. Pure.
+//! Collects the values that the filter fields suggest, from the cached dead letters. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use maud::{Markup, html};
 
 use crate::terminal::text;
 
-/// The most suggestions for a field; longer lists are not useful.
+/// The maximum number of suggestions for a field. Longer lists are not useful.
 const SUGGESTED_MAX: usize = 200;
-/// The longest suggestion; longer values are not useful.
+/// The maximum length of a suggestion. Longer values are not useful.
 const SUGGESTED_MAX_BYTES: usize = 200;
 
-/// The suggestions of a page.
+/// The values that the filter fields of a page suggest.
 #[derive(Debug, Default)]
 pub(in crate::console) struct Suggestions {
     namespaces: BTreeSet<String>,
     topics: BTreeSet<String>,
-    /// Full names, most frequent first.
+    /// The full names of subscriptions, most frequent first.
     subscriptions: Vec<String>,
-    /// Sorted by frequency, most frequent first.
+    /// The event types, most frequent first.
     types: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Suggestions {
         Self { namespaces, topics, subscriptions, types: frequent(&types) }
     }
 
-    /// The `datalist` elements.
+    /// Renders a `datalist` element for each field with suggestions.
     pub(in crate::console) fn lists(&self) -> Markup {
         html! {
             (list("namespaces", &self.namespaces))
@@ -59,7 +59,7 @@ impl Suggestions {
     }
 }
 
-/// The id of the `datalist` for a field.
+/// Returns the id of the `datalist` element for a field; `None` if the field has no suggestions.
 pub(in crate::console) fn list_of(field: &str) -> Option<&'static str> {
     Some(match field {
         "namespace" => "namespaces",
@@ -73,7 +73,7 @@ pub(in crate::console) fn list_of(field: &str) -> Option<&'static str> {
 }
 
 fn frequent(counts: &BTreeMap<String, u64>) -> Vec<String> {
-    // Readers cannot recognise a name with invisible characters, so it is not suggested.
+    // Omit names with invisible characters, because users cannot recognise them.
     let is_short = |name: &str| (1..=SUGGESTED_MAX_BYTES).contains(&name.len());
     let is_visible = |name: &str| is_short(name) && !name.chars().any(text::is_invisible);
     let names = greatest_first(counts).into_iter().map(|(name, _)| name);

@@ -1,4 +1,4 @@
-//! The matching dead letters of a page, with their counts and causes.
+//! Selects the matching dead letters of a page, with their counts and causes.
 
 use adapters::machine::Machine;
 use deadletters::cause::{Cause, Trend};
@@ -7,7 +7,7 @@ use deadletters::stats::Stats;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 
-/// The matching dead letters, counted and grouped.
+/// The dead letters that match a filter, counted and grouped.
 pub(in crate::console) struct Summary<'a> {
     pub(in crate::console) letters: Vec<&'a StoredDeadLetter>,
     pub(in crate::console) stats: Stats,
@@ -19,8 +19,8 @@ impl<'a> Summary<'a> {
         let mut stats = Stats::default();
         letters.iter().for_each(|letter| stats.add(letter));
         let mut causes = cache.states.sorted(cache.by_cause(&letters), Machine.now_ms());
-        // Causes that still receive dead letters come first, because an old cause may be large but
-        // no longer urgent. The sort is stable.
+        // Causes that still receive dead letters come first. An old cause may be large, but is no
+        // longer urgent. The sort is stable.
         causes.sort_by_key(|cause| !cause.is_set_aside && cause.trend == Trend::Over);
         Self { letters, stats, causes }
     }

@@ -1,4 +1,4 @@
-//! The attempts of a dead letter as a timeline. Pure.
+//! Renders the attempts of a dead letter as a timeline. Pure.
 
 use deadletters::facts::decided_ms;
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
@@ -11,10 +11,10 @@ use crate::console::shell::markup::{line, outcome, time, word};
 use crate::terminal::text;
 use crate::terminal::text::attempts::is_put_off;
 
-/// The most characters of a response at an attempt.
+/// The maximum number of characters of a response that are shown at an attempt.
 const RESPONSE_CHARS: usize = 160;
 
-/// An entry of the timeline.
+/// An entry of the timeline: an attempt, a deferral, a wait, or a gap.
 #[derive(Debug, PartialEq, Eq)]
 enum Step<'a> {
     Attempt(usize, &'a StoredAttempt),
@@ -24,9 +24,9 @@ enum Step<'a> {
     Omitted(u32),
 }
 
-/// Attempts with their numbers, and the waits between them. The first wait begins at `before_ms`.
-/// Entries may be omitted in the middle, so those behind the gap are numbered from the end, which
-/// is the number of all attempts.
+/// Lists the attempts with their numbers, and the waits between them. The first wait begins at
+/// `before_ms`. The history may omit entries in the middle. Attempts after the gap are numbered
+/// backwards from the last one, whose number is the total.
 fn steps(
     history: &[StoredAttempt],
     omitted: u32,
@@ -59,7 +59,7 @@ fn steps(
     steps
 }
 
-/// The timeline from publication to the decision.
+/// Renders the timeline from publication to the end of the delivery.
 pub(in crate::console) fn timeline(letter: &StoredDeadLetter) -> Markup {
     html! { ol .timeline {
         @if letter.published_ms.is_some() {
@@ -71,7 +71,7 @@ pub(in crate::console) fn timeline(letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// The attempts at a sink that did not accept the dead letter.
+/// Renders the attempts at a sink that did not accept the dead letter.
 pub(in crate::console) fn at_sink(sink: &StoredSink) -> Markup {
     html! { ol .timeline {
         (draw(steps(&sink.history, sink.omitted, sink.attempts, None), sink.last_response.as_deref(), "sink-response"))
@@ -80,7 +80,7 @@ pub(in crate::console) fn at_sink(sink: &StoredSink) -> Markup {
     } }
 }
 
-/// Draws the steps. The last attempt shows the beginning of the last response, with a link to its
+/// Renders the steps. The last attempt shows the beginning of the last response, with a link to its
 /// section.
 fn draw(steps: Vec<Step<'_>>, last_response: Option<&str>, section: &str) -> Markup {
     let is_attempt = |step: &Step<'_>| matches!(step, Step::Attempt(..));
@@ -106,14 +106,14 @@ fn draw(steps: Vec<Step<'_>>, last_response: Option<&str>, section: &str) -> Mar
     } } }
 }
 
-/// The first line of a response that is not blank, cut to [`RESPONSE_CHARS`].
+/// Returns the first line of a response that is not blank, cut to [`RESPONSE_CHARS`] characters.
 fn first_line(response: &str) -> Option<String> {
     let said = response.lines().map(str::trim).find(|line| !line.is_empty())?;
     let cut = text::first_chars(said, RESPONSE_CHARS);
     Some(if cut.len() < said.len() { format!("{cut}…") } else { cut })
 }
 
-/// The CSS class of a wait: longer waits have a wider gap, in four classes.
+/// Returns the CSS class of a wait. Longer waits have a wider gap, in four classes.
 fn gap(wait_ms: u64) -> &'static str {
     match wait_ms {
         0..MINUTE_MS => "g1",

@@ -1,5 +1,5 @@
-//! The page of one event: its deliveries, each with its attempts, requests, responses, waits and
-//! end.
+//! Serves the page of one event: its deliveries, each with its attempts, requests, responses, waits
+//! and end.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use crate::operations::shown_exchange::{ShownBody, ShownExchange};
 use crate::terminal::text;
 use crate::terminal::text::indented;
 
-/// Larger events are not shown.
+/// The maximum size of an event that is shown.
 const SHOWN_MAX_BYTES: usize = 256 * 1_024;
 
 pub(in crate::console) async fn answer(
     State(console): State<SharedConsole>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, PageError> {
-    // An address that is not valid UTF-8 names no event either.
+    // If the id is not valid UTF-8, no event has it.
     let id = id.map(|Path(id)| id).unwrap_or_default();
-    // Read this number before the event, so that scripts receive every later step.
+    // Read the number of the last step before the event, so that scripts receive every later step.
     let live = console.live()?;
     let last = live.read(Feed::last_step);
     let event = live.event(&id)?;
@@ -82,7 +82,8 @@ fn content(live: &Live, event: &Event, under_way: &[Arc<Step>], last: u64) -> Ma
     }
 }
 
-/// The steps of each delivery, by the beginning of the delivery. An attempt under way comes last.
+/// Groups the steps of an event by delivery, in the order in which the deliveries began. In each
+/// group, an attempt in progress comes last.
 fn deliveries<'a>(event: &'a Event, under_way: &'a [Arc<Step>]) -> Vec<Vec<&'a Arc<Step>>> {
     let mut all: Vec<Vec<&Arc<Step>>> = Vec::new();
     let steps = event.steps.iter().chain(under_way);
@@ -96,7 +97,7 @@ fn deliveries<'a>(event: &'a Event, under_way: &'a [Arc<Step>]) -> Vec<Vec<&'a A
     all
 }
 
-/// The steps of the event itself, except its publication.
+/// Renders the steps of the event that belong to no delivery, except its publication.
 fn own_steps(event: &Event) -> Markup {
     let own = |step: &&Arc<Step>| step.of.delivery.is_none() && step.what.words.kind != Kind::Event;
     html! { @for step in event.steps.iter().filter(own) {
@@ -118,7 +119,8 @@ fn delivery(event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup {
             li .mark { span .what { "Published" } (time(Some(event.at_ms))) }
             @for (at, step) in steps.iter().enumerate() {
                 @let exchange = event.exchanges.get(&step.number);
-                // Attempts under way have their own numbers, which are not keys of `exchanges`.
+                // Attempts in progress have numbers of their own, which are not keys of
+                // `exchanges`.
                 @let exchange = exchange.filter(|_| step.what.words.kind != Kind::UnderWay);
                 (timeline_step(exchange, step, at + 1 == steps.len()))
             }

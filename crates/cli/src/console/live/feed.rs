@@ -1,15 +1,15 @@
-//! A bounded store of events and steps since the start, newest last. Pure.
+//! Stores events and steps since the start, newest last, up to fixed limits. Pure.
 //!
-//! - An event is a record that the events queue delivered. If the record of a delivery was not
-//!   seen, its log line supplies the event. This applies to replays and to deliveries of an earlier
-//!   run.
+//! - An event is created from a record that the events queue delivered. If that record was not
+//!   seen, the log line of a delivery supplies the event. This applies to replays, and to
+//!   deliveries of an earlier run.
 //! - A step is a change of a delivery, or of an event without a known delivery.
-//! - An attempt under way is not a step. It is kept separately until it ends.
+//! - An attempt in progress is not a step. It is stored separately until it ends.
 //!
 //! Promises:
 //!
 //! - The constants below limit memory, whatever is published.
-//! - The oldest entries are dropped first, and the number of dropped ones is known.
+//! - The oldest entries are dropped first, and the number of dropped ones is counted.
 //! - The id of a delivery determines its event.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -22,100 +22,101 @@ use uuid::Uuid;
 use crate::operations::line_words::{Kind, LineWords};
 use crate::operations::shown_exchange::ShownExchange;
 
-/// The most events kept.
+/// The maximum number of events in the feed.
 pub(super) const EVENTS_MAX: usize = 500;
-/// The most bytes of event bodies, requests and responses together.
+/// The maximum number of bytes of all event bodies, requests and responses together.
 pub(super) const BODIES_MAX_BYTES: usize = 32 * 1_024 * 1_024;
-/// The most steps kept.
+/// The maximum number of steps in the feed.
 pub(super) const STEPS_MAX: usize = 2_000;
-/// The most steps of one event.
+/// The maximum number of steps of one event.
 pub(super) const EVENT_STEPS_MAX: usize = 500;
-/// The most attempts under way.
+/// The maximum number of attempts in progress that are stored; the oldest are dropped first.
 const UNDER_WAY_MAX: usize = 2_000;
 
-/// An event as it was received.
+/// The data of a published event: its topic, its attributes and its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Published {
-    /// The SQS message, and the index of the event in it; `None` if the record was not seen.
+    /// The id of the SQS message, and the index of the event in it; `None` if the record was not
+    /// seen.
     pub(super) origin: Option<Origin>,
-    /// `namespace/topic`; `None` if the record names no topic.
+    /// The full name `namespace/topic`; `None` if the record names no topic.
     pub(super) topic: Option<String>,
     pub(super) id: String,
     pub(super) event_type: String,
     pub(super) source: String,
-    /// The text as published; `None` if the record was not seen.
+    /// The text of the event as published; `None` if the record was not seen.
     pub(super) body: Option<Arc<str>>,
 }
 
-/// The event and the delivery of a step, as its log line names them.
+/// The event and the delivery that a step belongs to, as named in its log line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Of {
     pub(super) delivery: Option<Uuid>,
-    /// The full name; empty if the step belongs to no subscription.
+    /// The full name of the subscription; empty if the step belongs to none.
     pub(super) subscription: String,
     pub(super) topic: Option<String>,
-    /// The SQS message, if the log line names it.
+    /// The id of the SQS message, if the log line contains it.
     pub(super) message: Option<String>,
     pub(super) event_id: String,
     pub(super) event_type: String,
     pub(super) source: String,
 }
 
-/// The content of a step: time, words and destination.
+/// The time and the texts of a step, and the destination of the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct What {
     pub(super) at_ms: u64,
     pub(super) words: LineWords,
     pub(super) destination: String,
-    /// The due time of the next attempt.
+    /// The time when the next attempt is due, in milliseconds; `None` if no attempt is scheduled.
     pub(super) due_ms: Option<u64>,
 }
 
-/// A step of a delivery or of an event.
+/// A step of a delivery, or of an event, in the feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
-    /// From 1, without gaps.
+    /// The number of the step, from 1, without gaps.
     pub(super) number: u64,
-    /// The number of its event; `None` if the event is unknown.
+    /// The number of the step's event; `None` if the event is unknown.
     pub(super) event: Option<u64>,
     pub(super) of: Of,
     pub(super) what: What,
 }
 
-/// An event with its steps.
+/// An event in the feed, with its steps.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
-    /// From 1, without gaps.
+    /// The number of the event, from 1, without gaps.
     pub(super) number: u64,
     pub(super) at_ms: u64,
     pub(super) published: Published,
     pub(super) steps: Vec<Arc<Step>>,
-    /// The number of further steps that were not kept.
+    /// The number of further steps that were not stored because of the limit.
     pub(super) more_steps: usize,
-    /// Requests with their responses, by the number of the step.
+    /// The requests with their responses, by the number of the step.
     pub(super) exchanges: BTreeMap<u64, Arc<ShownExchange>>,
     bytes: usize,
 }
 
-/// The bounded store of events, steps and attempts under way.
+/// The stored events, steps and attempts in progress, up to fixed limits.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     events: VecDeque<Event>,
     steps: VecDeque<Arc<Step>>,
     last_event: u64,
-    /// The number of published events that were dropped.
+    /// The number of dropped events that were seen when published.
     dropped_published: u64,
     last_step: u64,
-    /// Attempts under way, oldest first, with their own numbers.
+    /// The attempts in progress, oldest first, with numbers of their own.
     under_way: VecDeque<Arc<Step>>,
     last_under_way: u64,
     bytes: usize,
-    /// The number of the event of each delivery.
+    /// The number of the event that each delivery belongs to.
     deliveries: HashMap<Uuid, u64>,
 }
 
 impl Feed {
-    /// Adds a received event, unless it was received before.
+    /// Adds a published event, unless the same event was already added.
     pub(super) fn publish(&mut self, at_ms: u64, published: Published) {
         let is_known = |event: &Event| {
             published.origin.is_some() && event.published.origin == published.origin
@@ -140,13 +141,13 @@ impl Feed {
         self.add_step(Some(number), of, what, None);
     }
 
-    /// Adds a step to its event. Creates the event if the delivery belongs to none.
+    /// Adds a step to its event. Creates the event if the delivery belongs to none in the feed.
     pub(super) fn add(&mut self, of: Of, what: What, exchange: Option<Arc<ShownExchange>>) {
         let event = self.event_of(&of, what.at_ms);
         self.add_step(event, of, what, exchange);
     }
 
-    /// Adds an attempt that has begun.
+    /// Adds an attempt in progress.
     pub(super) fn begin(&mut self, of: Of, what: What) {
         let event = self.event_of(&of, what.at_ms);
         self.last_under_way += 1;
@@ -156,7 +157,7 @@ impl Feed {
         }
     }
 
-    /// Removes the ended attempt of a delivery.
+    /// Removes the attempt in progress of a delivery, because it has ended.
     pub(super) fn end(&mut self, delivery: Uuid) {
         let is_its = |step: &Arc<Step>| step.of.delivery == Some(delivery);
         if let Some(at) = self.under_way.iter().position(is_its) {
@@ -164,36 +165,37 @@ impl Feed {
         }
     }
 
-    /// The attempts under way, oldest first.
+    /// Returns the attempts in progress, oldest first.
     pub(super) fn under_way(
         &self,
     ) -> impl DoubleEndedIterator<Item = &Arc<Step>> + ExactSizeIterator {
         self.under_way.iter()
     }
 
-    /// The steps after this one, oldest first.
+    /// Returns the steps whose number is greater than `number`, oldest first.
     pub(super) fn steps_after(&self, number: u64) -> impl DoubleEndedIterator<Item = &Arc<Step>> {
         let skipped = self.steps.partition_point(|step| step.number <= number);
         self.steps.iter().skip(skipped)
     }
 
-    /// The number of the newest step.
+    /// Returns the number of the newest step.
     pub(super) fn last_step(&self) -> u64 {
         self.last_step
     }
 
-    /// The number of dropped steps, and the number of dropped published events.
+    /// Returns the number of dropped steps, and the number of dropped events that were seen when
+    /// published.
     pub(super) fn dropped(&self) -> (u64, u64) {
         (self.last_step - self.steps.len() as u64, self.dropped_published)
     }
 
-    /// The event with this number, if it is kept.
+    /// Returns the event with this number; `None` if it was dropped.
     pub(super) fn event(&self, number: u64) -> Option<&Event> {
         let at = self.events.binary_search_by_key(&number, |event| event.number).ok()?;
         self.events.get(at)
     }
 
-    /// Returns true if the delivery has no later step.
+    /// Returns true if the delivery of this step has no later step.
     pub(super) fn is_newest(&self, step: &Step) -> bool {
         let Some(event) = step.event.and_then(|number| self.event(number)) else { return true };
         let same = |other: &&Arc<Step>| other.of.delivery == step.of.delivery;
@@ -217,8 +219,9 @@ impl Feed {
         Some(event)
     }
 
-    /// Finds the newest event that produced the delivery, by the delivery's id. Otherwise, for
-    /// example for a replay, finds the newest event with the same id, source and topic.
+    /// Finds the event that a step belongs to: the newest event from whose id the delivery's id is
+    /// derived. Otherwise, for example for a replay, finds the newest event with the same id,
+    /// source and topic.
     fn find(&self, of: &Of) -> Option<u64> {
         let newest = || self.events.iter().rev();
         let name = of.subscription.parse::<SubscriptionName>().ok();
@@ -297,15 +300,15 @@ impl Feed {
         self.drop_oldest();
     }
 
-    /// Drops the oldest events until the limits hold. Always keeps the newest event.
+    /// Drops the oldest events until the limits are met. Always keeps the newest event.
     fn drop_oldest(&mut self) {
         while self.events.len() > EVENTS_MAX
             || (self.bytes > BODIES_MAX_BYTES && self.events.len() > 1)
         {
             let Some(dropped) = self.events.pop_front() else { return };
             self.bytes -= dropped.bytes;
-            // A later step of one of its deliveries creates an event without an origin, which does
-            // not count again.
+            // If one of its deliveries has a later step, that step creates an event without an
+            // origin. The count of dropped events does not include it again.
             self.dropped_published += u64::from(dropped.published.origin.is_some());
             self.deliveries.retain(|_, event| *event != dropped.number);
         }

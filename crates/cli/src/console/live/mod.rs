@@ -1,13 +1,13 @@
-//! The live part of the console in `lastmile dev`: every event, attempt, wait and end, as it
+//! Serves the live part of the console in `lastmile dev`: every event, attempt, wait and end, as it
 //! happens.
 //!
-//! - `recorder` turns observations and log lines into steps of `feed`, which is bounded, and into
-//!   figures of `traffic`.
-//! - `shown_exchange` is the only place that reads headers. It hides credentials.
+//! - `recorder` converts observations and log lines to steps of `feed`, whose size is limited, and
+//!   to statistics of `traffic`.
+//! - `shown_exchange` is the only module that reads headers. It hides credentials.
 //! - `stream` sends new steps to open pages.
 //! - An id on a page includes its `run`.
 //!
-//! Promises: no page shows a credential; memory is bounded; the pages can be read without scripts.
+//! Promises: no page shows a credential; memory is limited; the pages can be read without scripts.
 //! Nothing here changes how events are delivered: the console publishes through the ingress.
 
 pub(super) mod event;
@@ -41,58 +41,61 @@ use super::shell::error::PageError;
 use super::sources::LOOK_EVERY;
 use crate::operations::environment::Allowed;
 
-/// The most open streams; each page has one.
+/// The maximum number of open streams. Each page has one.
 const STREAMS_MAX: usize = 50;
 
-/// The record of events and steps, and the client that publishes.
+/// The live part of a console: the stored events and steps, and the client that publishes.
 pub(super) struct Live {
     /// The address of the ingress, without a trailing slash.
     pub(super) ingress: String,
-    /// A key that the ingress accepts; `None` if it requires none.
+    /// The key with which the console publishes; `None` if the ingress requires none.
     ingress_key: Option<Secret>,
-    /// Environment variables that requests from this machine may contain.
+    /// The environment variables that requests from this machine may contain.
     allowed: Allowed,
     client: reqwest::Client,
     pub(super) run: Run,
     feed: Mutex<Feed>,
-    /// Success and duration of attempts, by minute.
+    /// The statistics of attempts, by minute.
     pub(super) traffic: Arc<Mutex<Recorded>>,
-    /// The number of changes of the feed and of the subscriptions; wakes open pages.
+    /// A counter of changes in the feed and in the subscriptions. A change of the counter wakes
+    /// open pages.
     changes: watch::Sender<u64>,
     streams: Arc<Semaphore>,
 }
 
-/// The ingress to which the console publishes.
+/// The settings of the live part: the ingress to which the console publishes, and the allowed
+/// variables.
 pub(crate) struct LiveSetup {
     /// The address of the ingress, without a trailing slash.
     pub(crate) ingress: String,
-    /// A key that the ingress accepts; `None` if it requires none.
+    /// The key with which the console publishes; `None` if the ingress requires none.
     pub(crate) ingress_key: Option<Secret>,
-    /// Environment variables that a preview may use.
+    /// The environment variables that a preview may contain.
     pub(crate) allowed: Allowed,
 }
 
-/// The receiving end of a recording. It buffers until the console starts.
+/// The receiving end of the channels to the recorder. The channels store messages until the console
+/// starts.
 pub(crate) struct Recording {
     observed: UnboundedReceiver<Observation>,
     lines: UnboundedReceiver<Line>,
 }
 
-/// The sending end of a recording.
+/// The sending end of the channels to the recorder.
 pub(crate) struct Witness {
     pub(crate) observer: Observer,
     lines: UnboundedSender<Line>,
 }
 
 impl Witness {
-    /// Sends a log line to the console.
+    /// Sends a log line to the recorder of the console.
     pub(crate) fn line(&self, line: &Line) {
         // `lastmile dev` continues if the console has ended.
         let _ = self.lines.send(line.clone());
     }
 }
 
-/// Creates both ends of a recording.
+/// Creates the channels to the recorder, and returns both ends.
 pub(crate) fn record() -> (Witness, Recording) {
     let (observer, observed) = unbounded_channel();
     let (sender, lines) = unbounded_channel();
@@ -101,7 +104,7 @@ pub(crate) fn record() -> (Witness, Recording) {
 }
 
 impl Recording {
-    /// Starts the recorder and the check for changed files, both in the background.
+    /// Starts two background tasks: one records messages, the other checks for changed files.
     pub(super) fn start(self, console: &SharedConsole, tasks: &mut JoinSet<()>) {
         let Self { observed, lines } = self;
         let console = Arc::clone(console);
@@ -121,10 +124,10 @@ async fn watch_files(console: SharedConsole) {
 }
 
 impl Live {
-    /// Creates the live part with an empty record.
+    /// Creates the live part with an empty feed.
     ///
     /// # Errors
-    /// When the HTTP client cannot be created.
+    /// If the HTTP client cannot be created.
     pub(super) fn new(setup: LiveSetup) -> anyhow::Result<Self> {
         let LiveSetup { ingress, ingress_key, allowed } = setup;
         // Requests to the ingress stay on this machine and use plain HTTP. The client therefore
@@ -143,23 +146,23 @@ impl Live {
         })
     }
 
-    /// Reads the feed under its lock.
+    /// Locks the feed, and calls `read` with it.
     fn read<T>(&self, read: impl FnOnce(&Feed) -> T) -> T {
         read(&self.feed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes the feed, and wakes all open pages.
+    /// Locks the feed, calls `change` with it, and wakes all open pages.
     fn change(&self, change: impl FnOnce(&mut Feed)) {
         change(&mut self.feed.lock().unwrap_or_else(PoisonError::into_inner));
         self.tell();
     }
 
-    /// Wakes all open pages, which then read the changes.
+    /// Wakes all open pages, so that they read the changes.
     fn tell(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// The event with this id.
+    /// Returns the event with this id.
     ///
     /// # Errors
     /// A page with the reason why the event is not available.

@@ -1,7 +1,7 @@
-//! The live page: steps, newest first.
+//! Serves the live page: steps, newest first.
 //!
 //! A page shows a step as [`StepJson`], whose texts are ready for display. The server renders the
-//! first rows. Scripts fill copies of the same row for later steps.
+//! first rows. For later steps, scripts fill copies of the same row.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::console::shell::query::{pairs, value};
 use crate::operations::line_words::Kind;
 use crate::terminal::text;
 
-/// The most rows of the table; scripts keep the same number.
+/// The maximum number of rows of the table. Scripts keep the same number.
 const ROWS_MAX: usize = 200;
-/// The most attempts under way on the page, newest first.
+/// The maximum number of attempts in progress on the page, newest first.
 pub(super) const UNDER_WAY_SHOWN: usize = 50;
-/// The most characters of a cell; the page of the event has the whole text.
+/// The maximum number of characters of a cell. The page of the event shows the whole text.
 const CELL_MAX_CHARS: usize = 200;
-/// The most bytes of `StepJson::folded`.
+/// The maximum number of bytes of `StepJson::folded`.
 const FOLDED_MAX_BYTES: usize = 2_000;
-/// The choices of the filter by kind of step: value and text.
+/// The choices of the filter by type of step: value and label.
 const GROUPS: [(&str, &str); 7] = [
     ("published", "published"),
     ("under-way", "attempts under way"),
@@ -45,13 +45,13 @@ const GROUPS: [(&str, &str); 7] = [
 #[derive(Debug, Default, Serialize)]
 pub(super) struct StepJson {
     number: u64,
-    /// The id of its event: `RUN-NUMBER`.
+    /// The id of the step's event: `RUN-NUMBER`.
     event: Option<String>,
     delivery: String,
     time: String,
     id: String,
     kind: String,
-    /// The subscription, or the topic.
+    /// The name of the subscription, or of the topic.
     name: String,
     destination: String,
     what: String,
@@ -62,19 +62,19 @@ pub(super) struct StepJson {
     took: String,
     next: String,
     due: Option<u64>,
-    /// The time at which an attempt under way began.
+    /// The time when an attempt in progress began.
     since: Option<u64>,
     letter: Option<String>,
-    /// The fold key: consecutive steps with the same key share a row. Empty for a step with its own
-    /// row.
+    /// The key that steps in the same row share, so that consecutive ones are folded. Empty for a
+    /// step that is never folded.
     fold: String,
-    /// The number of steps in the row.
+    /// The number of steps that are folded into the row.
     repeats: usize,
-    /// Event ids of the other steps in the row, which the filter searches too.
+    /// The event ids of the other steps in the row, which the filter searches too.
     folded: String,
 }
 
-/// The values of the filter.
+/// The values of the filter, from the query of the URL.
 #[derive(Debug, Default)]
 struct Wanted {
     text: String,
@@ -106,7 +106,7 @@ impl StepJson {
         };
         let is_under_way = words.kind == Kind::UnderWay;
         let is_newest = !is_under_way && feed.is_newest(step);
-        // A later step already shows the end of the wait.
+        // A later step already shows how the wait ended.
         let is_over = what.due_ms.is_some() && !is_newest;
         let next = if is_over { String::new() } else { cell(&words.next) };
         let detail = match words.kind {
@@ -146,7 +146,7 @@ impl StepJson {
         }
     }
 
-    /// Adds an older step to this row; returns false if the step needs its own row.
+    /// Folds an older step into this row. Returns false if the older step needs a row of its own.
     fn take_in(&mut self, older: &Self) -> bool {
         if self.fold.is_empty() || self.fold != older.fold {
             return false;
@@ -163,7 +163,7 @@ impl StepJson {
         self.number
     }
 
-    /// The text that the filter searches.
+    /// Returns the text that the filter searches.
     fn searched(&self) -> String {
         let all = [
             &self.id,
@@ -180,7 +180,7 @@ impl StepJson {
     }
 }
 
-/// The CSS class of an outcome.
+/// Returns the CSS class for the outcome of a step.
 pub(super) const fn class(kind: Kind) -> &'static str {
     match kind {
         Kind::Event => "event",
@@ -194,7 +194,7 @@ pub(super) const fn class(kind: Kind) -> &'static str {
     }
 }
 
-/// The choice of the filter that a step belongs to.
+/// Returns the filter choice that a step belongs to.
 const fn group(kind: Kind) -> &'static str {
     match kind {
         Kind::Event => "published",
@@ -207,7 +207,7 @@ const fn group(kind: Kind) -> &'static str {
     }
 }
 
-/// The name of a step, such as `attempt 2` or `attempt 1 to its sink`.
+/// Returns the name of a step, such as `attempt 2` or `attempt 1 to its sink`.
 pub(super) fn step_name(step: &Step) -> String {
     let words = &step.what.words;
     match words.target {
@@ -216,8 +216,7 @@ pub(super) fn step_name(step: &Step) -> String {
     }
 }
 
-/// Formats the time since the beginning of an attempt, such as `since 3 s`; scripts keep it up to
-/// date.
+/// Formats the time since an attempt began, such as `since 3 s`. Scripts keep the text up to date.
 pub(super) fn since(at_ms: u64) -> String {
     let ms = Machine.now_ms().saturating_sub(at_ms).max(SECOND_MS);
     format!("since {}", text::duration(ms))
@@ -231,11 +230,11 @@ fn clock(ms: u64) -> String {
     format!("{seconds}.{:03}", ms % 1_000)
 }
 
-/// The initial content of the page.
+/// The content with which the server renders the page, before scripts add steps.
 struct Shown {
     under_way: Vec<StepJson>,
     rows: Vec<StepJson>,
-    /// The number of further attempts under way.
+    /// The number of attempts in progress that are not listed.
     unlisted: usize,
     last: u64,
     dropped: (u64, u64),
@@ -319,7 +318,7 @@ fn steps(live: &Live, shown: &Shown) -> Markup {
     } }
 }
 
-/// The most subscriptions in the filter.
+/// The maximum number of subscriptions that the filter offers.
 const SUBSCRIPTIONS_MAX: usize = 500;
 
 fn kept((steps, events): (u64, u64)) -> String {
@@ -365,7 +364,7 @@ fn filter(wanted: &Wanted, subscriptions: &[String]) -> Markup {
     }
 }
 
-/// A row of the table. Scripts fill a copy of it by the classes of its parts.
+/// Renders a row of the table. Scripts fill a copy of the row by the classes of its parts.
 fn row(step: &StepJson) -> Markup {
     html! {
         tr data-number=(step.number) data-delivery=(step.delivery) data-name=(step.name)

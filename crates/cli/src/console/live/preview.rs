@@ -27,21 +27,22 @@ use crate::operations::rendered_request::first_request;
 use crate::operations::shown_exchange::ShownExchange;
 use crate::terminal::advice::chain;
 
-/// The most events in a preview, and the most subscriptions of each event.
+/// The maximum number of events in a preview, and of subscriptions for each event.
 const SHOWN_MAX: usize = 20;
 
 /// An event, and the request for each matching subscription.
 pub(super) struct Preview {
     report: EventReport,
-    /// In the order of the report's subscriptions; `None` if a subscription does not match.
+    /// The request for each subscription of the report, in the same order; `None` if the
+    /// subscription does not match.
     requests: Vec<Option<Result<ShownExchange, String>>>,
 }
 
-/// Previews the events in this text for all subscriptions of a topic. Reads secrets from the
-/// variables in `allowed` only.
+/// Previews the events in this text for all subscriptions of a topic. Secrets may only come from
+/// the variables in `allowed`.
 ///
 /// # Errors
-/// When this machine cannot build requests.
+/// If this machine cannot build requests.
 pub(super) async fn preview(
     catalogue: &Catalogue,
     topic: &TopicName,
@@ -65,7 +66,7 @@ pub(super) async fn preview(
         elements(catalogue, topic, &text).into_iter().take(SHOWN_MAX).enumerate()
     {
         let mut report = report(catalogue, topic, &element, index + 1, &names, now_ms);
-        // Matching subscriptions come first, so that they are visible among many others.
+        // Show matching subscriptions first, so that many others do not hide them.
         report.subscriptions.sort_by_key(|of| !of.matches);
         let mut requests = Vec::new();
         for of in report.subscriptions.iter().take(SHOWN_MAX) {
@@ -98,7 +99,7 @@ async fn request(
 }
 
 impl Preview {
-    /// The preview as part of the page.
+    /// Renders the preview as a part of the page.
     pub(super) fn markup(&self) -> Markup {
         let report = &self.report;
         let count = report.subscriptions.iter().filter(|of| of.matches).count();
@@ -119,7 +120,7 @@ impl Preview {
     }
 }
 
-/// The subscriptions of a topic to which the event is forwarded.
+/// Renders the subscriptions of a topic to which the event is forwarded.
 pub(in crate::console) fn onward(of: &OnwardReport) -> Markup {
     let count = of.subscriptions.iter().filter(|of| of.matches).count();
     html! { p {
@@ -152,7 +153,7 @@ fn subscription(
     } }
 }
 
-/// Shows whether a subscription matches the event.
+/// Renders whether a subscription matches the event.
 pub(in crate::console) fn verdict(of: &SubscriptionReport) -> Markup {
     html! { @match (of.matches, of.expired, of.paused) {
         (_, true, _) => b .state { "expired" },
@@ -162,7 +163,7 @@ pub(in crate::console) fn verdict(of: &SubscriptionReport) -> Markup {
     } }
 }
 
-/// The conditions of a filter, each with the value of the event.
+/// Renders the conditions of a filter, each with the value in the event.
 pub(in crate::console) fn filter(part: &PartReport) -> Markup {
     html! { ul .conditions { (condition(part)) } }
 }

@@ -1,8 +1,8 @@
-//! Publishing from the page: a form with a sample, or with an event from the feed, for the reader
-//! to edit.
+//! Publishes from the page: a form with a sample, or with an event from the feed, that the user can
+//! edit.
 //!
-//! The form sends the event to the ingress over HTTP, as `lastmile publish --to` does. The ingress
-//! therefore checks, queues or refuses it like any other event.
+//! The form sends the event to the ingress over HTTP, as `lastmile publish --to` does. Therefore,
+//! the ingress checks, queues or refuses it like any other event.
 
 use std::sync::Arc;
 
@@ -31,33 +31,33 @@ use crate::terminal::text::indented;
 
 /// The path of the form.
 pub(in crate::console) const PUBLISH: &str = "/publish";
-/// The most bytes of a form: the largest message, with every byte percent-encoded, and the other
-/// fields.
+/// The maximum number of bytes of a form: the largest message, with every byte percent-encoded, and
+/// the other fields.
 pub(in crate::console) const EVENT_FORM_MAX_BYTES: usize = 3 * MESSAGE_MAX_BYTES + 64 * 1_024;
-/// Larger events are not indented.
+/// The maximum size of an event that is indented for editing.
 const INDENTED_MAX_BYTES: usize = 64 * 1_024;
-/// The most topics in the list.
+/// The maximum number of topics that the form offers.
 const TOPICS_MAX: usize = 500;
-/// The samples: value and text.
+/// The samples that the form offers: value and label.
 const SAMPLES: [(&str, &str); 3] =
     [("cloudevents", "CloudEvents"), ("eventgrid", "Event Grid"), ("custom", "custom JSON")];
 
-/// The data of all samples.
+/// The data that all samples contain.
 const DATA: &str = r#"{"order":17,"total":"42.00"}"#;
 
-/// The content of the form.
+/// The values that the form shows.
 #[derive(Default)]
 struct Form {
     topic: String,
     body: String,
     sample: String,
-    /// The id of the event that the form copies.
+    /// The id of the event in the feed whose text the form contains.
     from: Option<String>,
-    /// The reason for refusing the event.
+    /// The reason why the event was refused.
     refused: Option<String>,
     /// Describes the accepted message, such as `1 event as message ID`.
     accepted: Option<String>,
-    /// One preview for each event in the form.
+    /// The previews, one for each event in the form.
     previews: Vec<Preview>,
 }
 
@@ -80,7 +80,7 @@ pub(in crate::console) async fn form(
     Ok(page(&console, form, StatusCode::OK))
 }
 
-/// The topic and the body of an event in the feed.
+/// Returns the topic and the body of an event in the feed.
 fn seen(live: &Live, id: &str) -> Result<(String, Arc<str>), PageError> {
     let published = live.event(id)?.published;
     let body = published.body.ok_or_else(|| {
@@ -90,16 +90,16 @@ fn seen(live: &Live, id: &str) -> Result<(String, Arc<str>), PageError> {
     Ok((published.topic.unwrap_or_default(), body))
 }
 
-/// An event in the form for editing: indented, unless white space might make a large event too
-/// large.
+/// Formats an event for editing. Indents it, unless it is so large that white space might make it
+/// too large.
 fn to_edit(original: &str) -> String {
     let is_small = original.len() <= INDENTED_MAX_BYTES;
     let indented = is_small.then(|| indented(original)).flatten();
     indented.unwrap_or_else(|| original.to_owned())
 }
 
-/// Undoes the changes that a browser makes to a form: returns the original text if the reader did
-/// not edit it.
+/// Undoes the changes that a browser makes to the text of a form. Returns the original text if the
+/// user did not edit it.
 fn edited(body: &str, original: Option<&str>) -> String {
     // Browsers write each line end as CR LF.
     let line_ends = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
@@ -119,7 +119,7 @@ pub(in crate::console) async fn publish(
         given.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     let from = raw("from");
-    // If the event was dropped meanwhile, send the text of the form.
+    // If the event has been dropped since, send the text of the form.
     let original = seen(live, &from).ok().map(|(_, body)| body);
     let event = edited(&raw("body"), original.as_deref());
     let topic = raw("topic");
@@ -135,7 +135,7 @@ pub(in crate::console) async fn publish(
     })
 }
 
-/// The form with a preview.
+/// Responds with the form and a preview.
 async fn previewed(
     console: &Console,
     live: &Live,
@@ -161,7 +161,7 @@ async fn previewed(
     }
 }
 
-/// The form with the reason why nothing was published.
+/// Responds with the form and the reason why nothing was published.
 fn refused(console: &Console, topic: String, event: String, from: String, why: String) -> Response {
     let from = (!from.is_empty()).then_some(from);
     let body = if from.is_some() { to_edit(&event) } else { event };
@@ -169,8 +169,8 @@ fn refused(console: &Console, topic: String, event: String, from: String, why: S
     page(console, form, StatusCode::BAD_REQUEST)
 }
 
-/// Sends an event to the ingress. Returns a description of the accepted message, or the reason for
-/// refusing it.
+/// Sends an event to the ingress. Returns a description of the accepted message. If the event is
+/// refused, returns the reason as the error.
 async fn send(live: &Live, topic: &str, event: &str) -> Result<String, String> {
     let name: TopicName = topic.parse().map_err(|_| "Choose a topic.".to_owned())?;
     let mut url: Url =
@@ -205,18 +205,18 @@ fn content_type(event: &str) -> &'static str {
         }
         Ok(one) if says_version(&one) => "application/cloudevents+json",
         Ok(_) => "application/json",
-        // Invalid JSON: only a topic of opaque texts accepts it, and any other topic reports the
-        // syntax error.
+        // This is invalid JSON. A topic for opaque texts accepts it; for any other topic, the
+        // ingress reports the syntax error.
         Err(_) if event.trim_start().starts_with(['{', '[']) => "application/json",
         Err(_) => "text/plain; charset=utf-8",
     }
 }
 
-/// A sample event with a new id.
+/// Creates a sample event with a new id. `sample` is a value of [`SAMPLES`].
 fn sample_of(sample: &str) -> String {
     let id = format!("sample-{:08x}", Machine.next_jitter().0);
     let now = rfc3339(Machine.now_ms());
-    // Format as text, so that the members have the customary order.
+    // Format the event as text, so that its members have the customary order.
     let event = match sample {
         "eventgrid" => format!(
             r#"{{"id":"{id}","subject":"orders/17","eventType":"order.created","eventTime":"{now}","dataVersion":"1","data":{DATA}}}"#
@@ -295,8 +295,8 @@ fn event_field(form: &Form) -> Markup {
     html! {
         div .field {
             label for="body" { "Event" }
-            // HTML drops a line end right after the tag, so this one protects a line end of the
-            // event.
+            // HTML drops a line end right after the tag. Add one, so that a line end of the event
+            // is kept.
             textarea #body name="body" rows="16" spellcheck="false" { "\n" (form.body) }
         }
         @if let Some(from) = &form.from {

@@ -1,9 +1,9 @@
-//! Turns log lines, records and exchanges into steps of the feed.
+//! Converts log lines, records and exchanges to steps of the feed.
 //!
-//! Separate from the feed, which is independent of log lines. The wording of log lines is separate
+//! Separate from the feed, which does not depend on log lines. The wording of log lines is separate
 //! too, because the terminal shares it. An exchange is observed before its line is logged, so the
-//! recorder reads observations first. The line names the delivery, and the exchange lists the
-//! deliveries that it carried.
+//! recorder reads observations first. The line contains the id of one delivery; the exchange
+//! contains the ids of all deliveries in its request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
@@ -28,9 +28,9 @@ use crate::operations::line_words::words;
 use crate::operations::shown_exchange::ShownExchange;
 use crate::terminal::text;
 
-/// The most exchanges that wait for their log lines; the oldest are dropped first.
+/// The maximum number of exchanges that wait for their log lines. The oldest are dropped first.
 const PENDING_MAX: usize = 1_000;
-/// The most events of one record that are listed.
+/// The maximum number of events of one record that are added to the feed.
 const ELEMENTS_MAX: usize = 100;
 
 /// Adds observations and log lines to the feed.
@@ -41,19 +41,19 @@ pub(super) struct Recorder {
     pub(super) pending: Pending,
 }
 
-/// Exchanges that wait for their log lines.
+/// The exchanges that wait for their log lines.
 #[derive(Default)]
 pub(super) struct Pending(VecDeque<PendingExchange>);
 
 struct PendingExchange {
     request: Request,
     exchange: Exchange,
-    /// Set when the first of its deliveries is logged.
+    /// The redacted exchange; set when the log line of its first delivery is read.
     shown: Option<Arc<ShownExchange>>,
 }
 
 impl Recorder {
-    /// Runs until all senders are dropped.
+    /// Reads observations and log lines until all senders are dropped.
     pub(super) async fn run(mut self) {
         loop {
             tokio::select! {
@@ -73,16 +73,16 @@ impl Recorder {
         self.console.live.as_ref().expect("a recorder runs only where there is a live part")
     }
 
-    /// Counts an attempt that has ended.
+    /// Adds an ended attempt to the statistics of its subscription.
     fn record_traffic(&self, line: &Line, of: &Of) {
         let is_success = match line.name.as_str() {
             "delivery.delivered" => true,
-            // A successful attempt whose delivery is repeated has this line.
+            // A successful attempt is logged like this if its delivery is repeated.
             "delivery.attempted" => line.field("verdict") == "delivered",
             _ => return,
         };
-        // A delivery that is forwarded to another topic has no attempt. Attempts at a sink or a
-        // reply address do not concern the destination.
+        // An event that is forwarded to another topic has no attempt. Attempts at a sink or a reply
+        // address are not attempts at the destination.
         let duration_ms = line.field("duration_ms").parse().ok();
         if duration_ms.is_none() || matches!(line.field("leg"), "sink" | "reply") {
             return;
@@ -155,7 +155,7 @@ impl Recorder {
 
 impl Pending {
     fn push(&mut self, request: Request, exchange: Exchange) {
-        // A handshake carries no delivery, so no log line follows.
+        // The request of a handshake contains no delivery, so no log line follows.
         if request.deliveries.is_empty() {
             return;
         }
@@ -165,8 +165,8 @@ impl Pending {
         }
     }
 
-    /// Finds the exchange of a line. Drops older exchanges of the same delivery that were never
-    /// logged.
+    /// Finds the exchange that a log line is about. Drops older exchanges of the same delivery for
+    /// which no line was logged.
     fn take(
         &mut self,
         line: &Line,
@@ -197,7 +197,7 @@ impl Pending {
     }
 }
 
-/// The events of a record.
+/// Parses the events in a record of the events queue, for the feed.
 fn published(record: &Record, input: Input) -> Vec<Published> {
     let of = |index: usize| Published {
         origin: Some(Origin {

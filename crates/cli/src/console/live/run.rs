@@ -1,18 +1,18 @@
 //! Identifies one run of `lastmile dev`. Pure.
 //!
-//! Events and steps are numbered from 1 at each start, but a browser tab may be older. Every id on
-//! a page therefore includes its run: `RUN-NUMBER`.
+//! Events and steps are numbered from 1 at each start, but a browser tab may show those of an
+//! earlier run. Every id on a page therefore includes its run: `RUN-NUMBER`.
 
-/// A run, identified by a random word.
+/// A run of `lastmile dev`, identified by a random text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::console) struct Run(String);
 
-/// The result of reading an id from a URL.
+/// The result of parsing the id of an event from a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
     Of(u64),
     OfAnotherRun,
-    /// The text is not a valid id.
+    /// The text is not of the form `RUN-NUMBER`.
     Invalid,
 }
 
@@ -25,7 +25,7 @@ impl Run {
         &self.0
     }
 
-    /// The id with this number: `RUN-NUMBER`.
+    /// Formats the id with this number: `RUN-NUMBER`.
     pub(in crate::console) fn id(&self, number: u64) -> String {
         format!("{}-{number}", self.0)
     }

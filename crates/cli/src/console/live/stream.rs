@@ -1,17 +1,17 @@
-//! The live stream for open pages, as server-sent events:
+//! Sends the live stream to open pages, as server-sent events:
 //!
 //! - `run`: the name of this run, as the first event.
 //! - `step`: a new step.
 //! - `lost`: the number of steps that were dropped before they could be sent.
-//! - `begun` and `ended`: an attempt under way.
-//! - `unlisted`: the number of attempts under way that are not shown.
+//! - `begun` and `ended`: an attempt in progress has begun or ended.
+//! - `unlisted`: the number of attempts in progress that are not shown.
 //! - `problem`: the errors in the subscriptions; empty if there are none.
 //!
-//! A page that connects again sends the id of its last step as `Last-Event-ID`. The stream
+//! A page that connects again sends the id of its last step as `Last-Event-ID`, and the stream
 //! continues after that step. A page of an earlier run gets all steps. Each stream begins with all
-//! attempts under way.
+//! attempts in progress.
 //!
-//! A stream holds no copy of the feed. After each change, it reads only the new steps.
+//! A stream stores no copy of the feed. After each change, it reads only the new steps.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -33,26 +33,27 @@ use crate::console::app::SharedConsole;
 use crate::console::shell::error::PageError;
 use crate::console::shell::query::{pairs, value};
 
-/// The interval of keep-alives on an idle stream; a failed one reveals that the page was closed.
+/// The interval of keep-alives on an idle stream. If a keep-alive cannot be sent, the page was
+/// closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Replaces an id and requests only future steps.
+/// A value of `Last-Event-ID` that requests only future steps.
 const NOW: &str = "now";
-/// The most steps that are read from the feed at once.
+/// The maximum number of steps that are read from the feed at a time.
 const STEPS_AT_ONCE: usize = 200;
 
 struct PageStream {
     console: SharedConsole,
     changes: watch::Receiver<u64>,
-    /// The number of the last step that was sent.
+    /// The number of the last step that was sent to this page.
     last: u64,
-    /// The numbers of the attempts under way that were sent.
+    /// The numbers of the attempts in progress that were sent and have not ended.
     under_way: BTreeSet<u64>,
-    /// The number of further attempts under way, as last sent.
+    /// The number of attempts in progress that are not shown, as last sent.
     unlisted: usize,
-    /// The problem as last sent; `None` before the first one.
+    /// The text of `problem` as last sent; `None` before the first one.
     problem: Option<Option<String>>,
     ready: VecDeque<Event>,
-    /// Held as long as the stream is open.
+    /// The permit that counts against the limit of open streams, as long as this stream exists.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -103,7 +104,7 @@ impl PageStream {
             self.changes.mark_unchanged();
             self.read();
             if self.ready.is_empty() {
-                // Fails when the program ends.
+                // `changed` fails when the program ends.
                 self.changes.changed().await.ok()?;
             }
         }
@@ -113,8 +114,8 @@ impl PageStream {
         let console = Arc::clone(&self.console);
         let problem = console.sources.problem();
         if self.problem.as_ref() != Some(&problem) {
-            // Sent as JSON, so that an empty problem has data too: browsers ignore events without
-            // data.
+            // Send the text as JSON, so that an empty problem has data too. Browsers ignore events
+            // without data.
             self.push("problem", &problem.as_deref().unwrap_or_default());
             self.problem = Some(problem);
         }
@@ -130,7 +131,7 @@ impl PageStream {
         });
         let now: BTreeSet<u64> = under_way.iter().map(StepJson::number).collect();
         let before = std::mem::replace(&mut self.under_way, now.clone());
-        // `ended` comes first, because a step then shows the result. `begun` comes last, because an
+        // Send `ended` first, because a step then shows the result. Send `begun` last, because an
         // attempt may follow a new step.
         before.difference(&now).for_each(|number| self.push("ended", number));
         steps.into_iter().for_each(|step| self.push_step(&step));

@@ -1,6 +1,6 @@
-//! Success and duration of the attempts of each subscription, by minute. Pure.
+//! Counts the successes, failures and durations of attempts, by subscription and minute. Pure.
 //!
-//! Promises: keeps at most [`CELLS_MAX`] pairs of minute and subscription, the newest ones. A
+//! Promises: at most [`CELLS_MAX`] pairs of minute and subscription are stored, the newest ones. A
 //! stored duration is too short by at most 1/16.
 
 use std::collections::BTreeMap;
@@ -8,24 +8,25 @@ use std::sync::Arc;
 
 use delivery::time::duration::MINUTE_MS;
 
-/// The most pairs of minute and subscription: a day of 14 subscriptions, or 20 minutes of 1,000.
+/// The maximum number of pairs of minute and subscription: a day for 14 subscriptions, or 20
+/// minutes for 1,000.
 const CELLS_MAX: usize = 20_000;
-/// The number of highest bits of a duration that are kept. Durations below 32 ms are exact.
+/// The number of leading bits of a duration that are stored. Durations below 32 ms are exact.
 const KEPT_BITS: u32 = 5;
 
-/// The attempts in a time range.
+/// The statistics of attempts in a time range.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in crate::console) struct Traffic {
     pub(in crate::console) successes: u64,
     pub(in crate::console) failures: u64,
-    /// The number of attempts, by rounded duration in milliseconds.
+    /// The number of attempts for each rounded duration in milliseconds.
     durations: BTreeMap<u64, u64>,
-    /// The 95th percentile, if another system computed it.
+    /// The 95th percentile of durations, if another system computed it.
     given_p95_ms: Option<u64>,
 }
 
 impl Traffic {
-    /// Creates figures that another system computed.
+    /// Creates statistics from counts and a percentile that another system has computed.
     pub(in crate::console) fn given(successes: u64, failures: u64, p95_ms: Option<u64>) -> Self {
         Self { successes, failures, durations: BTreeMap::new(), given_p95_ms: p95_ms }
     }
@@ -34,13 +35,14 @@ impl Traffic {
         self.successes + self.failures
     }
 
-    /// The success rate in percent, rounded down: 100 only if no attempt failed. `None` without an
-    /// attempt.
+    /// Returns the success rate in percent, rounded down, so that 100 means that no attempt failed.
+    /// Returns `None` without an attempt.
     pub(in crate::console) fn success_percent(&self) -> Option<u64> {
         (self.successes * 100).checked_div(self.attempts())
     }
 
-    /// The 95th percentile of durations: 95 of 100 attempts do not exceed it.
+    /// Returns the 95th percentile of durations: the duration that 95 of 100 attempts do not
+    /// exceed.
     pub(in crate::console) fn p95_ms(&self) -> Option<u64> {
         let all: u64 = self.durations.values().sum();
         let rank = (all * 95).div_ceil(100);
@@ -52,8 +54,8 @@ impl Traffic {
         found.map(|(ms, _)| *ms).or(self.given_p95_ms)
     }
 
-    /// Adds the attempts of `other`. If another system computed both percentiles, keeps the higher
-    /// one.
+    /// Adds the statistics of `other`. If another system computed both percentiles, keeps the
+    /// higher one.
     pub(in crate::console) fn add(&mut self, other: &Self) {
         self.successes += other.successes;
         self.failures += other.failures;
@@ -71,13 +73,13 @@ impl Traffic {
     }
 }
 
-/// Keeps only the highest bits of a duration, to limit the number of different values.
+/// Rounds a duration down to its leading bits, to limit the number of different values.
 fn rounded(ms: u64) -> u64 {
     let dropped = (u64::BITS - ms.leading_zeros()).saturating_sub(KEPT_BITS);
     (ms >> dropped) << dropped
 }
 
-/// The attempts of all subscriptions, by minute.
+/// The statistics of all subscriptions, by minute.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     minutes: BTreeMap<u64, BTreeMap<Arc<str>, Traffic>>,
@@ -106,7 +108,7 @@ impl Recorded {
         }
     }
 
-    /// The attempts of each subscription since this time, rounded down to a minute.
+    /// Returns the statistics of each subscription since this time, rounded down to a minute.
     pub(in crate::console) fn since(&self, since_ms: u64) -> BTreeMap<String, Traffic> {
         let mut all: BTreeMap<String, Traffic> = BTreeMap::new();
         for (name, traffic) in self.minutes.range(since_ms / MINUTE_MS..).flat_map(|(_, of)| of) {

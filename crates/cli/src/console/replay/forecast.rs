@@ -1,8 +1,7 @@
-//! The forecast of a replay: number of dead letters, rate, duration, price on AWS, and unhealthy
+//! Forecasts a replay: number of dead letters, rate, duration, cost on AWS, and unhealthy
 //! destinations.
 //!
-//! Separate from the plan because pages of causes show a forecast too. Its caller reads the
-//! data.
+//! Separate from the plan because pages of causes show a forecast too. The caller reads the data.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +18,24 @@ use crate::operations::cost::beside::{DELIVERIES, REPLAY_DOLLARS};
 use crate::operations::replay_rate::RateUsed;
 use crate::terminal::text;
 
-/// The most warnings on a page.
+/// The maximum number of warnings on a page.
 const WARNINGS_MAX: usize = 3;
 
-/// The forecast of a replay to the subscriptions of dead letters.
+/// The forecast of a replay, in which each dead letter is sent to its subscription.
 pub(in crate::console) struct Forecast {
     letters: u64,
     rate: RateUsed,
-    /// False if the queue is on this machine, where a replay costs nothing.
+    /// False if the queue is on this machine, where a replay has no cost.
     is_paid: bool,
-    /// The number of dead letters whose destination is not listed here.
+    /// The number of dead letters whose destination is unknown to this console.
     unlisted: u64,
-    /// Unhealthy destinations: address, and the known conditions.
+    /// The unhealthy destinations: the address, and the known conditions.
     warnings: Vec<(String, String)>,
 }
 
 impl Forecast {
-    /// Forecasts a replay of this number of dead letters for each subscription. Those without one
-    /// are not sent. `given` is the rate that a person chose, if any.
+    /// Forecasts a replay of `counts` dead letters for each subscription. Dead letters without a
+    /// subscription are not sent. `given` is the rate that the user has chosen, if any.
     pub(in crate::console) fn of(
         console: &Console,
         counts: &BTreeMap<String, u64>,
@@ -56,7 +55,8 @@ impl Forecast {
             let conditions = it.conditions.iter().map(|(name, why)| format!("{name} {why}"));
             let mut known: Vec<String> = conditions.collect();
             match it.failed_in_a_row {
-                // A probation resets the stored attempts; the figures of the time range remain.
+                // A probation resets the stored attempts, but the statistics of the time range
+                // remain.
                 0 if seen.traffic(it).and_then(|of| of.success_percent()) == Some(0) => {
                     known.push("every recent attempt failed".to_owned());
                 }
@@ -77,13 +77,13 @@ impl Forecast {
         }
     }
 
-    /// The rate that the replay would have.
+    /// Returns the rate at which the replay would send dead letters.
     pub(in crate::console) fn rate(&self) -> Rate {
         self.rate.rate
     }
 
     /// Describes the forecast in one line: `905 dead letters at 50/s, about 18 s, less than a
-    /// cent`. Only a replay on AWS has a price.
+    /// cent`. Only a replay on AWS has a cost.
     pub(in crate::console) fn short(&self) -> String {
         if self.letters == 0 {
             return "nothing is sent: they have no subscription".to_owned();
@@ -100,7 +100,7 @@ impl Forecast {
         }
     }
 
-    /// The forecast and its warnings, for the page of a replay.
+    /// Renders the forecast and its warnings, for the page of a replay.
     pub(in crate::console) fn markup(&self) -> Markup {
         if self.letters == 0 {
             return html! { p .forecast { "Nothing is sent, because they have no subscription. They can be sent to a topic or a URL." } };
@@ -118,7 +118,7 @@ impl Forecast {
         }
     }
 
-    /// The warning above the button about dead letters whose destination is not listed here.
+    /// Renders the warning about dead letters whose destination is unknown to this console.
     pub(in crate::console) fn unlisted(&self) -> Markup {
         html! { @if self.unlisted > 0 {
             p .notice {
@@ -128,7 +128,7 @@ impl Forecast {
         } }
     }
 
-    /// Warnings about unhealthy destinations.
+    /// Renders warnings about unhealthy destinations.
     pub(in crate::console) fn warnings(&self) -> Markup {
         html! { @for (address, known) in self.warnings.iter().take(WARNINGS_MAX) {
             p .notice {
@@ -138,13 +138,13 @@ impl Forecast {
         } }
     }
 
-    /// Returns true if a destination is known to fail.
+    /// Returns true if the stored state or the statistics show that a destination fails.
     pub(in crate::console) fn is_risky(&self) -> bool {
         !self.warnings.is_empty()
     }
 }
 
-/// The price of a replay on AWS, rounded up to a cent.
+/// Formats the cost of a replay on AWS, rounded up to a cent.
 fn price(letters: u64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a million")]
     let million = DELIVERIES as u64;

@@ -1,4 +1,4 @@
-//! The form of the page that starts a replay.
+//! Parses the form of the page that starts a replay.
 
 use adapters::machine::Machine;
 use axum::http::StatusCode;
@@ -17,17 +17,17 @@ use crate::console::shell::guard::TOKEN;
 use crate::console::shell::query::{InvalidField, LIST, Query, href, pairs, value};
 use crate::operations::shell;
 
-/// Form fields of this page, besides filters.
+/// The names of the form fields on this page that are not filters.
 const FIELDS: [&str; 9] =
     ["to", "to_topic", "to_url", "rate", "note", FINGERPRINT, "job", PICKED, TOKEN];
 
-/// The form of this page, from a query or a body.
+/// The form of this page, from the query of a URL or the body of a request.
 pub(super) struct ReplayForm {
     pub(super) query: Query,
     pub(super) filter: Filter,
-    /// The other fields, as entered.
+    /// The fields that are not filters, as entered.
     fields: Vec<(String, String)>,
-    /// The target and the rate, or the invalid field.
+    /// The parsed target and rate, or the first field that is invalid.
     pub(super) target: Result<(ReplayTarget, Option<Rate>), InvalidField>,
 }
 
@@ -36,7 +36,7 @@ impl ReplayForm {
         let pairs = pairs(form);
         let (query, filter) = Query::read(&pairs, &FIELDS)?;
         if value(&pairs, PICKED).is_some() && query.values("id").is_empty() {
-            // Without this check, picking nothing would replay everything.
+            // Without this check, a form without a picked dead letter would replay all.
             let why = "Pick dead letters by the boxes in the list first. Nothing was sent.";
             let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is picked", why);
             return Err(error.with_link(query.at(LIST), "Back to the list"));
@@ -51,7 +51,7 @@ impl ReplayForm {
         value(&self.fields, name).unwrap_or_default()
     }
 
-    /// The name of the job in the form, or a new name.
+    /// Returns the name of the job in the form, or a new name.
     pub(super) fn job(&self) -> Result<String, InvalidField> {
         match self.field("job") {
             "" => Ok(job_name(Machine.now_ms())),
@@ -63,7 +63,7 @@ impl ReplayForm {
         }
     }
 
-    /// The target and the rate as options of `lastmile deadletters replay`.
+    /// Formats the target and the rate as options of `lastmile deadletters replay`.
     pub(super) fn options(&self) -> String {
         let target = match self.field("to") {
             "topic" => Some(("to-topic", self.field("to_topic"))),
@@ -75,20 +75,20 @@ impl ReplayForm {
         options.map(|(name, value)| format!(" --{name} {}", shell::typed(value))).collect()
     }
 
-    /// A link to this page with the same values.
+    /// Returns a link to this page with the same values.
     pub(super) fn href(&self) -> String {
         self.href_with(self.query.filters())
     }
 
-    /// A link to this page for dead letters in every state.
+    /// Returns a link to this page that includes dead letters in every state.
     pub(super) fn href_of_any_state(&self) -> String {
         let others = self.query.filters().filter(|(name, _)| *name != "state");
         self.href_with(others.chain([("state", "all")]))
     }
 
     fn href_with<'a>(&'a self, filters: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-        // Browsers keep URLs in their history, where the token does not belong. The page sets the
-        // other omitted fields again.
+        // Omit the token, because browsers store URLs in their history. The page sets the other
+        // omitted fields again.
         let is_kept = |name: &str| ![TOKEN, PICKED, FINGERPRINT, "job", "note"].contains(&name);
         let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
         href("/replay", filters.chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))))

@@ -1,8 +1,8 @@
-//! Pages of replays: the jobs that this process runs, and those in the ledgers.
+//! Serves the pages of replay jobs: those that this process runs, and those in the ledgers.
 //!
 //! The page of a running job reads its progress from memory. All other pages read the ledgers.
 //!
-//! Promises: a URL or queue outside this machine that only a ledger names needs a confirmation
+//! Promises: if only a ledger names a URL or a queue outside this machine, the user must confirm it
 //! before the job is resumed.
 
 use std::ops::Range;
@@ -39,23 +39,23 @@ use crate::terminal::advice::chain;
 use crate::terminal::text;
 use crate::views::replay_end::NO_END;
 
-/// The refresh interval of the page of a running job.
+/// The interval at which the page of a running job refreshes.
 const REFRESH_MS: u64 = SECOND_MS;
-/// The most deliveries under way for which a page refreshes automatically, because each refresh
-/// reads every end.
+/// The maximum number of unfinished deliveries with which a page refreshes automatically. Each
+/// refresh reads the outcomes of all deliveries.
 const REFRESHED_MAX: u64 = 1_000;
-/// The refresh interval of the page of a job while its deliveries are under way.
+/// The interval at which the page of a job refreshes while deliveries are unfinished.
 const ENDS_REFRESH_MS: u64 = 5 * SECOND_MS;
-/// The most dead letters of a job on the page.
+/// The maximum number of dead letters that the page of a job lists.
 const ENTRIES_MAX: usize = 200;
 
-/// The columns of the list.
+/// The columns of the list of jobs.
 const COLUMNS: [&str; 8] =
     ["Replay", "Target", "Dead letters", "Sent", "Delivered", "Dead-again", "Refused", "State"];
-/// Positions of the numeric columns.
+/// The indexes of the columns with numbers.
 const NUMBERS: Range<usize> = 2..7;
 
-/// The page of all jobs, newest first.
+/// Serves the page of all jobs, newest first.
 pub(in crate::console) async fn list(
     extract::State(console): extract::State<SharedConsole>,
 ) -> Result<Response, PageError> {
@@ -108,7 +108,7 @@ fn no_jobs() -> Markup {
     } }
 }
 
-/// A count of ends; a dash if ends are not recorded.
+/// Formats a number of outcomes; a dash if outcomes are not recorded.
 fn known(job: &JobSummary, count: u64) -> String {
     if job.header.has_results(&job.counts) { text::grouped(count) } else { "–".to_owned() }
 }
@@ -121,13 +121,13 @@ fn state(console: &Console, header: &JobHeader, counts: ReplayCounts) -> Markup 
     }
 }
 
-/// The page of one job.
+/// Serves the page of one job.
 pub(in crate::console) async fn one(
     extract::State(console): extract::State<SharedConsole>,
     Path(job): Path<String>,
 ) -> Result<Response, PageError> {
     let mut page = match console.jobs.progress(&job) {
-        // Read from memory, so that the ledger is not read every second.
+        // Read from memory, so that the page does not read the ledger every second.
         Some(running) => {
             let main = html! {
                 (head(&console, &running.header, running.counts))
@@ -143,7 +143,7 @@ pub(in crate::console) async fn one(
     Ok(page.respond(&console, StatusCode::OK))
 }
 
-/// The page of a job that does not run in this process, from its ledger.
+/// Renders the page of a job that does not run in this process, from its ledger.
 async fn not_running(console: &Console, job: &str) -> Result<PageLayout, PageError> {
     let replay = read_job(console, job).await?;
     let (counts, all) = (replay.counts(), replay.header.letters as u64);
@@ -165,7 +165,7 @@ async fn not_running(console: &Console, job: &str) -> Result<PageLayout, PageErr
         (entries(&replay, &ends, replay.header.has_results(&counts)))
     };
     let status = if is_done { "Done" } else { "Interrupted" };
-    // Refresh only while a delivery of the job may still end.
+    // Refresh only while the outcome of a delivery may still be recorded.
     let refresh_ms = (replay.header.has_results(&counts)
         && is_done
         && (1..=REFRESHED_MAX).contains(&ended.under_way))
@@ -191,7 +191,7 @@ fn head(console: &Console, header: &JobHeader, counts: ReplayCounts) -> Markup {
     }
 }
 
-/// Describes the target of a job.
+/// Renders the target of a job.
 fn describe_target(to: &str) -> Markup {
     html! {
         @match to.parse() {
@@ -244,7 +244,7 @@ fn progress(counts: ReplayCounts, all: u64, running: Option<&JobProgress>) -> Ma
     } }
 }
 
-/// Counts the ends of the deliveries that were sent.
+/// Renders the number of deliveries with each outcome.
 fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &EndCounts) -> Markup {
     if !header.has_results(&counts) {
         return html! { p .hint { "What became of its deliveries is not recorded in this container." } };
@@ -294,10 +294,10 @@ fn resume_form(console: &Console, replay: &ReplayJob, counts: ReplayCounts) -> M
     } }
 }
 
-/// The dead letters of a job, each with its state.
+/// Renders the dead letters of a job, each with its state.
 fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
     let mut all: Vec<(Uuid, Option<&LedgerEntry>)> = replay.entries().collect();
-    // Problems come first, because readers look for them.
+    // Show problems first, because users look for them.
     all.sort_by_key(|(letter, entry)| {
         let end = ends.get(letter).map(|end| end.state);
         let is_sent = entry.is_some_and(|entry| entry.state == ReplayState::Sent);
@@ -337,7 +337,7 @@ fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
     } }
 }
 
-/// Describes the end of a delivery if it is recorded; otherwise, the progress of the entry.
+/// Describes the outcome of a delivery if it is recorded; otherwise, whether the delivery was sent.
 fn describe_end(
     entry: Option<&LedgerEntry>,
     end: Option<ReplayOutcome>,
@@ -363,7 +363,7 @@ fn describe_state(state: ReplayState) -> &'static str {
     }
 }
 
-/// Resumes a job that was interrupted.
+/// Resumes a job that was interrupted, as submitted by the form.
 pub(in crate::console) async fn resume(
     extract::State(console): extract::State<SharedConsole>,
     Path(job): Path<String>,
@@ -394,8 +394,8 @@ pub(in crate::console) async fn resume(
     Ok(started())
 }
 
-/// The address outside this machine that only the ledger of a job names. Anyone with write access
-/// to the container can change a ledger, so a person must confirm the address.
+/// Returns the target outside this machine that only the ledger of a job names. Anyone with write
+/// access to the container can change a ledger, so the user must confirm the target.
 fn only_in_ledger(console: &Console, header: &JobHeader) -> Option<String> {
     let target: ReplayTarget = header.to.parse().ok()?;
     let queue = console.queues.for_target(&target, header.queue.as_deref()).ok()?;

@@ -1,11 +1,10 @@
-//! The page that starts a replay: shows the exact dead letters and their target, then offers the
-//! button.
+//! Serves the page that starts a replay: shows the exact dead letters and their target, then a
+//! button that starts the job.
 //!
 //! Separate from [`super::jobs`], which shows started replays.
 //!
-//! Promises: the job sends exactly the dead letters that the page showed, or none. Submitting the
-//! form twice starts one job.
-//! button.
+//! Promises: the job sends exactly the dead letters that the page showed, or none. If the form is
+//! submitted twice, one job starts.
 
 use std::sync::Arc;
 
@@ -43,7 +42,7 @@ use crate::terminal::advice::chain;
 use crate::terminal::text;
 use crate::views::unreadable_ledger::refusal;
 
-/// The page of a replay before it starts. Sends nothing.
+/// Serves the page of a replay before it starts. Sends nothing.
 pub(in crate::console) async fn dry_run(
     extract::State(console): extract::State<SharedConsole>,
     uri: Uri,
@@ -72,15 +71,14 @@ pub(in crate::console) async fn dry_run(
     let options =
         [&console.options, &query.as_options(), &form.options(), &queue.unwrap_or_default()];
     let command = format!("deadletters replay{}", options.map(String::as_str).concat());
-    // Show no command if the URL has credentials or a query, because people may pass the command
-    // on.
+    // If the URL has credentials or a query, show no command, because people may pass a command on.
     let has_secrets = matches!(&form.target, Ok((target @ ReplayTarget::Url(_), _)) if target.shown() != form.field("to_url"));
     let command = Some(command).filter(|_| !has_secrets);
     let page = PageLayout { command, ..PageLayout::new("Replay", Section::DeadLetters, main) };
     Ok(page.respond(&console, status))
 }
 
-/// The form for the target and the rate.
+/// Renders the form for the target and the rate.
 fn target_form(console: &Console, form: &ReplayForm) -> Markup {
     let is_invalid = |name: &str| form.target.as_ref().is_err_and(|invalid| invalid.field == name);
     let chosen = Some(form.field("to")).filter(|to| !to.is_empty()).unwrap_or("subscription");
@@ -116,7 +114,7 @@ fn target_form(console: &Console, form: &ReplayForm) -> Markup {
     } }
 }
 
-/// The queue of a replay to the subscriptions, or the reason why there is none.
+/// Describes the queue of a replay to the subscriptions, or the reason why there is none.
 fn displayed_queue(console: &Console) -> String {
     match console.queues.for_target(&ReplayTarget::Subscription, None) {
         Ok(queue) => console.queues.describe(&ReplayTarget::Subscription, queue.as_ref()),
@@ -124,22 +122,23 @@ fn displayed_queue(console: &Console) -> String {
     }
 }
 
-/// A planned replay, and the numbers of dead letters that it omits.
+/// A planned replay, and the numbers of dead letters that the plan omits.
 struct Planned {
     plan: ReplayPlan,
     /// The number of dead letters omitted because of their state.
     in_other_states: u64,
-    /// The number of dead letters omitted because a person has stopped their subscription.
+    /// The number of dead letters omitted because their subscription is stopped.
     stopped: u64,
-    /// Steps that a person must take before these dead letters can be sent.
+    /// The steps that the user must take before the omitted dead letters can be sent.
     remedies: Vec<String>,
 }
 
 /// Plans a replay.
 ///
 /// # Errors
-/// The reason why nothing would be sent. An unreadable ledger may record that some dead letters are
-/// no longer open. An unreadable deployment may have stopped subscriptions.
+/// The reason why nothing would be sent. The plan fails if a ledger is unreadable, because it may
+/// record that dead letters were already sent. It also fails if the deployment is unreadable,
+/// because subscriptions may be stopped.
 async fn plan_of(
     console: &Console,
     form: &ReplayForm,
@@ -154,7 +153,8 @@ async fn plan_of(
     let mut plan = ReplayPlan::default();
     let matching = cache.matching(&form.filter);
     matching.iter().for_each(|letter| plan.add(letter, target));
-    // A dead letter and its replay have the same event, so only the newer of the two is sent.
+    // A dead letter and its failed replay contain the same event, so send only the newer of the
+    // two.
     plan.leave_out_older(&cache.states);
     let of_any_state = cache.matching(&form.filter.clone().of_any_state());
     let in_other_states = (of_any_state.len() - matching.len()) as u64;
@@ -169,7 +169,8 @@ async fn plan_of(
     Ok(planned)
 }
 
-/// The reason why nothing would be sent, and a link that includes dead letters in every state.
+/// Renders the reason why nothing would be sent, and a link that includes dead letters in every
+/// state.
 fn refused(form: &ReplayForm, why: &str) -> Markup {
     html! { section .panel aria-labelledby="count" {
         h2 #count { "Nothing would be sent" }
@@ -180,7 +181,7 @@ fn refused(form: &ReplayForm, why: &str) -> Markup {
     } }
 }
 
-/// The exact count, and the button that starts the replay.
+/// Renders the exact count, and the button that starts the replay.
 async fn count(
     console: &Console,
     form: &ReplayForm,
@@ -250,7 +251,7 @@ async fn count(
     } }
 }
 
-/// The subscriptions with their dead letters, and the health of each destination.
+/// Renders the number of dead letters of each subscription, and the health of its destination.
 fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
     html! {
         table .plain {
@@ -272,7 +273,7 @@ fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
     }
 }
 
-/// Warns of dead letters that another job has in its plan and has not sent yet.
+/// Renders a warning about dead letters that another job plans to send.
 fn planned_elsewhere(plan: &ReplayPlan, cache: &LetterCache) -> Markup {
     let is_planned = |id: &&Uuid| cache.states.planned_by(**id).is_some();
     let count = plan.ids().iter().filter(is_planned).count() as u64;
@@ -298,8 +299,8 @@ fn button(console: &Console, form: &ReplayForm, plan: &ReplayPlan, rate: Rate) -
     html! { form .buttons action="/replay" method="post" {
         (console.token.field())
         input type="hidden" name=(FINGERPRINT) value=(fingerprint(plan.ids()));
-        // The name is chosen before the start, so that submitting the form twice starts only one
-        // job.
+        // Choose the name of the job before it starts. If the form is submitted twice, both
+        // requests then name the same job.
         input type="hidden" name="job" value=(job_name(Machine.now_ms()));
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
         @for name in ["to", "to_topic", "to_url"] {
@@ -314,7 +315,7 @@ fn button(console: &Console, form: &ReplayForm, plan: &ReplayPlan, rate: Rate) -
     } }
 }
 
-/// Starts the job for the dead letters that the page showed.
+/// Starts the job for the dead letters that the page showed, as submitted by the form.
 pub(in crate::console) async fn start(
     extract::State(console): extract::State<SharedConsole>,
     body: Bytes,
@@ -330,7 +331,8 @@ pub(in crate::console) async fn start(
     if console.jobs.knows(&job) {
         return Ok(started);
     }
-    // Bypasses the cache: the job sends exactly the dead letters that were shown, or none.
+    // Read the container again instead of using a cache. The job sends exactly the dead letters
+    // that the page showed, or none.
     let state = console.caches.matching(&form.query, &form.filter, 0, WaitMode::UntilRead).await;
     let CacheState::Ready(cache) = state? else {
         return Err(with_link(PageError::new(

@@ -1,7 +1,7 @@
-//! The replays that this process runs.
+//! Runs the replays of this process.
 //!
-//! Each job runs in its own task; the pages only show its progress. The ledger records what a job
-//! has sent. A job that ends with this process can therefore be resumed like any other.
+//! Each job runs in a task of its own; the pages only show its progress. The ledger records what a
+//! job has sent. Therefore, a job that ends with this process can be resumed like any other.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -18,41 +18,43 @@ use tokio::task::JoinHandle;
 use crate::console::letters::caches::LetterCaches;
 use crate::terminal::advice::chain;
 
-/// The jobs of this process.
+/// The replay jobs that this process has started.
 #[derive(Default)]
 pub(in crate::console) struct RunningJobs {
     runs: Mutex<HashMap<String, Run>>,
-    /// Held while a job starts or resumes, so that its ledger does not change before it runs.
+    /// A lock that is held while a job starts or resumes, so that no other request starts the same
+    /// job.
     pub(in crate::console) starting: tokio::sync::Mutex<()>,
 }
 
-/// A running or finished job.
+/// A replay job that this process runs or has run.
 struct Run {
     header: JobHeader,
     begun_ms: u64,
-    /// The counts at the start of this run.
+    /// The counts when this process started or resumed the job.
     before: ReplayCounts,
     counts: Arc<Mutex<ReplayCounts>>,
     task: JoinHandle<()>,
     problem: Arc<Mutex<Option<String>>>,
 }
 
-/// The progress of a running job.
+/// The progress of a job that runs in this process.
 pub(in crate::console) struct JobProgress {
     pub(in crate::console) header: JobHeader,
     pub(in crate::console) counts: ReplayCounts,
-    /// Dead letters per second.
+    /// The average rate so far, in dead letters per second.
     pub(in crate::console) rate: u64,
-    /// The remaining time at that rate, in milliseconds; `None` before the first dead letter is
-    /// finished.
+    /// The remaining time at the average rate, in milliseconds. `None` before the first dead letter
+    /// is finished.
     pub(in crate::console) left_ms: Option<u64>,
 }
 
 impl RunningJobs {
-    /// Runs a job in its own task. Afterwards, requests read the container again.
+    /// Runs a job in a task of its own. When the job ends, marks the caches as stale, so that pages
+    /// read the container again.
     ///
     /// # Errors
-    /// When the job is already running.
+    /// If the job is already running.
     pub(in crate::console) fn run(
         &self,
         mut job: ReplayJob,
@@ -61,7 +63,7 @@ impl RunningJobs {
         caches: Arc<LetterCaches>,
     ) -> anyhow::Result<()> {
         let name = job.header.job.clone();
-        // Locked until the run is inserted, so that two requests cannot both start the job.
+        // Keep the lock until the run is inserted, so that two requests cannot both start the job.
         let mut runs = self.runs();
         ensure!(
             runs.get(&name).is_none_or(|run| run.task.is_finished()),
@@ -81,14 +83,15 @@ impl RunningJobs {
             if let Err(error) = job.run(&sender, options, pending(), on_event).await {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain(&error));
             }
-            // Expire after a failure too, because part of the job may have been sent.
+            // Mark the caches as stale after a failure too, because part of the job may have been
+            // sent.
             caches.expire();
         });
         runs.insert(name, Run { header, begun_ms, before, counts, task, problem });
         Ok(())
     }
 
-    /// The progress of a job; `None` if this process does not run it now.
+    /// Returns the progress of a job; `None` if the job does not run in this process.
     pub(in crate::console) fn progress(&self, job: &str) -> Option<JobProgress> {
         let runs = self.runs();
         let run = runs.get(job).filter(|run| !run.task.is_finished())?;
@@ -110,12 +113,12 @@ impl RunningJobs {
         self.runs().contains_key(job)
     }
 
-    /// The error with which a job failed in this process.
+    /// Returns the error with which a job failed in this process; `None` if it did not fail.
     pub(in crate::console) fn problem(&self, job: &str) -> Option<String> {
         self.runs().get(job)?.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Names of the running jobs.
+    /// Returns the names of the running jobs.
     pub(in crate::console) fn names(&self) -> Vec<String> {
         let runs = self.runs();
         runs.iter().filter(|(_, run)| !run.task.is_finished()).map(|(job, _)| job.clone()).collect()
@@ -123,10 +126,10 @@ impl RunningJobs {
 
     /// Waits until all jobs have finished.
     pub(in crate::console) async fn finish(&self) {
-        // Taken out of the map, so that the lock is not held while waiting.
+        // Take the jobs out of the map, so that the lock is not held while waiting.
         let runs = std::mem::take(&mut *self.runs());
         for run in runs.into_values() {
-            // A job that panicked has ended too. Its ledger records its progress.
+            // A job that has panicked has ended too. Its ledger records the progress.
             let _ = run.task.await;
         }
     }

@@ -1,4 +1,4 @@
-//! The page that shows an error.
+//! Renders errors as pages.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -9,13 +9,13 @@ use super::layout::{PageLayout, Section};
 use super::markup::{line, message};
 use crate::terminal::advice::chain;
 
-/// An error for the reader: the failed action, and the reason.
+/// An error for the user: the failed action, and the reason.
 #[derive(Debug, Clone)]
 pub(in crate::console) struct PageError {
     status: StatusCode,
     title: String,
     why: String,
-    /// Address and text of the link to continue with; `None` links to the first page.
+    /// The address and the text of the link to continue with; `None` links to the first page.
     link: Option<(String, &'static str)>,
 }
 
@@ -28,17 +28,17 @@ impl PageError {
         Self { status, title: title.into(), why: why.into(), link: None }
     }
 
-    /// Replaces the link to continue with.
+    /// Sets the address and the text of the link below the error.
     pub(in crate::console) fn with_link(self, href: String, text: &'static str) -> Self {
         Self { link: Some((href, text)), ..self }
     }
 
-    /// The container cannot be read or written.
+    /// Creates the error for a container that cannot be read or written.
     pub(in crate::console) fn storage(error: anyhow::Error) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "The container cannot be read", chain(&error))
     }
 
-    /// A dismissal could not be stored.
+    /// Creates the error for a dismissal that could not be stored.
     pub(in crate::console) fn not_recorded(error: anyhow::Error) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "Nothing was dismissed", chain(&error))
     }
@@ -61,7 +61,8 @@ impl PageError {
     }
 }
 
-/// The response carries the error to the guard, which has the data for the layout of a page.
+/// Attaches the error to the response. The guard renders the page, because it has the data for the
+/// layout.
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();

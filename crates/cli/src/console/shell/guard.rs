@@ -1,14 +1,14 @@
 //! Checks every request to the console, and sets the security headers of every response.
 //!
 //! Every site in the same browser can send requests to a page on this machine. `local::guard`
-//! refuses such requests, for all local servers alike. The guard runs before all routes, so that no
-//! route can omit its checks.
+//! refuses such requests, for all local servers. The guard runs before all routes, so that no route
+//! can omit its checks.
 //!
 //! Promises:
 //!
-//! - No other site makes this machine read the container.
-//! - A request that changes something comes from a form of this page, with a token that is new at
-//!   every start.
+//! - No other site can make this machine read the container.
+//! - A request that changes something comes from a form of these pages. Its token is new at every
+//!   start.
 //! - No browser runs, frames, caches or sniffs content that comes from an event.
 
 use axum::body::{Body, to_bytes};
@@ -29,13 +29,13 @@ use super::super::live::publish::{EVENT_FORM_MAX_BYTES, PUBLISH};
 use super::error::PageError;
 use super::query;
 
-/// The form field with the token.
+/// The name of the form field with the token.
 pub(in crate::console) const TOKEN: &str = "token";
-/// The title of a refusal.
+/// The title of the page that refuses a request from another site.
 const NOT_FROM_HERE: &str = "Not from this page";
-/// The most bytes of a form; the form for events has its own limit.
+/// The maximum number of bytes of a form. The form for events has a higher limit.
 const FORM_MAX_BYTES: usize = 64 * 1_024;
-/// The headers of every response.
+/// The security headers of every response.
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -45,14 +45,14 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
         ),
     ),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    // With `no-referrer`, browsers would send `Origin: null` with a form.
+    // With `no-referrer`, browsers would send `Origin: null` with a form, which the guard refuses.
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-    // For browsers without support for `frame-ancestors`.
+    // `X-Frame-Options` is for browsers that do not support `frame-ancestors`.
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
-/// The token of all forms, new at every start.
+/// The secret token that all forms contain. A new one is created at every start.
 pub(in crate::console) struct FormToken(String);
 
 impl FormToken {
@@ -61,13 +61,14 @@ impl FormToken {
         Self(random.map(|number| format!("{number:08x}")).concat())
     }
 
-    /// The hidden form field with the token.
+    /// Renders the hidden form field with the token.
     pub(in crate::console) fn field(&self) -> Markup {
         html! { input type="hidden" name=(TOKEN) value=(self.0); }
     }
 
     fn is_token(&self, token: &str) -> bool {
-        // Constant time, so that the duration does not reveal how much of a guess is right.
+        // Compare in constant time, so that the duration does not reveal how many characters of a
+        // guess are right.
         bool::from(token.as_bytes().ct_eq(self.0.as_bytes()))
     }
 }
@@ -97,7 +98,7 @@ pub(in crate::console) async fn check(
     response
 }
 
-/// The page that replaces an error in plain text.
+/// Returns the page that replaces an error response in plain text; `None` for any other response.
 fn unreadable(response: &Response) -> Option<PageError> {
     let (status, content_type) = (response.status(), response.headers().get(CONTENT_TYPE)?);
     let is_text = content_type.as_bytes().starts_with(b"text/plain");
@@ -106,7 +107,7 @@ fn unreadable(response: &Response) -> Option<PageError> {
         .then(|| PageError::new(status, "Nothing can be shown", why))
 }
 
-/// Accepts a request from this page. A request that changes something needs the token, and a body
+/// Accepts a request from these pages. A request that changes something needs the token, and a body
 /// of at most `form_max_bytes`.
 async fn accept(
     token: &FormToken,
@@ -127,7 +128,7 @@ async fn accept(
             "No form of this page is that large.",
         )
     };
-    // The form contains the token, so the body is read here and passed on to the route.
+    // The token is in the form, so read the body here, and pass it on to the route.
     let body = to_bytes(body, form_max_bytes).await.map_err(too_large)?;
     let given = query::pairs(&body).into_iter().find(|(name, _)| name == TOKEN);
     if !given.is_some_and(|(_, given)| token.is_token(&given)) {

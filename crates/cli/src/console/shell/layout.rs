@@ -1,4 +1,4 @@
-//! The layout of every page around its content.
+//! Renders the layout of every page around its content.
 
 use adapters::machine::Machine;
 use axum::http::StatusCode;
@@ -12,13 +12,13 @@ use super::super::app::Console;
 use super::markup::line;
 use crate::terminal::text;
 
-/// Added to the wait before an update, because cached data has not expired at the exact end of the
-/// period.
+/// The time added to the wait before scripts update a page, because cached data has not yet expired
+/// at the exact end of the period.
 const UPDATE_MARGIN_MS: u64 = 200;
-/// The shortest wait before an update.
+/// The minimum wait before scripts update a page.
 const UPDATE_MIN_MS: u64 = 2 * SECOND_MS;
 
-/// The entry of the navigation that a page belongs to.
+/// The entry of the navigation that is highlighted on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::console) enum Section {
     Home,
@@ -41,7 +41,7 @@ impl Section {
         Self::Publish,
     ];
 
-    /// The path and the label.
+    /// Returns the path and the label of the entry.
     const fn entry(self) -> (&'static str, &'static str) {
         match self {
             Self::Home => ("/", "Home"),
@@ -54,7 +54,7 @@ impl Section {
         }
     }
 
-    /// True if only the console of `lastmile dev` has this page.
+    /// Returns true if only the console of `lastmile dev` has this page.
     const fn is_live(self) -> bool {
         matches!(self, Self::Live | Self::Publish)
     }
@@ -65,20 +65,20 @@ pub(in crate::console) struct PageLayout {
     pub(in crate::console) title: String,
     pub(in crate::console) section: Section,
     pub(in crate::console) main: Markup,
-    /// The equivalent command, without the name of the program.
+    /// The command that prints the same data, without the name of the program.
     pub(in crate::console) command: Option<String>,
-    /// The wait before the page is refreshed, while something is under way.
+    /// The interval at which the page refreshes while a job is in progress.
     pub(in crate::console) refresh_ms: Option<u64>,
-    /// Progress for screen readers; announced when it changes.
+    /// The progress, which screen readers announce when it changes.
     pub(in crate::console) status: &'static str,
-    /// The number of results for screen readers; announced when it changes.
+    /// The number of results, which screen readers announce when it changes.
     pub(in crate::console) announcement: String,
-    /// The time of the next update by scripts. Without scripts, the page does not change while a
-    /// person reads.
+    /// The schedule by which scripts update the page. Without scripts, the page does not change
+    /// while a person reads.
     pub(in crate::console) updates: Option<UpdateSchedule>,
 }
 
-/// The time of the last reading, and the interval between readings.
+/// The time when the data of a page was read, and the interval at which it is read again.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::console) struct UpdateSchedule {
     pub(in crate::console) read_ms: u64,
@@ -86,11 +86,11 @@ pub(in crate::console) struct UpdateSchedule {
 }
 
 impl UpdateSchedule {
-    /// The time until the next update, in milliseconds: at the end of the period, but at least
+    /// Returns the time until the next update, in milliseconds: until the period ends, but at least
     /// [`UPDATE_MIN_MS`].
     fn next_ms(self, now_ms: u64) -> u64 {
         let left_ms = self.read_ms.saturating_add(self.period_ms).saturating_sub(now_ms);
-        // A request at the exact end of the period would still get the old data.
+        // A request at the exact end of the period would still return the old data.
         left_ms.saturating_add(UPDATE_MARGIN_MS).max(UPDATE_MIN_MS)
     }
 }
@@ -113,7 +113,7 @@ impl PageLayout {
         }
     }
 
-    /// Renders the whole document.
+    /// Renders the whole document, and responds with it.
     pub(in crate::console) fn respond(self, console: &Console, status: StatusCode) -> Response {
         let update_ms = self.updates.map(|updates| updates.next_ms(Machine.now_ms()));
         let announced = if self.status.is_empty() { &self.announcement } else { self.status };
@@ -170,8 +170,8 @@ fn top(console: &Console, section: Section) -> Markup {
     } }
 }
 
-/// Notices about errors in the subscriptions and about a restart of `lastmile dev`. Scripts keep
-/// both up to date.
+/// Renders notices about errors in the subscriptions, and about a restart of `lastmile dev`.
+/// Scripts keep both up to date.
 fn problems(console: &Console) -> Markup {
     let problem = console.sources.problem();
     html! { @if let Some(live) = &console.live {
@@ -195,7 +195,8 @@ fn footer(console: &Console, command: Option<&str>) -> Markup {
     } }
 }
 
-/// The page during the first reading of a container, with the number of storage requests so far.
+/// Responds with the page that is shown while a container is read for the first time. It contains
+/// the number of storage requests so far.
 pub(in crate::console) fn reading(console: &Console, requests: u64) -> Response {
     let main = html! { section .message {
         h1 { "Reading the dead letters" }
@@ -211,7 +212,7 @@ pub(in crate::console) fn reading(console: &Console, requests: u64) -> Response 
     page.respond(console, StatusCode::OK)
 }
 
-/// The keys that page.js handles. The key `?` opens the list.
+/// Renders the list of keys that page.js handles. The key `?` opens the list.
 fn keys() -> Markup {
     let keys = [
         ("/", "to the search box"),
@@ -232,7 +233,7 @@ fn keys() -> Markup {
     } }
 }
 
-/// The logo of the program: an envelope.
+/// Renders the logo of the program: an envelope.
 fn logo() -> Markup {
     html! {
         svg .logo viewBox="0 0 24 24" aria-hidden="true" focusable="false" {

@@ -17,17 +17,17 @@ use maud::{Markup, PreEscaped, html};
 use crate::terminal::text;
 use crate::views::unreadable_ledger::{dismissals_not_read, not_shown};
 
-/// Untrusted text on one line, without trailing line ends.
+/// Renders untrusted text on one line, without trailing line ends.
 pub(in crate::console) fn line(text: &str) -> Markup {
     visible(&with_line_feeds(text.trim_end_matches(['\r', '\n'])), |_| false)
 }
 
-/// Untrusted text with its line ends and tabs.
+/// Renders untrusted text with its line ends and tabs.
 pub(in crate::console) fn block(text: &str) -> Markup {
     visible(&with_line_feeds(text), |c| matches!(c, '\n' | '\t'))
 }
 
-/// Normalizes CR LF and CR to LF.
+/// Replaces CR LF and CR by LF.
 fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         text.replace("\r\n", "\n").replace('\r', "\n").into()
@@ -36,7 +36,7 @@ fn with_line_feeds(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Formats a message of this program, with commands between backticks.
+/// Renders a message of this program, which may contain commands between backticks.
 pub(in crate::console) fn message(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
     // An odd number of backticks cannot be paired.
@@ -48,12 +48,12 @@ pub(in crate::console) fn message(text: &str) -> Markup {
     } }
 }
 
-/// Untrusted text of several lines, in a box.
+/// Renders untrusted text of several lines in a box.
 pub(in crate::console) fn boxed(text: &str, label: &str) -> Markup {
     html! { pre role="region" tabindex="0" aria-label=(label) { (block(text)) } }
 }
 
-/// A box with an id, so that a button can copy its text.
+/// Renders a box with an id, so that a button can copy its text.
 pub(in crate::console) fn named_box(text: &str, label: &str, id: &str) -> Markup {
     html! { pre id=(id) role="region" tabindex="0" aria-label=(label) { (block(text)) } }
 }
@@ -74,7 +74,7 @@ fn visible(text: &str, is_kept: impl Fn(char) -> bool) -> Markup {
     PreEscaped(markup)
 }
 
-/// A long name that may break before capitals and after punctuation.
+/// Renders a long name that may break before capitals and after punctuation.
 pub(in crate::console) fn word(text: &str) -> Markup {
     let mut parts: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -95,12 +95,12 @@ pub(in crate::console) fn word(text: &str) -> Markup {
     html! { @for (at, part) in parts.iter().enumerate() { @if at > 0 { wbr; } (line(part)) } }
 }
 
-/// A note about replay jobs that cannot be shown, if there are any.
+/// Renders a note about replay jobs that cannot be shown, if there are any.
 pub(in crate::console) fn jobs_not_shown(ledgers: &[UnreadableLedger]) -> Markup {
     html! { @if let Some(note) = not_shown(ledgers) { p .notice { (line(&note)) } } }
 }
 
-/// The notices about dismissals and replays that cannot be read.
+/// Renders notices about dismissals and replays that cannot be read.
 pub(in crate::console) fn states_not_read(states: &LetterStates) -> Markup {
     html! {
         @if let Some(note) = dismissals_not_read(states.unreadable_dismissals()) { p .notice { (note) } }
@@ -108,12 +108,12 @@ pub(in crate::console) fn states_not_read(states: &LetterStates) -> Markup {
     }
 }
 
-/// A value, or a placeholder if there is none.
+/// Renders a value, or a placeholder if there is none.
 pub(in crate::console) fn or_none(value: Option<Markup>, none: &str) -> Markup {
     value.unwrap_or_else(|| html! { span .none { (none) } })
 }
 
-/// A time, to the second.
+/// Renders a time, to the second.
 pub(in crate::console) fn time(ms: Option<u64>) -> Markup {
     html! { @match ms {
         Some(ms) => time datetime=(rfc3339(ms)) { (text::at(Some(ms)).trim_end_matches('Z')) },
@@ -121,7 +121,8 @@ pub(in crate::console) fn time(ms: Option<u64>) -> Markup {
     } }
 }
 
-/// The age of a time in its largest unit, such as `3 h ago`. The tooltip has the exact time.
+/// Renders the age of a time in its largest unit, such as `3 h ago`. The tooltip contains the exact
+/// time.
 pub(in crate::console) fn age(ms: Option<u64>) -> Markup {
     html! { @match ms {
         Some(ms) => time datetime=(rfc3339(ms)) title={ (text::at(Some(ms)).trim_end_matches('Z')) " UTC" } {
@@ -131,7 +132,7 @@ pub(in crate::console) fn age(ms: Option<u64>) -> Markup {
     } }
 }
 
-/// A time to the second, and its age.
+/// Renders a time to the second, and its age.
 pub(in crate::console) fn time_and_age(ms: Option<u64>) -> Markup {
     html! {
         (time(ms))
@@ -154,7 +155,7 @@ fn ago(ms: u64, now_ms: u64) -> String {
     }
 }
 
-/// Status and outcome. The CSS class shows the kind of failure.
+/// Renders status and outcome. The CSS class shows the type of failure.
 pub(in crate::console) fn outcome(outcome: Option<&str>, status: Option<u16>) -> Markup {
     let kind = match status {
         Some(200..=299) => "good",

@@ -1,5 +1,5 @@
-//! Shared by all pages: the guard of requests, the layout, safe markup, errors, and the query of a
-//! URL.
+//! Contains what all pages share: the guard of requests, the layout, safe markup, errors, and the
+//! query of a URL.
 
 pub(crate) mod error;
 pub(super) mod guard;
@@ -11,10 +11,10 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::{MethodRouter, get};
 
-/// The content type of scripts.
+/// The content type with which JavaScript files are served.
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Static files that all pages use.
+/// Creates the routes of static files, which all pages use.
 pub(super) fn fixed_files<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/style.css", fixed("text/css; charset=utf-8", include_str!("style.css")))
@@ -23,7 +23,7 @@ pub(super) fn fixed_files<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/icon.svg", fixed("image/svg+xml", include_str!("icon.svg")))
 }
 
-/// A route that returns a file with this content type.
+/// Creates a route that returns a file with this content type.
 fn fixed<S: Clone + Send + Sync + 'static>(
     kind: &'static str,
     text: &'static str,

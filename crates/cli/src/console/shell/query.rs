@@ -1,7 +1,7 @@
-//! The query of a URL: the filters, with the names of the command-line options, and the page of the
-//! list.
+//! Parses the query of a URL: the filters, which have the names of the command-line options, and
+//! the page of the list.
 //!
-//! The command-line parser reads the values, so that pages and commands accept the same ones.
+//! The command-line parser parses the values, so that pages and commands accept the same ones.
 
 use std::error::Error as _;
 
@@ -20,13 +20,13 @@ use super::error::PageError;
 use crate::operations::filter_args::FilterArgs;
 use crate::operations::shell;
 
-/// A filter in the form of the page.
+/// A field of the form: one filter.
 pub(in crate::console) struct Field {
-    /// The option without its dashes.
+    /// The name of the command-line option, without its dashes.
     pub(in crate::console) name: &'static str,
-    /// The label in the form.
+    /// The label of the field in the form.
     pub(in crate::console) label: &'static str,
-    /// An example value.
+    /// An example value, which the empty field shows.
     pub(in crate::console) hint: &'static str,
 }
 
@@ -36,10 +36,10 @@ const fn field(name: &'static str, label: &'static str, hint: &'static str) -> F
 
 /// The path of the list of dead letters.
 pub(in crate::console) const LIST: &str = "/letters";
-/// The field of the search box.
+/// The name of the field for the search box.
 pub(in crate::console) const SEARCH: &str = "search";
 
-/// All filters, in the order of the form.
+/// The fields of all filters, in the order of the form.
 pub(in crate::console) const FIELDS: [Field; 15] = [
     field(
         SEARCH,
@@ -62,20 +62,20 @@ pub(in crate::console) const FIELDS: [Field; 15] = [
     field("id", "Event or dead letter id", "order-17"),
 ];
 
-/// Other parameters of the list: its page, its length, and `read=again`.
+/// The parameters of the list that are not filters: its page, its length, and `read=again`.
 const PAGING: [&str; 3] = ["page", "limit", "read"];
 /// The default number of dead letters on a page of the list.
 const LIMIT: usize = 50;
-/// The filters by time.
+/// The names of the filters by time. A link to a period replaces them.
 const TIMES: [&str; 2] = ["since", "until"];
-/// The most dead letters on a page of the list.
+/// The maximum number of dead letters on a page of the list.
 const LIMIT_MAX: usize = 500;
 
-/// A field with an invalid value.
+/// A form field with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::console) struct InvalidField {
     pub(in crate::console) field: String,
-    /// The reason, and the expected value.
+    /// The reason why the value is invalid, and what is expected.
     pub(in crate::console) why: String,
 }
 
@@ -95,30 +95,30 @@ impl From<InvalidField> for PageError {
     }
 }
 
-/// The query of a URL.
+/// The parsed query of a URL.
 #[derive(Debug, Clone)]
 pub(in crate::console) struct Query {
-    /// Filters with a value, as entered.
+    /// The filters that have a value, as entered.
     filters: Vec<(String, String)>,
-    /// The page number, from 1.
+    /// The number of the page of the list, from 1.
     pub(in crate::console) page: usize,
     pub(in crate::console) limit: usize,
-    /// True if the container must be read again.
+    /// True if the user requests that the container is read again.
     pub(in crate::console) is_reread: bool,
 }
 
-/// Decodes the names and values of a form.
+/// Decodes a form or a query to pairs of name and value.
 pub(in crate::console) fn pairs(form: &[u8]) -> Vec<(String, String)> {
     parse(form).into_owned().collect()
 }
 
-/// The first non-empty value of a field, trimmed.
+/// Returns the first non-empty value of a field, trimmed.
 pub(in crate::console) fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let of_name = pairs.iter().filter(|(of, _)| of == name).map(|(_, value)| value.trim());
     of_name.into_iter().find(|value| !value.is_empty())
 }
 
-/// Builds a URL from a path and pairs.
+/// Builds a URL from a path and pairs of name and value.
 pub(in crate::console) fn href<'a>(
     path: &str,
     pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -135,7 +135,7 @@ struct FilterOptions {
 }
 
 impl Query {
-    /// Reads the pairs of a URL. `others` are further names that the page accepts.
+    /// Parses the pairs of a URL. `others` are further names that the page accepts.
     ///
     /// # Errors
     /// The first field that is unknown or has an invalid value.
@@ -159,7 +159,8 @@ impl Query {
         Ok((query, filter))
     }
 
-    /// Keeps the filters of an invalid URL, so that the form can show them again.
+    /// Creates a query from an invalid URL without checking values, so that the form can show them
+    /// again.
     pub(in crate::console) fn unchecked(pairs: Vec<(String, String)>) -> Self {
         let known =
             pairs.into_iter().filter(|(name, _)| FIELDS.iter().any(|field| field.name == name));
@@ -185,96 +186,99 @@ impl Query {
     }
 
     fn filter(&self) -> Result<Filter, InvalidField> {
-        // With `=`, a value that begins with a dash is not parsed as an option.
+        // Use `=`, so that a value that begins with a dash is not parsed as an option.
         let arguments = self.filters.iter().map(|(name, value)| format!("--{name}={value}"));
         let options =
             FilterOptions::try_parse_from(arguments).map_err(|error| invalid_field(&error))?;
         options.filter.filter().map_err(|error| {
-            // The message begins with the option.
+            // The message begins with the name of the option.
             let text = error.to_string();
             let (option, why) = text.split_once(' ').unwrap_or(("", &text));
             InvalidField::new(option.trim_start_matches('-'), why.to_owned())
         })
     }
 
-    /// All filters that have a value.
+    /// Returns all filters that have a value: name and value.
     pub(in crate::console) fn filters(&self) -> impl Iterator<Item = (&str, &str)> {
         self.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The values of a filter.
+    /// Returns the values of a filter.
     pub(in crate::console) fn values(&self, name: &str) -> Vec<&str> {
         self.filters().filter(|(of, _)| *of == name).map(|(_, value)| value).collect()
     }
 
-    /// The filters as options of the command line.
+    /// Formats the filters as options of the command line.
     pub(in crate::console) fn as_options(&self) -> String {
         self.filters().map(|(name, value)| format!(" --{name} {}", shell::typed(value))).collect()
     }
 
-    /// True if no filter is set.
+    /// Returns true if no filter is set.
     pub(in crate::console) fn is_all(&self) -> bool {
         self.filters.is_empty()
     }
 
-    /// A URL with all filters, at another path.
+    /// Returns a URL with all filters, at this path.
     pub(in crate::console) fn at(&self, path: &str) -> String {
         href(path, self.filters())
     }
 
-    /// A URL of the list with these values. They replace the existing values of the same filters.
+    /// Returns a URL of the list with these values, which replace the existing values of the same
+    /// filters.
     pub(in crate::console) fn with(&self, values: &[(&str, &str)]) -> String {
         self.with_others(LIST, values)
     }
 
-    /// A URL with these values, at another path. They replace the existing values of the same
+    /// Returns a URL at this path with these values, which replace the existing values of the same
     /// filters.
     pub(in crate::console) fn with_others(&self, path: &str, values: &[(&str, &str)]) -> String {
         let others = self.filters().filter(|(name, _)| values.iter().all(|(of, _)| of != name));
         self.list(path, others.chain(values.iter().copied()))
     }
 
-    /// A URL with only the time range of this query.
+    /// Returns a URL at this path that keeps only the time range of the query.
     pub(in crate::console) fn with_period_of(&self, path: &str) -> String {
         self.list(path, self.filters().filter(|(name, _)| TIMES.contains(name)))
     }
 
-    /// A URL of the list without this value of a filter.
+    /// Returns a URL of the list without this value of a filter.
     pub(in crate::console) fn without(&self, name: &str, value: &str) -> String {
         self.list(LIST, self.filters().filter(|pair| *pair != (name, value)))
     }
 
-    /// A URL of the list without any value of these filters.
+    /// Returns a URL of the list without any value of these filters.
     pub(in crate::console) fn without_any(&self, names: &[&str]) -> String {
         self.list(LIST, self.filters().filter(|(name, _)| !names.contains(name)))
     }
 
-    /// A URL with only dead letters that were decided since this time; `None` removes the time
-    /// range.
+    /// Returns a URL limited to dead letters whose delivery ended after this time. `None` removes
+    /// the limit.
     pub(in crate::console) fn with_period(&self, path: &str, since: Option<&str>) -> String {
         let others = self.filters().filter(|(name, _)| !TIMES.contains(name));
         self.list(path, others.chain(since.map(|since| ("since", since))))
     }
 
-    /// A URL of another page of the list.
+    /// Returns a URL of another page of the list.
     pub(in crate::console) fn with_page(&self, page: usize) -> String {
         let page = page.to_string();
         let paging = (page != "1").then_some(("page", page.as_str()));
         self.list(LIST, self.filters().chain(paging))
     }
 
-    /// A URL that makes the console read the container first.
+    /// Returns a URL at this path that makes the console read the container again.
     pub(in crate::console) fn reread(&self, path: &str) -> String {
         self.list(path, self.filters().chain([("read", "again")]))
     }
 
-    /// The URL of a dead letter. It keeps the filters, so that links on that page stay within them.
+    /// Returns the URL of a dead letter. The URL contains the filters, so that links on that page
+    /// keep them.
     pub(in crate::console) fn letter(&self, id: Uuid) -> String {
         self.list(&format!("/letters/{id}"), self.filters())
     }
 
-    /// Filters for a form that picks single dead letters. Omits filters by id, because the ids of
-    /// the picked ones replace them. Converts ages to times, so that the range does not move on.
+    /// Returns the filters for a form with which the user picks single dead letters. Omits filters
+    /// by id, because the ids of the picked dead letters replace them. Converts ages to times, so
+    /// that the range does not shift.
     pub(in crate::console) fn for_picked(&self, now_ms: u64) -> Vec<(&str, String)> {
         let fixed = |name: &str, value: &str| match value.parse() {
             Ok(bound @ TimeBound::Ago(_)) if TIMES.contains(&name) => rfc3339(bound.ms(now_ms)),
@@ -291,14 +295,15 @@ impl Query {
     }
 }
 
-/// The time range of a filter in milliseconds, in whole seconds; `None` if it has no beginning.
+/// Returns the length of a filter's time range in milliseconds, a whole number of seconds. Returns
+/// `None` if the range has no beginning.
 pub(in crate::console) fn range_ms(filter: &Filter) -> Option<u64> {
     let range_ms = Machine.now_ms().saturating_sub(filter.since_ms?);
-    // Rounded down, because some time has passed since the filter was made.
+    // Round down, because some time has passed since the filter was created.
     Some(range_ms / SECOND_MS * SECOND_MS)
 }
 
-/// Converts an error of the command-line parser for a form.
+/// Converts an error of the command-line parser to an error about a form field.
 fn invalid_field(error: &clap::Error) -> InvalidField {
     let option = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) => option.clone(),

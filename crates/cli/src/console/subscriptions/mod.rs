@@ -1,4 +1,5 @@
-//! Pages of subscriptions: the list with the findings in their files, and one subscription.
+//! Serves the pages of subscriptions: the list with the findings in their files, and one
+//! subscription.
 
 mod one;
 
@@ -21,9 +22,9 @@ use super::shell::markup::{line, message, time, word};
 use super::sources::SourcesRead;
 use crate::terminal::text;
 
-/// The most subscriptions in the list.
+/// The maximum number of subscriptions in the list.
 const LISTED_MAX: usize = 500;
-/// The most findings in the list.
+/// The maximum number of findings in the list.
 const FINDINGS_MAX: usize = 100;
 /// The settings of a policy that the list shows: field and label.
 const POLICY: [(&str, &str); 4] = [
@@ -32,10 +33,10 @@ const POLICY: [(&str, &str); 4] = [
     ("schedule", "waits"),
     ("timeout", "timeout"),
 ];
-/// The most characters of a setting; a longer schedule is cut.
+/// The maximum number of characters of a setting. A longer schedule is cut.
 const SETTING_MAX_CHARS: usize = 80;
 
-/// The page of all subscriptions.
+/// Serves the page of all subscriptions.
 pub(super) async fn list(State(console): State<SharedConsole>) -> Response {
     console.sources.refresh();
     let last = console.sources.read().await;
@@ -81,14 +82,14 @@ pub(super) async fn list(State(console): State<SharedConsole>) -> Response {
     PageLayout { command, ..page }.respond(&console, StatusCode::OK)
 }
 
-/// The path of the page of a subscription.
+/// Returns the path of the page of a subscription.
 fn path(name: &str) -> String {
     let parts =
         name.splitn(3, '/').map(|part| utf8_percent_encode(part, NON_ALPHANUMERIC).to_string());
     format!("/subscriptions/{}", parts.collect::<Vec<_>>().join("/"))
 }
 
-/// The name of a subscription, with a link to its page if the console has subscriptions.
+/// Renders the name of a subscription. Links it to its page if the console has subscriptions.
 pub(super) fn link(console: &Console, name: &str) -> Markup {
     html! {
         @if console.deployment.is_some() && is_subscription(name) { a href=(path(name)) { (word(name)) } }
@@ -96,8 +97,8 @@ pub(super) fn link(console: &Console, name: &str) -> Markup {
     }
 }
 
-/// The time until functions use a saved change. They check for changes at this interval, and also
-/// when a name is missing.
+/// The maximum time until functions use a saved change. They check for changes at this interval,
+/// and also when they need an unknown name.
 const READ_WITHIN_MS: u64 = MINUTE_MS / 2;
 const _: () = assert!(READ_WITHIN_MS >= adapters::live_topics::LOOK_EVERY_MS);
 
@@ -143,7 +144,7 @@ fn row(subscription: &Subscription, last: &SourcesRead) -> Markup {
     } }
 }
 
-/// The most important settings of a policy, in one line.
+/// Formats the most important settings of a policy in one line.
 fn policy(subscription: &Subscription) -> String {
     let all = settings(subscription);
     let of = |(field, name): (&str, &str)| {

@@ -1,4 +1,4 @@
-//! The page of one subscription: its destination, its policy, the conditions that defer its
+//! Serves the page of one subscription: its destination, its policy, the conditions that defer its
 //! deliveries, and a test of its filter.
 
 use std::collections::BTreeSet;
@@ -25,13 +25,13 @@ use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::{href, pairs, value};
 use crate::operations::event_report::{elements, report};
 
-/// The most events that are explained at once.
+/// The maximum number of events in the form that are explained.
 const EVENTS_MAX: usize = 10;
-/// The most characters of an event, so that the form is not too large even if each character takes
-/// nine bytes in it.
+/// The maximum number of characters of an event in the form. Each character may need nine bytes
+/// there, and the size of a form is limited.
 const EVENT_MAX_CHARS: usize = 6_000;
 
-/// The namespace, the topic and the name of a subscription.
+/// The namespace, the topic and the name of a subscription, in the path of its page.
 type NameInPath = Path<(String, String, String)>;
 
 pub(in crate::console) async fn one(
@@ -95,7 +95,7 @@ async fn page(
     Ok(PageLayout { command, ..page }.respond(console, StatusCode::OK))
 }
 
-/// Shows the conditions that defer deliveries at present.
+/// Renders the conditions that currently defer deliveries.
 fn gates(subscription: &Subscription, seen: &Seen) -> Markup {
     let destination = seen.of_subscription(&subscription.name.to_string());
     html! { section .panel aria-labelledby="gates" {
@@ -124,7 +124,7 @@ fn policy(subscription: &Subscription) -> Markup {
     } }
 }
 
-/// Shows whether the subscription matches an event, as `lastmile explain --event` does.
+/// Renders whether the subscription matches an event, as `lastmile explain --event` prints it.
 fn who_gets(
     console: &Console,
     catalogue: &Catalogue,

@@ -1,8 +1,8 @@
-//! Costs that do not depend on the load: deliveries that wait for an unavailable destination, dead
-//! letters, and their replay. Each is priced per million.
+//! Estimates costs that do not depend on the load: deliveries that wait for an unavailable
+//! destination, dead letters, and their replay. Each cost is per million.
 //!
-//! On probation, a waiting delivery makes no attempts. The simulation counts its messages and
-//! deferrals (`tests/tests/simulation/outage.rs`).
+//! During probation, a waiting delivery makes no attempts. The numbers of its messages and
+//! deferrals come from a simulation (`tests/tests/simulation/outage.rs`).
 
 use super::lines::{self, Line, fair, logged, received, sum};
 use super::load::{letters, message_bytes, work};
@@ -13,29 +13,29 @@ use super::prices::{READ, SQS_REQUEST, WRITE};
 use super::queue::{Queue, REQUEST_ENTRIES, Work, chunks};
 use super::{DAY_S, Plan};
 
-/// The number of deliveries or dead letters that a price is for.
+/// The number of deliveries or dead letters that each cost here is for.
 pub(crate) const DELIVERIES: f64 = 1e6;
-/// The cost of a replay of [`DELIVERIES`] with the defaults of `lastmile cost`, in whole dollars. A
-/// test computes it.
+/// The cost of a replay of [`DELIVERIES`] dead letters, in whole dollars, with the defaults of
+/// `lastmile cost`. A test computes the value.
 pub(crate) const REPLAY_DOLLARS: u64 = 3;
-/// A replay reads each dead letter twice: to count, and to send.
+/// The number of times that a replay reads each dead letter: once to count it, once to send it.
 const READS: f64 = 2.0;
-/// A replay writes the ledger before and after each chunk.
+/// The number of times that a replay writes its ledger for each chunk: before and after sending.
 const LEDGER_WRITES: f64 = 2.0;
-/// The keys that S3 lists in one request, which costs as much as a write.
+/// The number of keys that S3 lists in one request. A list request costs as much as a write.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>
 const LISTED_KEYS: f64 = 1_000.0;
-/// The approximate size of the message that reports an end. Assumed.
+/// The assumed size of the message that reports the outcome of a replayed delivery.
 const END_BYTES: f64 = 400.0;
 
-/// Prices per million, in dollars.
+/// Costs per million deliveries or dead letters, in dollars.
 #[derive(Debug)]
 pub(crate) struct Beside {
-    /// Deliveries that wait a day for an unavailable destination.
+    /// The cost of deliveries that wait for an unavailable destination for a day.
     pub(crate) waiting_day: f64,
-    /// Dead letters that are stored for a month.
+    /// The cost of dead letters that are stored for a month.
     pub(crate) letters: f64,
-    /// The replay of dead letters.
+    /// The cost of replaying dead letters.
     pub(crate) replay: f64,
 }
 
@@ -50,13 +50,14 @@ impl Beside {
     }
 }
 
-/// The messages of this many deliveries that wait for a day.
+/// Estimates the messages of this many deliveries that wait for a day.
 fn waiting(plan: &Plan, deliveries: f64) -> Work {
     let records = deliveries * WAITING_MESSAGES;
     Work { attempts_per_record: 0.0, sends: 1.0, seconds: DAY_S, ..work(plan, records) }
 }
 
-/// The most deliveries that may wait before their messages need the whole share of `Concurrency`.
+/// Returns the number of waiting deliveries whose messages use the whole share of `Concurrency`. If
+/// more deliveries wait, their attempts are late.
 pub(super) fn waiting_max(plan: &Plan) -> f64 {
     let of_one = waiting(plan, 1.0).queue_at_once().at_once_full;
     f64::from(plan.concurrency.retry) / of_one
@@ -73,14 +74,15 @@ fn waiting_day(plan: &Plan) -> Vec<Line> {
     lines
 }
 
-/// The requests that send as many messages as a queue has. The messages of an invocation share
-/// requests.
+/// Returns the number of send requests for as many messages as the queue has records. Messages of
+/// one invocation share requests.
 fn sends_together(plan: &Plan, queue: &Queue) -> f64 {
     let together = f64::from(queue.fill).min(REQUEST_ENTRIES);
     queue.records / together * chunks(together * message_bytes(plan))
 }
 
-/// The cost of these send requests, and of the requests that empty the queue.
+/// Returns the cost of these send requests, and of the requests that receive and delete the
+/// messages.
 fn carried(queue: &Queue, sends: f64) -> Vec<Line> {
     let sent = Line::new("messages sent", sends, &SQS_REQUEST, "");
     vec![sent, received("messages received, deleted", queue)]
@@ -94,7 +96,7 @@ fn replay(plan: &Plan) -> Vec<Line> {
         Line::new("dead letters read", READS * DELIVERIES, &READ, ""),
         Line::new("dead letters listed", DELIVERIES / LISTED_KEYS, &WRITE, ""),
         Line::new("ledger written", LEDGER_WRITES * chunked, &WRITE, ""),
-        // The ends that one invocation receives share an object.
+        // The outcomes that one invocation receives are stored in one object.
         Line::new("ends written", chunked, &WRITE, ""),
         lines::requests(plan, DELIVERIES),
     ];

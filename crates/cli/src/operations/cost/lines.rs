@@ -1,7 +1,9 @@
-//! The bill: lines of quantity × unit price = cost, each with the formula of its quantity.
+//! Computes the lines of the bill: quantity × unit price = cost. Each line has the formula of its
+//! quantity.
 //!
-//! The estimate is high on purpose: each message of a wait has its own request, because responses
-//! arrive at different times, and so has each dead letter.
+//! The estimate is a deliberate upper bound. It assumes a separate send request for each message of
+//! a wait, because responses arrive at different times. It assumes a separate request for each dead
+//! letter as well.
 
 use adapters::live_topics::LOOK_EVERY_MS;
 use adapters::metrics::emf::VALUES_MAX;
@@ -24,27 +26,27 @@ use super::{DAY_S, MONTH_DAYS, Plan};
 use crate::operations::queues;
 use crate::terminal::numbers::{count, precise};
 
-/// A GB, as memory, logs and storage are billed.
+/// The bytes of a GB, as AWS bills memory, logs and storage.
 const GB: f64 = 1_073_741_824.0;
 /// The bytes that CloudWatch bills on top of each log line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const LINE_OVERHEAD_BYTES: f64 = 26.0;
 /// The approximate size of a dead letter without its event: see `tests/golden/blobs`.
 const BLOB_OVERHEAD_BYTES: f64 = 700.0;
-/// The size of request headers and TLS overhead. Assumed.
+/// The assumed size of request headers and TLS overhead.
 const REQUEST_OVERHEAD_BYTES: f64 = 600.0;
-/// The objects that a process reads at each check for changed subscriptions: the settings, the
-/// publishers and one topic.
+/// The number of objects that a process reads at each check for changed subscriptions: the
+/// settings, the publishers and one topic.
 const OBJECTS_OF_A_LOOK: f64 = 3.0;
-/// Smaller quantities would be shown as 0.
+/// The minimum quantity of a line. Smaller quantities would be shown as 0.
 const QUANTITY_MIN: f64 = 0.000_5;
-/// Reads of news cost half, because they are eventually consistent.
+/// The read units of one read of the news: eventually consistent reads cost half.
 const UNITS_OF_THE_NEWS: f64 = 0.5;
 
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) what: &'static str,
-    /// The quantity per month.
+    /// The billed quantity per month, in units of the price.
     pub(crate) quantity: f64,
     pub(crate) price: &'static Price,
     /// The formula of the quantity, for people.
@@ -61,18 +63,18 @@ impl Line {
         Self { what, quantity, price, how: how.into() }
     }
 
-    /// The cost in dollars.
+    /// Returns the cost of the line in dollars.
     pub(crate) fn usd(&self) -> f64 {
         self.quantity * self.price.usd / self.price.per
     }
 }
 
-/// The total of a bill, in dollars.
+/// Returns the total of the lines of a bill, in dollars.
 pub(crate) fn sum(lines: &[Line]) -> f64 {
     lines.iter().map(Line::usd).sum()
 }
 
-/// The bill of a month, without empty lines.
+/// Returns the bill of a month, without lines whose quantity is zero.
 pub(super) fn lines(plan: &Plan, load: &Load) -> Vec<Line> {
     let mut lines = published(plan, load);
     lines.extend(waits(plan, load));
@@ -108,14 +110,14 @@ fn published(plan: &Plan, load: &Load) -> Vec<Line> {
     ]
 }
 
-/// Requests that receive and delete the records of a queue.
+/// Returns the cost of the requests that receive and delete the records of a queue.
 pub(super) fn received(what: &'static str, queue: &Queue) -> Line {
     let how = format!("{} records, {} an invocation", count(queue.records), queue.fill);
     Line::new(what, queue.receives + queue.deletes, &SQS_REQUEST, how)
 }
 
-/// The surcharge for requests with a message group: these send requests, and the requests that
-/// empty a queue.
+/// Returns the surcharge for requests with a message group: these send requests, and the requests
+/// that receive and delete the messages.
 pub(super) fn fair(sends: f64, queue: &Queue) -> Line {
     let all = sends + queue.receives + queue.deletes;
     Line::new("fair queues", all, &FAIR_REQUEST, "sent, received and deleted above")
@@ -135,7 +137,7 @@ fn waits(plan: &Plan, load: &Load) -> [Line; 3] {
     ]
 }
 
-/// Empty polls: the polls of all queues, minus those that receive something.
+/// Returns the cost of empty polls: the polls of all queues, minus those that return messages.
 fn polls(load: &Load) -> [Line; 1] {
     let of_a_queue = POLLERS * MONTH_DAYS * DAY_S / POLL_S;
     let used = [&load.events, &load.waits, &load.letters];
@@ -146,7 +148,7 @@ fn polls(load: &Load) -> [Line; 1] {
     [Line::new("polls that find nothing", all, &SQS_REQUEST, how)]
 }
 
-/// The invocations of dispatch for these queues.
+/// Returns the cost of dispatch's invocations for these queues.
 pub(super) fn dispatched(of: &[(&'static str, &Queue)]) -> [Line; 2] {
     let how =
         |queue: &Queue| format!("{} × {} ms", count(queue.invocations), count(queue.invocation_ms));
@@ -172,7 +174,8 @@ fn running<'a>(
     ]
 }
 
-/// The cost of writing and storing log lines. Each item has a number of lines, a name and a size.
+/// Returns the cost of writing and storing log lines. Each item in `lines` is a number of lines,
+/// their name, and their size in bytes.
 pub(super) fn logged(what: &'static str, lines: &[(f64, &str, f64)]) -> [Line; 2] {
     let bytes = |bytes: f64| bytes + LINE_OVERHEAD_BYTES;
     let gb = lines.iter().map(|(number, _, of)| number * bytes(*of)).sum::<f64>() / GB;
@@ -200,8 +203,9 @@ fn logs(plan: &Plan, load: &Load) -> [Line; 2] {
     logged("logs of deliveries", &lines)
 }
 
-/// Metrics of the deployment, without those per topic or subscription. A process writes a line
-/// every half minute if it counted anything, and a line has the measured values of each attempt.
+/// Returns the cost of the deployment's metrics, without those per topic or subscription. A process
+/// logs a line every half minute if it has counted anything. The line contains the measured values
+/// of each attempt.
 fn metrics(load: &Load) -> [Line; 4] {
     let attempts = load.deliveries * load.average.attempts;
     let every_s = KEPT_MS as f64 / 1_000.0;
@@ -209,7 +213,7 @@ fn metrics(load: &Load) -> [Line; 4] {
         .map(|queue| (queue.at_once.ceil() * MONTH_DAYS * DAY_S / every_s).min(queue.attempting));
     let written = written.iter().sum::<f64>() + load.letters.invocations;
     let written = written.max(attempts / VALUES_MAX as f64);
-    // Exceptional metrics are billed for few hours, so they are left out.
+    // Metrics for exceptional events are billed for few hours only, so the estimate omits them.
     let is_usual = |of: &Metric| !of.is_exceptional() && *of != Metric::SetAsideCount;
     let usual = Metric::ALL.into_iter().filter(is_usual);
     let combinations = usual.filter(|of| of.dimensions().contains(&Dimensions::None)).count();
@@ -225,14 +229,14 @@ fn metrics(load: &Load) -> [Line; 4] {
     ]
 }
 
-/// The data of requests to destinations.
+/// Returns the cost of the data sent to destinations.
 pub(super) fn requests(plan: &Plan, attempts: f64) -> Line {
     let bytes = plan.event_bytes + REQUEST_OVERHEAD_BYTES;
     let how = format!("{} attempts × {} B, to the internet", count(attempts), count(bytes));
     Line::new("requests to destinations", attempts * bytes / GB, &DATA_OUT, how)
 }
 
-/// Dead letters: sent, logged, stored, and kept for a month.
+/// Returns the cost of dead letters: sending, logging, and storing them for a month.
 pub(super) fn letters(plan: &Plan, queue: &Queue) -> Vec<Line> {
     let sends = queue.records * chunks(message_bytes(plan));
     let letter_bytes = plan.event_bytes + BLOB_OVERHEAD_BYTES;
@@ -243,7 +247,7 @@ pub(super) fn letters(plan: &Plan, queue: &Queue) -> Vec<Line> {
         fair(sends, queue),
     ];
     lines.extend(stored(queue));
-    // The second line belongs to the same dead letter, and has the overhead too.
+    // The second line is about the same dead letter, and is billed with an overhead of its own.
     let both = ENDED_LINE_BYTES + LINE_OVERHEAD_BYTES + STORED_LINE_BYTES;
     lines.extend(logged("logs of dead letters", &[(queue.records, "dead letters", both)]));
     lines.push(Line::new("dead letters written", queue.records, &WRITE, how.clone()));
@@ -257,14 +261,14 @@ pub(super) fn letters(plan: &Plan, queue: &Queue) -> Vec<Line> {
     lines
 }
 
-/// The invocations of deadletter.
+/// Returns the cost of the deadletter function's invocations.
 pub(super) fn stored(queue: &Queue) -> [Line; 2] {
     let how = format!("{} × {} ms", count(queue.invocations), count(queue.invocation_ms));
     running(["deadletter invoked", "deadletter runs"], [queue].into_iter(), how)
 }
 
-/// The periodic reads of each process that receives events: the subscriptions, and the news in the
-/// table.
+/// Returns the cost of the periodic reads of each process that receives events: the subscriptions,
+/// and the news in the table.
 fn looks(load: &Load) -> [Line; 2] {
     let looks = |every_ms: u64| {
         let of_a_process = MONTH_DAYS * DAY_S * 1_000.0 / every_ms as f64;

@@ -1,6 +1,7 @@
-//! The work of a month: the average delivery, and the records of each queue.
+//! Computes the work of a month: the average delivery, and the records of each queue.
 //!
-//! Separate because it combines the retry policy with the queues, without prices.
+//! Separate from the bill, because the work depends on retry policies and queues, but not on
+//! prices.
 
 use delivery::explain::{Always, Endpoint, explain_jittered};
 use delivery::subscription::Subscription;
@@ -16,24 +17,24 @@ use super::template::{
 use super::{DAY_S, MONTH_DAYS, Plan};
 
 /// The size of a message's attributes: internal ones (about 380 bytes after an attempt, see the
-/// fixtures), the topic, and their names.
+/// fixtures), the topic, and the names of the attributes.
 const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
 /// The average jitter: half of the maximum.
 pub(super) const HALF_JITTER: Jitter = Jitter(u32::MAX / 2 + 1);
 
-/// The average delivery under the native policy.
+/// The average delivery under the default policy of the native format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Average {
     pub(crate) attempts: f64,
-    /// The messages of its waits.
+    /// The number of messages sent while the delivery waits between attempts.
     pub(crate) messages: f64,
-    /// The probability that it becomes a dead letter.
+    /// The probability that the delivery becomes a dead letter.
     pub(crate) dead_letters: f64,
 }
 
 impl Average {
-    /// Attempt `k` is made with probability `q^(k-1)`, where `q` is the probability that an attempt
-    /// fails.
+    /// Computes the average delivery, if an attempt succeeds with probability `success`. Attempt
+    /// `k` is made with probability `q^(k-1)`, where `q` is `1 - success`.
     fn of(success: f64) -> Self {
         let endpoint = Endpoint { always: Always::Status(503), retry_after: None };
         let life = explain_jittered(&subscription(), &endpoint, 0, HALF_JITTER);
@@ -48,14 +49,15 @@ impl Average {
     }
 }
 
-/// The work of a month.
+/// The deliveries, messages and queue records of a month.
 #[derive(Debug)]
 pub(super) struct Load {
     pub(super) deliveries: f64,
     pub(super) average: Average,
-    /// The messages that publishers send.
+    /// The number of messages that publishers send.
     pub(super) messages: f64,
-    /// The parts of messages that have too many deliveries for one invocation.
+    /// The number of parts into which messages are split if one invocation cannot make all their
+    /// deliveries.
     pub(super) parts: f64,
     pub(super) events: Queue,
     pub(super) waits: Queue,
@@ -84,7 +86,8 @@ impl Load {
             (deliveries * average.messages, deliveries * (average.attempts - 1.0));
         let waits = Work {
             attempts_per_record: share(retried, waiting),
-            // The next message of the same wait, or the first message of the next wait.
+            // A record sends either the next message of the same wait, or the first message of the
+            // next wait.
             sends: share(waiting - retried + retried * fails, waiting),
             ..work(plan, waiting)
         };
@@ -100,7 +103,7 @@ impl Load {
     }
 }
 
-/// The records of the retry queue in a month, with one attempt each.
+/// Returns the work for this many records of the retry queue, each with one attempt.
 pub(super) fn work(plan: &Plan, records: f64) -> Work {
     let has_window = plan.batch_window_s > 0;
     Work {
@@ -119,8 +122,8 @@ pub(super) fn work(plan: &Plan, records: f64) -> Work {
     }
 }
 
-/// The records of the dead-letter queue in a month. Each is one blob, and an invocation writes its
-/// blobs concurrently.
+/// Returns the work for this many records of the dead-letter queue. Each record becomes one blob,
+/// and an invocation writes its blobs concurrently.
 pub(super) fn letters(plan: &Plan, records: f64) -> Work {
     let processor: ProcessorTime = DEAD_LETTER;
     Work {
@@ -135,12 +138,13 @@ pub(super) fn letters(plan: &Plan, records: f64) -> Work {
     }
 }
 
-/// The size of a message with one event.
+/// Returns the size of a message with one event, in bytes.
 pub(super) fn message_bytes(plan: &Plan) -> f64 {
     plan.event_bytes + MESSAGE_OVERHEAD_BYTES
 }
 
-/// The parts into which a message with this many deliveries is split, including parts of parts.
+/// Returns the number of parts into which a message with this many deliveries is split, including
+/// parts of parts.
 fn parts(deliveries: f64) -> f64 {
     let mut parts = (deliveries / REQUESTS_IN_PLACE as f64).ceil();
     let mut sum = 0.0;
@@ -151,22 +155,23 @@ fn parts(deliveries: f64) -> f64 {
     sum
 }
 
-/// The messages of a wait: each is delayed by at most 15 minutes.
+/// Returns the number of messages of a wait. SQS delays a message by at most 15 minutes, so a
+/// longer wait needs several.
 pub(super) fn messages(wait_ms: u64) -> f64 {
     u32::try_from(wait_ms.div_ceil(DELAY_MAX_MS)).map_or(f64::MAX, f64::from)
 }
 
-/// The fraction; 0 if the whole is 0.
+/// Returns `part / whole`; 0 if `whole` is 0.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The most concurrent requests of an invocation to one destination.
+/// Returns the maximum number of concurrent requests of an invocation to one destination.
 fn requests_at_once() -> f64 {
     f64::from(subscription().destination.max_concurrency.most)
 }
 
-/// A subscription with the native policy.
+/// Returns a subscription with the default policy of the native format.
 fn subscription() -> Subscription {
     let name = "cost/cost/cost".parse().expect("three names");
     let url = "https://example.com/".parse().expect("a URL");

@@ -1,22 +1,22 @@
-//! Measured constants: bytes of log lines, processor time from `bench/run`, and the work of waiting
-//! deliveries from the simulation.
+//! Lists measured constants: bytes of log lines, processor time from `bench/run`, and the work of
+//! waiting deliveries from the simulation.
 //!
-//! Maintained by hand. Tests in `measuring.rs` and in `tests/tests/simulation/outage.rs` measure
-//! again, and fail if a constant is outdated.
+//! The constants are maintained by hand. Tests in `measuring.rs` and in
+//! `tests/tests/simulation/outage.rs` measure again, and fail if a constant is outdated.
 
-/// Bytes of `delivery.delivered`.
+/// The bytes of a log line `delivery.delivered`.
 pub(crate) const DELIVERED_LINE_BYTES: f64 = 326.0;
-/// Bytes of `delivery.attempted` for a failed attempt.
+/// The bytes of a log line `delivery.attempted` for a failed attempt.
 pub(crate) const FAILED_LINE_BYTES: f64 = 376.0;
-/// Bytes of `delivery.put_off` for a delivery whose destination is on probation.
+/// The bytes of a log line `delivery.put_off` for a delivery whose destination is on probation.
 pub(crate) const PUT_OFF_LINE_BYTES: f64 = 320.0;
-/// Bytes of `delivery.ended` for a dead letter.
+/// The bytes of a log line `delivery.ended` for a dead letter.
 pub(crate) const ENDED_LINE_BYTES: f64 = 329.0;
-/// Bytes of `deadletter.stored`.
+/// The bytes of a log line `deadletter.stored`.
 pub(crate) const STORED_LINE_BYTES: f64 = 421.0;
-/// Bytes of a metrics line of deliveries, without measured values.
+/// The bytes of a line of delivery metrics, without measured values.
 pub(crate) const METRICS_LINE_BYTES: f64 = 448.0;
-/// Bytes of the measured values of a delivery in such a line.
+/// The bytes that the measured values of one delivery add to a line of metrics.
 pub(crate) const MEASURED_VALUES_BYTES: f64 = 9.0;
 /// Processor time of dispatch per invocation and per record, in microseconds of a whole processor.
 pub(crate) const DISPATCH_INVOCATION_US: f64 = 253.4;
@@ -25,6 +25,7 @@ pub(crate) const DISPATCH_RECORD_US: f64 = 34.7;
 /// processor.
 pub(crate) const DEAD_LETTER_INVOCATION_US: f64 = 267.1;
 pub(crate) const DEAD_LETTER_RECORD_US: f64 = 102.9;
-/// The messages and deferrals of a delivery that waits all day for a destination on probation.
+/// The numbers of messages and of deferrals of a delivery that waits for a day while its
+/// destination is on probation.
 pub(crate) const WAITING_MESSAGES: f64 = 165.0;
 pub(crate) const WAITING_PUT_OFFS: f64 = 142.0;

@@ -1,5 +1,5 @@
-//! Measures what `measured.rs` holds: the bytes of log lines, by writing them, and processor time, by reading what
-//! `bench/run` wrote into BENCH.md.
+//! Measures the constants in `measured.rs` again: writes log lines and counts their bytes, and
+//! reads the processor times that `bench/run` wrote to BENCH.md.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,11 +20,11 @@ use super::load::HALF_JITTER;
 use super::measured;
 
 const BENCH: &str = include_str!("../../../../../BENCH.md");
-/// How long the answer of a destination took, and how old its event was then.
+/// The response time of the sample destination, and the age of the sample event at the response.
 const ANSWER_MS: u64 = 100;
 const AGE_MS: u64 = 1_234;
 
-/// A delivery of the sample event, and its subscription.
+/// Creates a delivery of the sample event, with its subscription.
 fn delivery() -> (Delivery, Subscription) {
     let event = include_str!("../../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
@@ -35,7 +35,7 @@ fn delivery() -> (Delivery, Subscription) {
     (Delivery::new(event, subscription.name.clone(), origin, 0), subscription)
 }
 
-/// Delivers it with these statuses, one after the other.
+/// Makes attempts of the delivery that return these statuses, in order.
 fn deliver(telemetry: &Telemetry, statuses: &[u16]) -> Delivery {
     let (mut delivery, subscription) = delivery();
     for status in statuses {
@@ -48,14 +48,15 @@ fn deliver(telemetry: &Telemetry, statuses: &[u16]) -> Delivery {
     delivery
 }
 
-/// The bytes of the lines that this writes, without their line ends.
+/// Returns the bytes of each line that `write` logs, without line ends.
 fn lengths(write: impl FnOnce(&Telemetry)) -> Vec<usize> {
     let written: Arc<Mutex<String>> = Arc::default();
     let writer = Arc::clone(&written);
     let lines = adapters::json_log::JsonLayer(move |_, line: &str| {
         writer.lock().unwrap().push_str(line);
     });
-    // With one subscriber alive, a log line that another thread reaches first is wanted by none.
+    // With a single subscriber, another thread that reaches a log line first would disable it for
+    // all.
     let _ = tracing_subscriber::registry().try_init();
     let guard = tracing_subscriber::registry().with(lines).set_default();
     write(&Telemetry::default());
@@ -64,7 +65,8 @@ fn lengths(write: impl FnOnce(&Telemetry)) -> Vec<usize> {
     text.lines().map(str::len).collect()
 }
 
-/// The bytes of `delivery.delivered`, `delivery.attempted`, `delivery.put_off`, `delivery.ended` and `deadletter.stored`.
+/// Returns the bytes of `delivery.delivered`, `delivery.attempted`, `delivery.put_off`,
+/// `delivery.ended` and `deadletter.stored`.
 fn log_lines() -> [usize; 5] {
     let delivered = lengths(|telemetry| {
         let delivery = deliver(telemetry, &[200]);
@@ -91,7 +93,8 @@ fn log_lines() -> [usize; 5] {
     })
 }
 
-/// The bytes of a line of metrics without values, and those of the values of a delivery.
+/// Returns the bytes of a metrics line without values, and the bytes that the values of one
+/// delivery add.
 fn metric_lines() -> [usize; 2] {
     let bytes = |deliveries: usize| {
         let settings = MetricsSettings {
@@ -112,7 +115,7 @@ fn metric_lines() -> [usize; 2] {
     [one - values, values]
 }
 
-/// The microseconds of an invocation and of each record in it, from two rows of a table of BENCH.md.
+/// Returns the microseconds per invocation and per record, from two rows of a table in BENCH.md.
 fn microseconds(name: &str) -> [f64; 2] {
     let [one, hundred] = [1.0, 100.0].map(|records| {
         let start = format!("| {name} | {records} | ");
@@ -142,7 +145,8 @@ fn what_is_counted_is_what_was_measured() {
         let is_close = (measured / counted - 1.0).abs() < 0.05;
         assert!(is_close, "src/cost/measured.rs: {name} = {measured:.1}; then scripts/generate");
     }
-    // BENCH.md is written by other machines too: one may be twice as fast, and then the estimate is that of a slower one.
+    // Other machines also write BENCH.md. If one is twice as fast, the estimate remains that of a
+    // slower machine.
     for (name, counted) in [
         ("dispatch", [measured::DISPATCH_INVOCATION_US, measured::DISPATCH_RECORD_US]),
         ("deadletter", [measured::DEAD_LETTER_INVOCATION_US, measured::DEAD_LETTER_RECORD_US]),

@@ -1,9 +1,9 @@
 //! Estimates the monthly cost and capacity of a load: one formula, from the load and the resources
 //! of `template.yaml`.
 //!
-//! Separate from the command because it is arithmetic: a [`Plan`] goes in, an [`Estimate`] comes
-//! out. [`delivery::explain`] runs the production state machine to compute the waits of a failing
-//! delivery. The longest delay of a message decides the number of messages of a wait.
+//! Separate from the command because it is arithmetic: a pure function from a [`Plan`] to an
+//! [`Estimate`]. [`delivery::explain`] runs the production state machine to compute the waits of a
+//! failing delivery. The maximum delay of a message determines the number of messages of a wait.
 //!
 //! Promises: the same input gives the same output on every machine, because averages only use the
 //! operators `+`, `-`, `*` and `/`. A test compares [`template`] with the template, and fails if
@@ -40,45 +40,47 @@ use crate::operations::queues::Shares;
 pub(crate) const MONTH_DAYS: f64 = 30.0;
 pub(crate) const DAY_S: f64 = 86_400.0;
 
-/// A load, and the settings of a deployment that influence the cost.
+/// A load, and the settings of a deployment that determine its cost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
-    /// Events published per month, evenly distributed.
+    /// The number of events published per month, evenly distributed.
     pub(crate) events: f64,
     /// The success probability of an attempt, independent of earlier attempts.
     pub(crate) success: f64,
     /// The average number of matching subscriptions per event.
     pub(crate) fan_out: f64,
     pub(crate) event_bytes: f64,
-    /// Events that a publisher puts into one message.
+    /// The number of events that a publisher puts into one message.
     pub(crate) events_per_message: f64,
-    /// Messages that a publisher sends in one request.
+    /// The number of messages that a publisher sends in one request.
     pub(crate) publish_batch: f64,
-    /// The response time of destinations.
+    /// The response time of destinations, in milliseconds.
     pub(crate) answer_ms: f64,
-    /// `DispatchBatchWindow`.
+    /// The template parameter `DispatchBatchWindow`.
     pub(crate) batch_window_s: u32,
     /// The row of `Shares` for the parameter `Concurrency`.
     pub(crate) concurrency: Shares,
-    /// True for `LogLevel` info, which also logs deliveries that succeed at once.
+    /// True if `LogLevel` is `info`, which also logs deliveries that succeed at the first attempt.
     pub(crate) logs_all: bool,
 }
 
-/// The cost and the capacity of a load.
+/// The estimated cost of a load, and the capacity that it needs.
 #[derive(Debug)]
 pub(crate) struct Estimate {
-    /// The average delivery.
+    /// The average delivery: its attempts, its messages, and its probability of becoming a dead
+    /// letter.
     pub(crate) average: Average,
-    /// Deliveries per month.
+    /// The number of deliveries per month.
     pub(crate) deliveries: f64,
-    /// The bill of a month.
+    /// The lines of the bill for a month.
     pub(crate) lines: Vec<Line>,
     pub(crate) needs: Vec<Need>,
-    /// The most deliveries that may wait for an unavailable destination without late attempts.
+    /// The maximum number of deliveries that may wait for an unavailable destination without
+    /// delaying attempts.
     pub(crate) waiting_max: f64,
 }
 
-/// Estimates a month of this plan.
+/// Estimates the cost and the capacity for a month of this load.
 pub(crate) fn estimate(plan: &Plan) -> Estimate {
     let load = Load::of(plan);
     Estimate {

@@ -1,29 +1,30 @@
-//! The capacity that a load needs, and its share of each limit.
+//! Computes the capacity that a load needs, and its share of each limit.
 //!
-//! Separate because a bill does not show it.
+//! Separate from the bill, which does not show limits.
 
 use super::load::Load;
 use super::queue::Queue;
 use super::{DAY_S, MONTH_DAYS, Plan};
 use crate::terminal::numbers::{count, decimals};
 
-/// The most messages of a queue that are received but not deleted.
+/// The maximum number of messages that a queue may have in flight: received but not deleted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 const IN_FLIGHT_MAX: f64 = 120_000.0;
-/// The most writes per second below one prefix. Here a prefix is an hour of a subscription.
+/// The maximum number of writes per second below one prefix. The prefix of dead letters is an hour
+/// of a subscription.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html>
 const WRITES_PER_PREFIX_MAX: f64 = 3_500.0;
 
-/// A capacity that the load needs.
+/// A capacity that the load needs, compared with its limit.
 #[derive(Debug)]
 pub(crate) struct Need {
     pub(crate) what: &'static str,
-    /// The average amount.
+    /// The average use of the capacity, in the unit of `limit`.
     pub(crate) amount: f64,
     pub(crate) limit: f64,
-    /// The party that sets the limit.
+    /// The party that sets the limit: an AWS service, or a parameter of the stack.
     pub(crate) set_by: &'static str,
-    /// The used share of the limit, with full batches.
+    /// The used share of the limit if all batches are full.
     pub(crate) share: f64,
     /// The formula of the amount, for people.
     pub(crate) how: String,
@@ -75,7 +76,7 @@ fn at_once(what: &'static str, queue: &Queue, limit: u32, set_by: &'static str) 
     Need { what, amount: queue.at_once, limit, set_by, share: queue.at_once_full / limit, how }
 }
 
-/// The need that is closest to its limit; `None` without load.
+/// Returns the capacity that is closest to its limit; `None` without load.
 pub(crate) fn tightest(needs: &[Need]) -> Option<&Need> {
     let loaded = needs.iter().filter(|need| need.share > 0.0);
     loaded.max_by(|one, other| one.share.total_cmp(&other.share))

@@ -1,31 +1,31 @@
-//! A queue and the invocations that empty it: batch size, duration, concurrency and requests.
+//! Models a queue and the invocations that empty it: batch size, duration, concurrency and
+//! requests.
 //!
-//! Separate because it models Lambda and SQS, without retry policies. The most important assumption
-//! is the number of records per invocation. Without a batch window, a poller passes on the messages
-//! that it finds. The model uses the smallest number that keeps up with the load within the
-//! concurrency, usually one. With a window, it uses the messages that arrive at one poller during
-//! the window.
+//! Separate because this module models Lambda and SQS, without retry policies. The most important
+//! assumption is the number of records per invocation. Without a batch window, a poller passes on
+//! the messages that it finds. The model then assumes the smallest number that keeps up with the
+//! load within the concurrency, usually one. With a window, the model assumes the number of
+//! messages that arrive at one poller during the window.
 
 use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
 
 use super::measured;
 use crate::terminal::numbers::rounded;
 
-/// SQS bills each started 64 KiB of a payload as one request.
-/// <https://aws.amazon.com/sqs/pricing/>
+/// The size of payload that SQS bills as one request. <https://aws.amazon.com/sqs/pricing/>
 const CHUNK_BYTES: f64 = 65_536.0;
-/// Lambda polls a queue with at least this many connections.
+/// The minimum number of connections with which Lambda polls a queue.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
 pub(super) const POLLERS: f64 = 5.0;
-/// The memory at which a function has one whole processor; with less memory it has a share.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+/// The memory at which a function gets one whole processor. With less memory, it gets a
+/// proportional share. <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 const MEMORY_OF_A_PROCESSOR_MB: f64 = 1_769.0;
 /// The largest payload of an invocation.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// The duration of a request to SQS or S3. Assumed.
+/// The assumed duration of a request to SQS or S3.
 pub(super) const REQUEST_MS: f64 = 10.0;
-/// The most messages of one request.
+/// The maximum number of messages in one request.
 pub(super) const REQUEST_ENTRIES: f64 = BATCH_ENTRIES_MAX as f64;
 
 /// The processor time per invocation and per record, in microseconds of a whole processor.
@@ -44,59 +44,60 @@ pub(super) const DEAD_LETTER: ProcessorTime = ProcessorTime {
     record_us: measured::DEAD_LETTER_RECORD_US,
 };
 
-/// The work that the records of a queue cause.
+/// The work that the records of a queue cause, and the settings with which Lambda reads them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
-    /// The number of records in this many seconds.
+    /// The number of records that arrive in `seconds` seconds.
     pub(super) records: f64,
     pub(super) seconds: f64,
-    /// The size of a record.
+    /// The size of a record in bytes.
     pub(super) bytes: f64,
     pub(super) attempts_per_record: f64,
-    /// The rounds of requests in a full invocation, per record. A destination gets a limited number
-    /// of concurrent requests. This is the number of a record's events for one destination, divided
-    /// by that limit.
+    /// The rounds of requests that one record adds to a full invocation. A round is as many
+    /// requests as one destination may get concurrently. The number is the record's events for one
+    /// destination, divided by that limit.
     pub(super) rounds_per_record: f64,
-    /// The probability that a record sends a message.
+    /// The probability that a record causes a message to be sent.
     pub(super) sends: f64,
     pub(super) answer_ms: f64,
     pub(super) processor: ProcessorTime,
     pub(super) memory_mb: u32,
-    /// The settings of the event source mapping.
+    /// The settings of the event source mapping, through which Lambda reads the queue.
     pub(super) batch_size: u32,
     pub(super) window_s: u32,
     pub(super) concurrency: u32,
 }
 
-/// A queue, and the invocations that empty it.
+/// A queue with `records` records, and the invocations and requests that empty it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Queue {
     pub(super) records: f64,
-    /// Records per second.
+    /// The number of records per second.
     pub(super) rate: f64,
-    /// Records per invocation.
+    /// The number of records per invocation.
     pub(super) fill: u32,
     pub(super) invocations: f64,
     pub(super) invocation_ms: f64,
-    /// Invocations that make attempts; the others only send the next message of a wait.
+    /// The number of invocations that make attempts. The other invocations only send the next
+    /// message of a wait.
     pub(super) attempting: f64,
     /// The average number of concurrent invocations.
     pub(super) at_once: f64,
-    /// The average number of concurrent invocations with full batches, which is the minimum.
+    /// The average number of concurrent invocations if all batches are full. This is the minimum.
     pub(super) at_once_full: f64,
     pub(super) gb_seconds: f64,
-    /// Billed receive requests that return messages.
+    /// The number of billed receive requests that return messages.
     pub(super) receives: f64,
     pub(super) deletes: f64,
 }
 
 impl Work {
-    /// The queue with the batches that Lambda forms.
+    /// Computes the invocations with the batches that Lambda forms for this load.
     pub(super) fn queue(&self) -> Queue {
         self.filled(self.fill())
     }
 
-    /// The queue with full batches, because all records arrive at once.
+    /// Computes the invocations with full batches, as if all records arrived at once.
     pub(super) fn queue_at_once(&self) -> Queue {
         self.filled(self.most())
     }
@@ -118,18 +119,19 @@ impl Work {
             at_once_full: self.at_once(self.most()),
             gb_seconds: invocations * invocation_ms / 1_000.0 * f64::from(self.memory_mb) / 1_024.0,
             receives: invocations * receives,
-            // A delete has no payload that could count as several requests.
+            // A delete request has no payload that could be billed as several requests.
             deletes: invocations * f64::from(fill.div_ceil(10)),
         }
     }
 
-    /// The most records of an invocation.
+    /// Returns the maximum number of records of an invocation.
     fn most(&self) -> u32 {
         let fitting = rounded((PAYLOAD_MAX_BYTES / self.bytes).floor());
         self.batch_size.min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
     }
 
-    /// The records of an invocation: the smallest number that keeps up, or the arrivals at one
+    /// Returns the number of records per invocation. Without a batch window, this is the smallest
+    /// number that keeps up with the load. With a window, it is the number that arrives at one
     /// poller during the window.
     fn fill(&self) -> u32 {
         let most = self.most();
@@ -140,13 +142,15 @@ impl Work {
         fewest.max(in_window.unwrap_or(1))
     }
 
-    /// The number of concurrent invocations with this many records (Little's law).
+    /// Returns the average number of concurrent invocations if each has this many records (Little's
+    /// law).
     fn at_once(&self, records: u32) -> f64 {
         let each_s = self.invocation_ms(records) / 1_000.0;
         self.records / self.seconds / f64::from(records) * each_s
     }
 
-    /// The duration of an invocation: its processor time, its slowest attempt, then its sends.
+    /// Returns the duration of an invocation: its processor time, then its slowest attempt, then
+    /// the send requests.
     pub(super) fn invocation_ms(&self, records: u32) -> f64 {
         let share = (f64::from(self.memory_mb) / MEMORY_OF_A_PROCESSOR_MB).min(1.0);
         let handled = f64::from(records) * self.attempts_per_record.max(1.0);
@@ -162,10 +166,10 @@ impl Work {
     }
 }
 
-/// The probability that at least one of `of` events happens, each with this probability.
+/// Returns the probability that at least one of `of` independent events happens.
 fn any(probability: f64, of: u32) -> f64 {
-    // Exponentiation by squaring, because `powi` may differ between machines and estimates must
-    // not.
+    // Use exponentiation by squaring, because `powi` may differ between machines, and estimates
+    // must not.
     let (mut none, mut base, mut rest) = (1.0, 1.0 - probability, of);
     while rest > 0 {
         if rest % 2 == 1 {
@@ -177,7 +181,7 @@ fn any(probability: f64, of: u32) -> f64 {
     1.0 - none
 }
 
-/// The number of billed requests for a payload.
+/// Returns the number of requests that SQS bills for a payload.
 pub(super) fn chunks(payload_bytes: f64) -> f64 {
     (payload_bytes / CHUNK_BYTES).ceil().max(1.0)
 }

@@ -1,21 +1,21 @@
-//! The billed parts of `template.yaml`.
+//! Copies the settings of `template.yaml` that affect the bill.
 //!
-//! Separate because a test compares it with the template: a change that affects the bill fails
-//! here.
+//! Separate because a test compares these constants with the template. A change of the template
+//! that affects the bill therefore fails the test.
 
-/// The default of `DispatchMemory`.
+/// The default of the parameter `DispatchMemory`.
 pub(super) const DISPATCH_MEMORY_MB: u32 = 256;
-/// `BatchSize` of the queues of new events and of waits, without and with a batch window.
+/// `BatchSize` of the queues for new events and for waits: without a batch window, then with one.
 pub(super) const BATCH_SIZE: u32 = 10;
 pub(super) const BATCH_SIZE_WITH_WINDOW: u32 = 100;
-/// `MemorySize` and `BatchSize` of the function deadletter.
+/// `MemorySize` of the deadletter function, and `BatchSize` of its queue.
 pub(super) const DEAD_LETTER_MEMORY_MB: u32 = 128;
 pub(super) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
-/// `ReceiveMessageWaitTimeSeconds`: the duration of an empty poll.
+/// `ReceiveMessageWaitTimeSeconds` of the queues: the duration of an empty poll.
 pub(super) const POLL_S: f64 = 20.0;
-/// The default of `LogRetentionDays`.
+/// The default of the parameter `LogRetentionDays`.
 pub(super) const LOGS_KEPT_DAYS: f64 = 30.0;
-/// Alarms that every deployment has.
+/// The number of alarms that every deployment has.
 pub(super) const ALARMS: f64 = 1.0;
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Reads and changes items in the table of destinations, without losing concurrent changes.
 //!
-//! Separate because functions write the same items. A change is a conditional write of the newest
-//! version, and is repeated after a random pause if another writer was faster.
+//! Separate because functions write the same items at the same time. A change is a conditional
+//! write of the newest version. If another writer was faster, the change is repeated after a random
+//! pause.
 
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;
@@ -16,31 +17,31 @@ use futures::stream::{self, StreamExt as _};
 use super::place::Place;
 use crate::terminal::advice::chain;
 
-/// The most attempts to change an item under concurrent changes. The constant below is the longest
-/// pause after the first attempt; it doubles each time.
+/// The maximum number of attempts to change an item that others change at the same time. The
+/// constant below is the maximum pause after the first attempt; the maximum doubles each time.
 const TRIES: u32 = 8;
 const FIRST_PAUSE_MS: u64 = 20;
-/// The most namespaces or items that are read at once.
+/// The maximum number of namespaces or items that are read concurrently.
 pub(super) const READS_AT_ONCE: usize = 16;
 
-/// An entry after an update.
+/// The result of changing an item.
 #[derive(Debug)]
 pub(crate) struct Updated<D> {
-    /// The stored document.
+    /// The document that is stored after the change.
     pub(crate) document: Option<D>,
     pub(crate) has_changed: bool,
 }
 
-/// All destinations with a stored state or news.
+/// All destinations that have a stored state or are in the news.
 #[derive(Debug)]
 pub(crate) struct States {
     pub(crate) states: Vec<(DestinationKey, DestinationState)>,
-    /// Destinations whose state could not be read, each with the reason.
+    /// The destinations whose state could not be read, each with the reason.
     pub(crate) problems: Vec<(DestinationKey, String)>,
 }
 
 impl Place {
-    /// Changes an entry, based on its newest version. Leaves the entry unchanged if `change`
+    /// Changes the newest version of a stored document. Leaves the document unchanged if `change`
     /// returns `None`.
     pub(crate) async fn update<D: Document>(
         &self,
@@ -51,8 +52,8 @@ impl Place {
         for tried in 0..TRIES {
             let (document, version) = read::<D>(&self.table, item).await?.unzip();
             let Some(changed) = change(document.as_ref()) else {
-                // An earlier attempt of this call may have written the entry although its response
-                // was lost.
+                // An earlier attempt of this call may have stored the document although its
+                // response was lost.
                 return Ok(Updated { document, has_changed });
             };
             has_changed = true;
@@ -68,7 +69,7 @@ impl Place {
         bail!("item {item} was not changed: others write it all the time; repeat the command")
     }
 
-    /// Publishes news for all processes.
+    /// Publishes these news for all processes of the functions.
     pub(crate) async fn tell(&self, news: &[News]) -> anyhow::Result<()> {
         for one in news {
             let (item, entry, now_ms) = (one.item(), one.entry(), Machine.now_ms());
@@ -78,13 +79,14 @@ impl Place {
         Ok(())
     }
 
-    /// The current news, as functions read them.
+    /// Reads the current news, as the functions do.
     pub(crate) async fn news(&self) -> anyhow::Result<AllNews> {
         let news = self.table.newest(NEWS, NEWS_MAX).await.map_err(failure)?;
         Ok(news.iter().filter_map(|it| News::read(it.text.as_bytes()).ok()).collect())
     }
 
-    /// All destinations with news, or with a stored state in a namespace of the deployment.
+    /// Reads all destinations that are in the news, or have a stored state in a namespace of the
+    /// deployment.
     pub(crate) async fn states(&self) -> anyhow::Result<States> {
         let mut namespaces = self.namespaces().await;
         let news = self.news().await?;
@@ -108,7 +110,7 @@ impl Place {
     }
 }
 
-/// The state of a destination; `None` if the table has none.
+/// Reads the state of a destination; `None` if the table has none.
 pub(crate) async fn state(
     table: &DynamoTable,
     namespace: &str,
@@ -117,7 +119,7 @@ pub(crate) async fn state(
     Ok(read(table, &key.health_item(namespace)).await?.map(|(state, _)| state))
 }
 
-/// An entry and its version.
+/// Reads the document of an item, and its version.
 async fn read<D: Document>(
     table: &DynamoTable,
     item: &ItemKey,
@@ -130,7 +132,8 @@ fn document<D: Document>(item: &ItemKey, stored: &Stored) -> anyhow::Result<D> {
     D::read(stored.text.as_bytes()).with_context(|| format!("item {item} cannot be used"))
 }
 
-/// The error for a command. It names the necessary permissions if access was denied.
+/// Converts an error of the table to the error of a command. If access was denied, the message
+/// names the necessary permissions.
 pub(crate) fn failure(error: TableError) -> anyhow::Error {
     let needed = match error.problem.contains("AccessDenied") {
         true => {

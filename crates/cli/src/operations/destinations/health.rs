@@ -1,4 +1,4 @@
-//! The health of all destinations of a deployment, for the console.
+//! Reads the health of all destinations of a deployment, for the console.
 //!
 //! Separate from the commands because a page needs all destinations at once: those with a
 //! subscription, and those with a stored state.
@@ -22,17 +22,17 @@ use crate::operations::topics::Wanted;
 /// The health of one destination, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DestinationHealth {
-    /// The name of its items in the table, the same on every machine.
+    /// The key of the destination, which is the same on every machine.
     pub(crate) key: String,
-    /// The address without credentials and query.
+    /// The address of the destination, without credentials and query.
     pub(crate) address: String,
-    /// The subscriptions that deliver to it.
+    /// The names of the subscriptions that deliver to the destination.
     pub(crate) subscriptions: Vec<String>,
-    /// Unhealthy conditions, each with its name, and its beginning and reason.
+    /// The unhealthy conditions: the name of each, and a text with its beginning and its reason.
     pub(crate) conditions: Vec<(String, String)>,
-    /// The next step of its deliveries.
+    /// Describes when the next delivery is attempted.
     pub(crate) next: String,
-    /// The limits, and the used part of each.
+    /// Describes each limit of the destination, and how much of it is in use.
     pub(crate) limits: Vec<String>,
     /// The last attempts in the stored state: time and outcome, oldest first.
     pub(crate) attempts: Vec<(u64, String)>,
@@ -40,7 +40,7 @@ pub(crate) struct DestinationHealth {
     pub(crate) failed_in_a_row: usize,
 }
 
-/// The health of all destinations, and the problems of reading it.
+/// The health of all destinations, and the problems that occurred while reading it.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     pub(crate) destinations: Vec<DestinationHealth>,
@@ -48,10 +48,11 @@ pub(crate) struct Health {
 }
 
 impl Place {
-    /// The health of all destinations with a subscription or a stored state, unhealthy ones first.
+    /// Reads the health of all destinations that have a subscription or a stored state. Unhealthy
+    /// ones come first.
     ///
     /// # Errors
-    /// When the table cannot be read.
+    /// If the table cannot be read.
     pub(crate) async fn health(&self) -> anyhow::Result<Health> {
         let found = self.states().await?;
         let known = self.subscriptions(Wanted::All).await;

@@ -1,4 +1,4 @@
-//! A destination as JSON, for tools. Every object has all members; times are RFC 3339.
+//! Formats a destination as JSON, for tools. Every object has all members; times are RFC 3339.
 
 use delivery::delivery::health::notice::Notice;
 use delivery::delivery::health::shared::{Attempted, DestinationState, Spell};
@@ -10,21 +10,22 @@ use uuid::Uuid;
 use super::known::{Destination, GivenOut};
 use super::state::{NextAttempt, next_attempt};
 
-/// A destination as `list` shows it.
+/// A destination in the output of `list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ListedJson {
     key: String,
-    /// The address without credentials and query.
+    /// The address of the destination, without credentials and query.
     destination: String,
     subscriptions: Vec<String>,
-    /// True if it is neither failing nor slow nor disabled.
+    /// True if the destination is neither failing nor slow nor disabled.
     healthy: bool,
     failing: Option<SpellJson>,
-    /// Set if the last ten attempts failed with outcomes that do not begin a probation.
+    /// When the destination began to refuse requests; `null` unless the last ten attempts failed
+    /// with outcomes that do not begin a probation.
     refusing: Option<SpellJson>,
     slow: Option<SpellJson>,
     disabled: Option<DisabledJson>,
-    /// The time of its next request while a probe is scheduled; otherwise `null`.
+    /// The time of the next request while a probe is scheduled; otherwise `null`.
     next_attempt_at: Option<String>,
     changed_at: Option<String>,
 }
@@ -41,42 +42,42 @@ struct DisabledJson {
     why: String,
 }
 
-/// A destination with its whole state.
+/// A destination with its whole state, in the output of `show`.
 #[derive(Debug, Serialize)]
 pub(crate) struct DestinationJson {
     #[serde(flatten)]
     listed: ListedJson,
-    /// The latest end of the probe under way.
+    /// The latest time at which the current probe ends.
     probe_until: Option<String>,
     attempts: Vec<AttemptJson>,
-    /// The lowest rate limit of its subscriptions, in requests per second.
+    /// The lowest rate limit of the destination's subscriptions, in requests per second.
     max_per_second: Option<u32>,
-    /// The next free slot of its rate.
+    /// The time of the next free slot under the rate limit.
     next_slot_at: Option<String>,
-    /// The lowest limit of concurrent requests, shared by all functions.
+    /// The lowest limit of concurrent requests, which all functions share.
     max_concurrency: Option<u32>,
-    /// The used permits of `max_concurrency`.
+    /// The number of permits of `max_concurrency` that are in use.
     permits_in_use: Option<u32>,
-    /// Time of the last turn that is reserved for a waiting delivery.
+    /// The time of the last slot that is reserved for a waiting delivery.
     turns_until: Option<String>,
-    /// Only while the destination recovers from an outage.
+    /// The recovery of the destination; only while it recovers from an outage.
     recovery: Option<RecoveryJson>,
-    /// Notices that have not been sent.
+    /// The notices that have not been sent yet.
     notices: Vec<NoticeJson>,
 }
 
 #[derive(Debug, Serialize)]
 struct RecoveryJson {
-    /// The end of the outage.
+    /// The time when the outage ended, and the recovery began.
     began: String,
-    /// Requests per second, of all running functions together.
+    /// The current limit in requests per second, for all running functions together.
     rate: u32,
-    /// Time of the last change of the rate.
+    /// The time when the rate last changed.
     since: String,
-    /// Good responses and failures since that change.
+    /// The numbers of successful and failed requests since the rate last changed.
     good: u32,
     failed: u32,
-    /// The highest permitted rate after a further failure, and the end of this restriction.
+    /// The maximum rate after another failure, and when this maximum ends.
     ceiling: Option<u32>,
     ceiling_until: Option<String>,
 }
@@ -94,7 +95,7 @@ impl RecoveryJson {
 #[derive(Debug, Serialize)]
 struct AttemptJson {
     at: String,
-    /// `null` for an abandoned attempt.
+    /// The outcome of the attempt; `null` for an abandoned attempt.
     outcome: Option<String>,
     status: Option<u16>,
     duration_ms: u64,

@@ -1,8 +1,8 @@
-//! The destinations with a subscription or an item in the table.
+//! Finds the destinations that have a subscription or an item in the table.
 //!
 //! Separate from the table, which has no subscriptions, and from the subscriptions, which have no
-//! state. A destination may have only one of both: its subscription may have been removed, or no
-//! state was ever stored.
+//! state. A destination may have only one of the two: its subscription may have been removed, or
+//! its state may never have been stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::operations::topics::Wanted;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The most suggested names in an error.
+/// The maximum number of names that an error suggests.
 const SUGGESTED: usize = 10;
 
-/// A destination, with the subscriptions and the stored state that concern it.
+/// A destination, with its subscriptions and its stored state.
 #[derive(Debug, Clone)]
 pub(crate) struct Destination {
     pub(crate) key: DestinationKey,
-    /// The namespace of its subscriptions.
+    /// The namespace of the destination's subscriptions.
     pub(crate) namespace: String,
-    /// The address without credentials and query.
+    /// The address of the destination, without credentials and query.
     pub(crate) address: String,
-    /// The subscriptions that deliver to it, as far as they can be read.
+    /// The subscriptions that deliver to the destination, if they can be read.
     pub(crate) subscriptions: Vec<Arc<Subscription>>,
     pub(crate) state: Option<DestinationState>,
 }
@@ -40,18 +40,18 @@ pub(crate) struct Destination {
 /// The parts of a destination's limits that processes use at present.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GivenOut {
-    /// The recovery from an outage, while it limits requests.
+    /// The recovery from an outage; `None` if the destination receives its full rate.
     pub(crate) recovery: Option<Recovery>,
-    /// The time of the last turn that is reserved for a waiting delivery.
+    /// The time of the last slot that is reserved for a waiting delivery.
     pub(crate) turns_ms: Option<u64>,
-    /// The next free slot of its rate.
+    /// The time of the next free slot under the rate limit.
     pub(crate) next_slot_ms: Option<u64>,
-    /// The used permits for concurrent requests.
+    /// The number of used permits for concurrent requests.
     pub(crate) permits: Option<u32>,
 }
 
 impl Destination {
-    /// The destination with its subscriptions and state; `None` if it has neither.
+    /// Creates a destination from its subscriptions and its state; `None` if it has neither.
     pub(crate) fn new(
         key: DestinationKey,
         state: Option<DestinationState>,
@@ -68,13 +68,15 @@ impl Destination {
         Some(Self { key, namespace, address, subscriptions: delivering, state })
     }
 
-    /// The limits of concurrent requests that all functions share.
+    /// Returns the limits of concurrent requests that all functions share, one for each
+    /// subscription that sets one.
     pub(crate) fn shared_concurrency(&self) -> impl Iterator<Item = u32> {
         let all = self.subscriptions.iter().map(|it| &it.destination);
         all.filter_map(|it| it.max_concurrency.shared())
     }
 
-    /// The names of its subscriptions; without any, the name in its stored state.
+    /// Returns the names of the destination's subscriptions; without any, the name in the stored
+    /// state.
     pub(crate) fn names(&self) -> Vec<String> {
         match (&self.subscriptions[..], &self.state) {
             ([], Some(state)) => vec![text::line(&state.subscription)],
@@ -84,20 +86,20 @@ impl Destination {
 }
 
 impl Subscriptions {
-    /// The subscriptions that deliver to this destination.
+    /// Returns the subscriptions that deliver to this destination.
     fn to(&self, key: DestinationKey) -> Vec<Arc<Subscription>> {
         let all = self.catalogue.subscriptions();
         all.filter(|it| DestinationKey::of_subscription(it) == key).cloned().collect()
     }
 
-    /// True if a subscription wants notices about the destination, or if the subscriptions cannot
-    /// be read. A topic of notices gets none about its own destinations.
+    /// Returns true if a subscription needs notices about the destination, or if the subscriptions
+    /// cannot be read. The topic that receives notices gets none about its own destinations.
     pub(crate) fn want_notices_of(&self, destination: &Destination) -> bool {
         let Some(topic) = self.catalogue.topic_of_notices() else { return self.problem.is_some() };
         destination.subscriptions.first().is_none_or(|first| first.name.topic != *topic)
     }
 
-    /// Prints a problem with reading the subscriptions as a warning; the command continues.
+    /// Prints a warning if the subscriptions could not be read. The command continues.
     pub(crate) fn report(&self) {
         if let Some(problem) = &self.problem {
             note(problem);
@@ -111,8 +113,8 @@ impl Subscriptions {
 }
 
 impl Place {
-    /// Reads the subscriptions that are needed to resolve a name; only those of one topic, if
-    /// possible.
+    /// Reads the subscriptions that are needed to find a destination by its name. Reads only one
+    /// topic if possible.
     pub(crate) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
         let is_it = |(key, state): &(DestinationKey, DestinationState)| match name {
             Name::Subscription(name) => state.subscription == name.to_string(),
@@ -130,7 +132,7 @@ impl Place {
         Ok(self.subscriptions(wanted).await)
     }
 
-    /// Finds the destination with this name.
+    /// Finds the destination that a name refers to.
     pub(crate) async fn destination(
         &self,
         name: &Name,
@@ -156,7 +158,7 @@ impl Place {
             named.iter().map(|it| DestinationKey::of_subscription(it)).collect();
         let states = self.states().await?;
         if exact.is_empty() {
-            // Its subscription may have been removed, or may be unreadable.
+            // The subscription of the destination may have been removed, or may be unreadable.
             let is_it = |(key, state): &&(DestinationKey, DestinationState)| match name {
                 Name::Subscription(name) => {
                     keys.is_empty() && state.subscription == name.to_string()
@@ -194,7 +196,7 @@ impl Place {
         }
     }
 
-    /// The error for an unknown name, with suggestions.
+    /// Creates the error for a name without a destination, with suggestions.
     fn unknown(&self, name: &Name, subscriptions: &Subscriptions) -> String {
         let nothing = "and nothing is known of it";
         if let Some(problem) = &subscriptions.problem {
@@ -216,7 +218,8 @@ impl Place {
     }
 }
 
-/// The subscriptions of the same topic; if there are none, all subscriptions.
+/// Returns the names of the subscriptions of the same topic; if there are none, those of all
+/// topics.
 fn of_topic_or_all(name: &SubscriptionName, subscriptions: &Subscriptions) -> BTreeSet<String> {
     let names = || subscriptions.catalogue.subscriptions().map(|it| &it.name);
     let of_topic: BTreeSet<String> =

@@ -10,7 +10,7 @@ use super::entries::failure;
 use super::known::{Destination, GivenOut};
 use super::state::{conditions, since, until};
 
-/// The limits in use, from the table.
+/// Reads the used parts of a destination's limits from the table.
 pub(crate) async fn given_out(
     table: &DynamoTable,
     destination: &Destination,
@@ -29,7 +29,7 @@ pub(crate) async fn given_out(
     })
 }
 
-/// The limits of a destination in words, with the used part of each.
+/// Describes the limits of a destination for people, and how much of each is in use.
 pub(crate) async fn limits(
     table: &DynamoTable,
     destination: &Destination,
@@ -42,7 +42,7 @@ pub(crate) async fn limits(
     Ok(lines.chain(concurrency(destination, given_out, now_ms)).collect())
 }
 
-/// One line for each unhealthy condition.
+/// Describes each unhealthy condition on one line.
 pub(crate) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
     let Some(state) = state else {
         return vec!["healthy: no attempt has shown anything else".to_owned()];
@@ -58,7 +58,8 @@ pub(crate) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<Strin
     conditions.iter().map(|it| line(it.name, it.since_ms, &it.why)).collect()
 }
 
-/// The rate limit, and the next free slot.
+/// Describes the rate limit, and the next free slot under it. Returns `None` without a limit, unless
+/// slots of an earlier limit are still reserved.
 pub(crate) fn rate(
     destination: &Destination,
     next_slot_ms: Option<u64>,
@@ -77,7 +78,8 @@ pub(crate) fn rate(
     }
 }
 
-/// The limit of concurrent requests that all functions share, and the permits in use.
+/// Describes the limit of concurrent requests that all functions share, and the permits in use.
+/// Returns `None` without a limit, unless permits of an earlier limit are still in use.
 pub(crate) fn concurrency(
     destination: &Destination,
     given_out: GivenOut,
@@ -98,7 +100,7 @@ pub(crate) fn concurrency(
     (held > 0 || given_out.turns_ms.is_some() || !limits.is_empty()).then_some(text)
 }
 
-/// The rate after an outage, with its reason.
+/// Describes the reduced rate while a destination recovers from an outage.
 pub(crate) fn recovering(recovery: Recovery, now_ms: u64) -> String {
     let Recovery { began_ms, rate, since_ms, good, failed, ceiling, .. } = recovery;
     let mut text = format!(
@@ -114,7 +116,7 @@ pub(crate) fn recovering(recovery: Recovery, now_ms: u64) -> String {
     text
 }
 
-/// A limit of requests. Subscriptions may have different ones.
+/// Describes a limit of requests. If the subscriptions set different limits, lists all.
 fn allowed(limits: &BTreeSet<u32>, of: &str) -> String {
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
     match limits.is_empty() {

@@ -1,9 +1,9 @@
-//! Destinations for the command line: their health, their limits, and the subscriptions that
-//! deliver to them.
+//! Reads and changes destinations for the command line: their health, their limits, and the
+//! subscriptions that deliver to them.
 //!
 //! The commands of `lastmile destinations` and the console use this module. [`place`] finds the
 //! table of a deployment. [`entries`] reads and changes its items. [`known`] combines items and
-//! subscriptions. [`state`] and [`limits`] describe them in words.
+//! subscriptions. [`state`] and [`limits`] describe destinations as text.
 
 pub(crate) mod entries;
 pub(crate) mod health;

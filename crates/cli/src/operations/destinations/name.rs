@@ -1,4 +1,5 @@
-//! The name of a destination: a subscription that delivers to it, its address, or its key.
+//! Parses the name of a destination: the name of a subscription that delivers to it, its address,
+//! or its key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +10,13 @@ use delivery::subscription::aws::TargetArn;
 use delivery::subscription::name::SubscriptionName;
 use url::Url;
 
-/// A name of a destination.
+/// A reference to a destination on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Name {
     Subscription(SubscriptionName),
-    /// The whole address, or the address without query as `list` shows it.
+    /// The whole address, or the address without its query as `list` shows it.
     Address(Url),
-    /// The key of its items in the table.
+    /// The key of the destination in the table, as `list` shows it.
     Key(DestinationKey),
 }
 
@@ -46,7 +47,7 @@ impl FromStr for Name {
     }
 }
 
-/// Omits the query of an address, because it may hold secrets.
+/// Formats an address without its query, which may contain secrets.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! The current state of destinations, for commands that show it beside other data.
+//! Reads the current state of destinations, for commands that show it beside other data.
 
 use std::sync::Arc;
 
@@ -30,25 +30,25 @@ pub(crate) struct NowArgs {
     table: Option<String>,
 }
 
-/// The current state of a destination.
+/// The current state of a destination, as text and as JSON.
 pub(crate) struct Now {
     /// Text for display: conditions with their beginning, the next step, and the limits.
     pub(crate) lines: Vec<String>,
-    /// The object of `destinations list`, for tools.
+    /// The JSON object that `destinations list` prints for this destination.
     pub(crate) json: Value,
 }
 
 impl NowArgs {
-    /// The name of the stack, if one is given.
+    /// Returns the name of the stack, if the options name one.
     pub(crate) fn stack(&self) -> Option<&str> {
         self.stack.as_deref()
     }
 
-    /// The current states of the destinations of these subscriptions, in the same order; each is
-    /// `None` without an option.
+    /// Reads the current states of the destinations of these subscriptions, in the same order. Each
+    /// state is `None` if no option names a deployment.
     ///
     /// # Errors
-    /// When storage does not respond, or contains an unreadable document.
+    /// If storage does not respond, or contains an unreadable document.
     pub(crate) async fn of(self, all: &[Arc<Subscription>]) -> anyhow::Result<Vec<Option<Now>>> {
         let Self { stack, config, table } = self;
         let Some(table) = table_of(stack, config, table).await? else {

@@ -1,4 +1,5 @@
-//! The location of a deployment's subscriptions, and the table with the state of its destinations.
+//! Finds the location of a deployment's subscriptions, and the table with the state of its
+//! destinations.
 //!
 //! Separate because options name both together: a stack, a folder of `lastmile dev`, or a bucket
 //! with a table.
@@ -23,11 +24,12 @@ use crate::terminal::advice::chain;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The folder of subscriptions, in the template and in `lastmile dev`.
+/// The name of the folder with subscriptions, in the template and in `lastmile dev`.
 const SUBSCRIPTIONS: &str = "subscriptions";
-/// Deployments with at most this many topics are read as a whole.
+/// The number of topics up to which all subscriptions of a deployment are read, so that the result
+/// is complete.
 const FEW_TOPICS: usize = 100;
-/// The data folder of `lastmile dev`.
+/// The default data folder of `lastmile dev`.
 const DATA: &str = ".lastmile";
 
 /// The options that name a deployment.
@@ -55,9 +57,9 @@ pub(crate) struct Place {
 /// The subscriptions of a deployment, as far as they can be read.
 pub(crate) struct Subscriptions {
     pub(crate) catalogue: Catalogue,
-    /// The bucket or folder that contains them.
+    /// The bucket or folder that contains the subscriptions, for messages.
     pub(crate) source: String,
-    /// The reason why some could not be read.
+    /// The reason why some subscriptions could not be read.
     pub(crate) problem: Option<String>,
     /// False if only the subscriptions of some topics were read.
     pub(crate) is_whole: bool,
@@ -93,8 +95,9 @@ impl PlaceArgs {
         Ok(Place { table: DynamoTable::new(&stack::aws().await, table.clone()), location })
     }
 
-    /// The location for the `lastmile dev` that runs in this folder. Its subscriptions are in the
-    /// folder itself, in the folder `subscriptions`, or in the data folder.
+    /// Finds the table and the subscriptions of the `lastmile dev` that runs in this folder. The
+    /// subscriptions are in the folder itself, in its folder `subscriptions`, or in the data
+    /// folder.
     fn folder(&self) -> anyhow::Result<Place> {
         let path = Path::new(self.config.strip_prefix("file://").unwrap_or(&self.config));
         // A missing folder must be an error: a new, empty one would look like a healthy deployment.
@@ -117,25 +120,26 @@ impl PlaceArgs {
 }
 
 impl Place {
-    /// The location for a `lastmile dev` with this AWS endpoint and this folder of subscriptions.
+    /// Creates the location of a `lastmile dev` from its AWS endpoint and its folder of
+    /// subscriptions.
     pub(crate) fn local(aws_endpoint: &str, subscriptions: PathBuf) -> Self {
         let table = DynamoTable::new(&local_clients(aws_endpoint), TABLE.to_owned());
         Self { table, location: Location::Folder(subscriptions) }
     }
 
-    /// The namespaces of its topics; empty if the topics cannot be listed.
+    /// Returns the namespaces of the deployment's topics; empty if the topics cannot be listed.
     pub(crate) async fn namespaces(&self) -> BTreeSet<String> {
         let names = Topics::at(&self.location).await.names().await;
         names.unwrap_or_default().into_iter().map(|name| name.namespace).collect()
     }
 
-    /// True if the deployment has topics, and they can be listed.
+    /// Returns true if the topics can be listed, and there are any.
     pub(crate) async fn has_topics(&self) -> bool {
         let names = Topics::at(&self.location).await.names().await;
         names.is_ok_and(|names| !names.is_empty())
     }
 
-    /// Reads the wanted subscriptions. Reads all of a small deployment, so that the result is
+    /// Reads the wanted subscriptions. In a small deployment, reads all, so that the result is
     /// complete.
     pub(crate) async fn subscriptions(&self, wanted: Wanted) -> Subscriptions {
         let names = Topics::at(&self.location).await.names().await;
@@ -144,7 +148,7 @@ impl Place {
         let source = store::object(&self.location).await.to_string();
         let is_whole = match &wanted {
             Wanted::All => true,
-            // Without topics, no subscription is wanted.
+            // Without wanted topics, no subscription has to be read.
             Wanted::Topics(topics) => topics.is_empty(),
         };
         let (catalogue, problem) = match topics::read(&self.location, wanted).await {
@@ -158,8 +162,8 @@ impl Place {
     }
 }
 
-/// Opens the table that one of these options names: by a stack, by the folder of a `lastmile dev`,
-/// or by its own name.
+/// Opens the table that one of these options names: by the name of a stack, by the folder of a
+/// `lastmile dev`, or by its own name.
 pub(crate) async fn table_of(
     stack: Option<String>,
     folder: Option<String>,

@@ -9,21 +9,22 @@ use crate::terminal::text;
 /// An unhealthy condition of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Condition {
-    /// The name, for example `disabled`.
+    /// The name of the condition, such as `disabled`.
     pub(crate) name: &'static str,
     pub(crate) since_ms: u64,
-    /// The reason, if it is stored.
+    /// The reason for the condition; empty if none is stored.
     pub(crate) why: String,
 }
 
-/// The unhealthy conditions of a destination; empty if it receives its deliveries as usual.
+/// Returns the unhealthy conditions of a destination; empty if deliveries to it are attempted as
+/// usual.
 pub(crate) fn conditions(state: &DestinationState) -> Vec<Condition> {
     let disabled = state.disabled.as_ref().map(|disabled| Condition {
         name: "disabled",
         since_ms: disabled.since_ms,
         why: text::line(&disabled.why),
     });
-    // The word is the same with and without probation; `next` shows the difference.
+    // `failing` is shown with and without probation; `next` shows the difference.
     let failing = state.failing.or(state.refusing).map(|failing| Condition {
         name: "failing",
         since_ms: failing.since_ms,
@@ -52,12 +53,12 @@ fn last(state: &DestinationState, name: &str, is_it: impl Fn(&Attempted) -> bool
     newest.map(|attempt| format!("{name}: {}", outcome(attempt))).unwrap_or_default()
 }
 
-/// True if an attempt was stored only because of its duration.
+/// Returns true if an attempt was stored only because it was slow.
 fn is_slow(attempt: &Attempted) -> bool {
     attempt.outcome.as_deref().is_none_or(|outcome| outcome == Outcome::Success.as_str())
 }
 
-/// The next step of its deliveries.
+/// Describes when the next delivery to the destination is attempted.
 pub(crate) fn next(state: &DestinationState, now_ms: u64) -> String {
     if state.disabled.is_some() {
         return "deliveries become dead letters until it is enabled".to_owned();
@@ -79,16 +80,16 @@ pub(crate) fn next(state: &DestinationState, now_ms: u64) -> String {
     }
 }
 
-/// The time of the next request to a destination that is not disabled.
+/// The time when the next request to a destination that is not disabled may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextAttempt {
-    /// At this time, as a probe.
+    /// The next request is a probe, scheduled for this time in milliseconds.
     At(u64),
-    /// A probe is under way, and ends by this time.
+    /// A probe is in progress. It ends at this time at the latest.
     UnderWay(u64),
-    /// With the next delivery, as a probe.
+    /// The next delivery may start a request at once, as a probe.
     Due,
-    /// At any time: requests are not deferred.
+    /// Requests may start at any time, because they are not deferred.
     Always,
 }
 
@@ -101,7 +102,7 @@ pub(crate) fn next_attempt(state: &DestinationState, now_ms: u64) -> NextAttempt
     probe_ms.map_or(NextAttempt::Due, NextAttempt::UnderWay)
 }
 
-/// Describes the next attempt in a few words.
+/// Describes when the next request may start, in a few words.
 pub(crate) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String {
     match (&state.disabled, next_attempt(state, now_ms)) {
         (Some(_), _) => "once it is enabled".to_owned(),
@@ -113,17 +114,17 @@ pub(crate) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String
     }
 }
 
-/// Formats a past time and its distance from now.
+/// Formats a past time, and how long ago it was.
 pub(crate) fn since(at_ms: u64, now_ms: u64) -> String {
     format!("{} ({})", text::at(Some(at_ms)), about(now_ms.saturating_sub(at_ms)))
 }
 
-/// Formats a future time and its distance from now.
+/// Formats a future time, and the duration until then.
 pub(crate) fn until(at_ms: u64, now_ms: u64) -> String {
     format!("{} (in {})", text::at(Some(at_ms)), about(at_ms.saturating_sub(now_ms)))
 }
 
-/// Formats a duration; seconds are omitted from ten minutes on.
+/// Formats a duration. From ten minutes on, omits the seconds.
 fn about(ms: u64) -> String {
     let whole_ms = if ms < 10 * MINUTE_MS { ms } else { ms - ms % MINUTE_MS };
     text::duration(whole_ms)

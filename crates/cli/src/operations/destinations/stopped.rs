@@ -1,7 +1,8 @@
-//! Finds subscriptions that send no requests because a person has stopped them.
+//! Finds subscriptions that send no requests because they are paused or their destination is
+//! disabled.
 //!
-//! Separate because replays need it: an event that is sent to a stopped subscription becomes a dead
-//! letter again.
+//! Separate because replays need the result: an event that is sent to a stopped subscription
+//! becomes a dead letter again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +14,11 @@ use super::place::{Place, PlaceArgs};
 use crate::operations::shell;
 use crate::operations::topics::Wanted;
 
-/// Finds the subscriptions that are paused or have a disabled destination, each with the remedy.
+/// Finds the subscriptions that are paused or have a disabled destination, each with the command
+/// that resumes it.
 ///
 /// # Errors
-/// When the deployment cannot be read.
+/// If the deployment cannot be read.
 pub(crate) async fn stopped(
     stack: &str,
     names: &BTreeSet<SubscriptionName>,
@@ -31,7 +33,7 @@ pub(crate) async fn stopped(
 /// Works like [`stopped`], for a deployment that is already open.
 ///
 /// # Errors
-/// When the deployment cannot be read.
+/// If the deployment cannot be read.
 pub(crate) async fn stopped_at(
     place: &Place,
     names: &BTreeSet<SubscriptionName>,

@@ -6,10 +6,10 @@ use super::place::PlaceArgs;
 use super::state::conditions;
 use crate::terminal::text;
 
-/// Describes the unhealthy destinations of a stack for people.
+/// Describes each unhealthy destination of a stack for people.
 ///
 /// # Errors
-/// When the state cannot be read.
+/// If the stored state cannot be read.
 pub(crate) async fn unhealthy(stack: &str) -> anyhow::Result<Vec<String>> {
     let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
     let place = place.open().await?;

@@ -1,7 +1,7 @@
 //! Reads a stack from CloudFormation.
 //!
-//! Separate because only the feature `aws` compiles CloudFormation's client. A build without it
-//! supports `dev`, `demo` and all commands without `--stack`.
+//! Separate because only builds with the feature `aws` contain CloudFormation's client. A build
+//! without the feature supports `dev`, `demo` and all commands without `--stack`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use aws_sdk_cloudformation::types::Stack as Description;
 use super::{Stack, aws};
 use crate::terminal::advice::aws_error;
 
-/// The timeout of CloudFormation.
+/// The timeout of a request to CloudFormation.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Stack {
-    /// Describes the stack with this name.
+    /// Reads the parameters and outputs of the stack with this name.
     pub(crate) async fn describe(name: &str) -> anyhow::Result<Self> {
         let answer = client().await?.describe_stacks().stack_name(name).send().await;
         let answer = answer.map_err(|error| aws_error(&error));
@@ -39,7 +39,7 @@ fn from_description(name: &str, description: Description) -> Stack {
     let outputs = description.outputs.unwrap_or_default().into_iter();
     let outputs: BTreeMap<_, _> =
         outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect();
-    // The CDK replaces some parameters by values and repeats them as outputs (infra/cdk).
+    // The CDK replaces some parameters by fixed values and repeats them as outputs (infra/cdk).
     let mut parameters = outputs.clone();
     let own = description.parameters.unwrap_or_default().into_iter();
     parameters.extend(own.filter_map(|own| Some((own.parameter_key?, own.parameter_value?))));
@@ -48,7 +48,7 @@ fn from_description(name: &str, description: Description) -> Stack {
 }
 
 async fn client() -> anyhow::Result<Client> {
-    // A slow proxy may need as long to connect as a whole call.
+    // Through a slow proxy, connecting alone may take as long as a whole request normally does.
     let timeouts =
         TimeoutConfig::builder().connect_timeout(TIMEOUT).operation_timeout(TIMEOUT).build();
     let aws = aws().await;

@@ -1,8 +1,7 @@
-//! The objects of a deployment beside its topics, and the changes that the files of an owner make
-//! to them.
+//! Reads the deployment-wide objects, and applies the files of an owner to them.
 //!
 //! Separate from the plan because these objects are read before the files, which may refer to them.
-//! Each part of an object has an owner, as each entry of a topic does.
+//! As in a topic, each part of such an object has an owner.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +20,17 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The objects of a deployment beside its topics.
+/// The deployment-wide objects: all objects that belong to no topic.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Beside {
     pub(super) settings: SettingsObject,
     pub(super) publishers: PublishersObject,
-    /// The mapped addresses of each owner.
+    /// The addresses of references that each owner has mapped.
     pub(super) destinations: BTreeMap<String, DestinationsObject>,
 }
 
 impl Topics {
-    /// Reads the objects beside the topics.
+    /// Reads the deployment-wide objects.
     ///
     /// # Errors
     /// If an object cannot be read.
@@ -51,7 +50,7 @@ impl Topics {
         for owner in self.objects.owners_of_destinations().await? {
             match self.deployment::<DestinationsObject>(&destinations_of(&owner)).await {
                 Ok((object, _)) => drop(destinations.insert(owner, object.unwrap_or_default())),
-                // An error in one owner's object must not prevent others from applying.
+                // An unreadable object of one owner must not prevent others from applying.
                 Err(error) => {
                     note(format_args!("{} is left out: {}", text::line(&owner), chain(&error)));
                 }
@@ -61,13 +60,13 @@ impl Topics {
     }
 }
 
-/// The object with an owner's mapped addresses.
+/// Returns the name of the object with an owner's mapped addresses.
 pub(crate) fn destinations_of(owner: &str) -> String {
     format!("{DESTINATIONS}{}.json", segment(owner))
 }
 
 impl Beside {
-    /// The addresses that one owner mapped, or all.
+    /// Returns the addresses that one owner has mapped; those of all owners if `owner` is `None`.
     pub(crate) fn addresses(&self, owner: Option<&str>) -> DestinationsObject {
         let mut all = DestinationsObject::default();
         let wanted =
@@ -76,8 +75,8 @@ impl Beside {
         all
     }
 
-    /// The settings for parsing the files of this owner. With `prune`, the owner's earlier settings
-    /// do not count, because only those in the files remain.
+    /// Returns the settings against which the files of this owner are parsed. With `prune`, omits
+    /// the owner's stored settings, because those in the files replace them.
     ///
     /// # Errors
     /// If the settings are invalid.
@@ -92,15 +91,15 @@ impl Beside {
         Ok(Deployment { destinations, secrets })
     }
 
-    /// The settings.
+    /// Parses the settings.
     ///
     /// # Errors
-    /// If they are invalid.
+    /// If the settings are invalid.
     pub(super) fn settings(&self) -> anyhow::Result<Settings> {
         topic_object::settings(&self.settings, &self.publishers).map_err(anyhow::Error::msg)
     }
 
-    /// The settings, or the valid part of them, so that an owner can repair the rest.
+    /// Parses the settings, or only their valid part, so that an owner can repair the rest.
     pub(super) fn usable_settings(&self) -> Settings {
         let all = topic_object::settings(&self.settings, &self.publishers);
         let without_publishers =
@@ -110,7 +109,7 @@ impl Beside {
 }
 
 impl Beside {
-    /// Applies the files of an owner.
+    /// Applies the deployment-wide objects in the files of an owner.
     pub(super) fn apply(
         &mut self,
         wanted: &DeploymentObjects,
@@ -126,16 +125,17 @@ impl Beside {
         Ok(())
     }
 
-    /// The owners of mapped addresses, with their addresses.
+    /// Returns the mapped addresses by owner.
     pub(super) fn mapped(&self) -> BTreeMap<&String, &DestinationsObject> {
         self.destinations.iter().filter(|(_, of)| !of.destinations.is_empty()).collect()
     }
 }
 
-/// The addresses in the files that belong to this owner, without those that others have mapped too.
+/// Returns the addresses in the files that will belong to this owner. Omits addresses that other
+/// owners have mapped too.
 ///
 /// # Errors
-/// If another owner has mapped a reference to another address.
+/// If another owner has mapped a reference to a different address.
 pub(super) fn own_destinations(
     mapped: &BTreeMap<String, DestinationsObject>,
     wanted: &BTreeMap<String, String>,
@@ -158,7 +158,8 @@ pub(super) fn own_destinations(
     Ok(own)
 }
 
-/// Checks that the owner's addresses are still those of the plan, or already the new ones.
+/// Checks that the owner's stored addresses are those that the plan was made for, or already the
+/// new ones.
 pub(super) fn check_planned(
     current: &BTreeMap<String, String>,
     planned: &BTreeMap<String, String>,
@@ -176,7 +177,7 @@ pub(super) fn check_planned(
     Ok(())
 }
 
-/// Applies an owner's mapped addresses.
+/// Replaces the mapped addresses of an owner.
 pub(super) fn apply_destinations(
     object: &mut DestinationsObject,
     own: &BTreeMap<String, String>,
@@ -188,7 +189,7 @@ pub(super) fn apply_destinations(
     object.destinations.extend(own.clone());
 }
 
-/// Applies an owner's policies.
+/// Replaces the policies of an owner.
 pub(super) fn apply_settings(
     object: &mut SettingsObject,
     wanted: &SettingsObject,
@@ -214,14 +215,14 @@ pub(super) fn apply_settings(
     Ok(())
 }
 
-/// Applies an owner's publishers.
+/// Replaces the publishers of an owner.
 pub(super) fn apply_publishers(
     object: &mut PublishersObject,
     wanted: &DeploymentObjects,
     owner: &str,
     prune: bool,
 ) -> anyhow::Result<()> {
-    // The topics in the files replace the owner's earlier ones.
+    // The topics in the files replace those that the owner listed before.
     let is_listed = |topic: &TopicName| wanted.publishers.topics.contains_key(topic);
     object.topics.retain(|topic, of| of.owner != owner || !(prune || is_listed(topic)));
     for (topic, entry) in &wanted.publishers.topics {

@@ -1,4 +1,4 @@
-//! Changes of a topic's object: pure functions from the object before to the object after.
+//! Changes a topic's object: pure functions from the object before to the object after.
 //!
 //! Separate from writing, because a change is repeated on a newer object after a concurrent write.
 //! Each entry has an owner, and an owner changes only its own entries.
@@ -12,10 +12,10 @@ use thiserror::Error;
 use super::Addresses;
 use crate::operations::shell::typed;
 
-/// A topic's object that owns its texts.
+/// The object of a topic, independent of the text it was parsed from.
 pub(crate) type Object = TopicObject<'static>;
 
-/// The change would affect an entry of another owner.
+/// The error if a change would affect an entry of another owner.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "{} belongs to {owner:?}: change it with --owner {}, or remove it from the files",
@@ -28,33 +28,36 @@ pub(crate) struct Foreign {
     owner: String,
 }
 
-/// A change of a topic by an owner.
+/// A change that an owner makes to a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Replaces the owner's entries by these.
+    /// Replaces entries of the owner by those in `wanted`.
     Apply {
-        /// The topic's settings, unless they are the defaults, and the subscriptions.
+        /// The new entries: the subscriptions, and the topic's settings unless they are the
+        /// defaults.
         wanted: Object,
-        /// True if the owner's other entries are removed.
+        /// True if entries of the owner that are not in `wanted` are removed.
         prune: bool,
-        /// The addresses of the owner's references, for the entries of all owners.
+        /// The addresses of the references that the owner maps. They are applied to the entries of
+        /// all owners.
         addresses: Arc<Addresses>,
     },
-    /// Restores the owner's entries from an earlier object; `None` if there was none.
+    /// Restores the owner's entries from an earlier object; removes them if there was none.
     Restore(Option<Object>),
-    /// Restores all entries, of any owner.
+    /// Restores the whole topic, with the entries of all owners.
     Replace {
         earlier: Option<Object>,
-        /// The ETag of the object that was shown to the person. No other version is replaced,
-        /// because all its content would be lost.
+        /// The ETag of the object that was shown to the user. No other version is replaced, because
+        /// all its content would be lost.
         shown: Option<String>,
     },
-    /// Removes a subscription. After the last one, the topic remains as an entry of the owner.
+    /// Removes a subscription. If no subscription is left, the owner keeps an entry for the topic
+    /// itself.
     Remove(String),
 }
 
 impl Change {
-    /// The object after the change; `None` if nothing is left of the topic.
+    /// Applies the change to an object. Returns `None` if nothing is left of the topic.
     ///
     /// # Errors
     /// [`Foreign`] if the change would affect an entry of another owner.
@@ -82,14 +85,15 @@ impl Change {
             Self::Remove(name) => {
                 check_owner(after.subscriptions.get(name), owner, Some(name))?;
                 let removed = after.subscriptions.remove(name);
-                // Keep the topic. Without an object, published events would become dead letters.
+                // Keep the topic without subscriptions. If its object were removed, published
+                // events would become dead letters.
                 if removed.is_some() && after.is_empty() {
                     after.topic = Some(plain_topic_entry(owner).into());
                 }
             }
         }
-        // Other programs may write a topic without entries. A change without effect must not remove
-        // it.
+        // Another program may have written a topic without entries. A change that has no effect
+        // must not remove it.
         if current == Some(&after) {
             return Ok(Some(after));
         }
@@ -97,14 +101,14 @@ impl Change {
     }
 }
 
-/// Changes of an object, entry by entry.
+/// The entries of an object, by their names.
 trait Entries {
-    /// Removes all other entries.
+    /// Removes the entries for which `is_kept` is false.
     fn keep(&mut self, is_kept: impl Fn(&str) -> bool);
 
     fn is_empty(&self) -> bool;
 
-    /// Adds or replaces entries by name, unless another owner has one.
+    /// Adds or replaces entries by name. Fails if another owner has an entry of the same name.
     fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign>;
 }
 
@@ -136,7 +140,7 @@ fn check_owner(
     owner: &str,
     entry: Option<&str>,
 ) -> Result<(), Foreign> {
-    // An entry without an owner may be changed by any owner.
+    // Any owner may change an entry without an owner.
     let of = current.and_then(|entry| owner_of(entry));
     match of.filter(|of| of != owner) {
         Some(of) => Err(Foreign { entry: entry.map(str::to_owned), owner: of }),

@@ -23,19 +23,19 @@ use crate::terminal::progress;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The most topics that are read at once.
+/// The maximum number of topics that are read concurrently.
 const TOPICS_AT_ONCE: usize = 16;
 
-/// The subscriptions that a command reads.
+/// Selects which subscriptions of a deployment a command reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
     All,
-    /// Only these topics.
+    /// Only the subscriptions of these topics.
     Topics(BTreeSet<TopicName>),
 }
 
 impl Wanted {
-    /// The topics of these subscriptions.
+    /// Selects the topics of these subscriptions.
     pub(crate) fn topics_of<'a>(names: impl IntoIterator<Item = &'a SubscriptionName>) -> Self {
         Self::Topics(names.into_iter().map(|name| name.topic.clone()).collect())
     }
@@ -43,13 +43,13 @@ impl Wanted {
 
 /// The valid subscriptions of a deployment.
 pub(crate) struct Deployed {
-    /// The valid subscriptions, and findings about the others under their names.
+    /// The valid subscriptions, and a finding about each invalid one.
     pub(crate) reading: Reading,
-    /// The address of the deployment.
+    /// The address of the deployment, for messages.
     pub(crate) source: String,
     /// The owner of each subscription.
     pub(crate) owners: BTreeMap<SubscriptionName, Arc<str>>,
-    /// The owner of each topic with settings.
+    /// The owner of each topic that has settings of its own.
     pub(crate) topic_owners: BTreeMap<TopicName, String>,
 }
 
@@ -62,10 +62,10 @@ struct ReadTopic {
 }
 
 impl Deployed {
-    /// Finds a subscription by its name.
+    /// Returns the subscription with this name.
     ///
     /// # Errors
-    /// A usage error that names the deployment.
+    /// A usage error that names the deployment, if it has no such subscription.
     pub(crate) fn subscription(
         &self,
         name: &SubscriptionName,
@@ -77,7 +77,7 @@ impl Deployed {
     }
 }
 
-/// Reads the subscriptions at this address.
+/// Reads the wanted subscriptions of a deployment.
 ///
 /// # Errors
 /// If the deployment is not set up, or storage does not respond.
@@ -101,7 +101,7 @@ pub(crate) async fn read(location: &Location, wanted: Wanted) -> anyhow::Result<
     bar.finish_and_clear();
     let (mut catalogue, mut findings) = (Catalogue::default(), Vec::new());
     let (mut owners, mut topic_owners) = (BTreeMap::new(), BTreeMap::new());
-    // Share the owner names, because many subscriptions have the same owner.
+    // Share the texts of owner names, because many subscriptions have the same owner.
     let mut known: BTreeSet<Arc<str>> = BTreeSet::new();
     for (of, name) in read.into_iter().zip(names) {
         topic_owners.extend(of.topic_owner.map(|owner| (name, owner)));
@@ -120,10 +120,10 @@ pub(crate) async fn read(location: &Location, wanted: Wanted) -> anyhow::Result<
 }
 
 impl Topics {
-    /// The settings of the deployment.
+    /// Reads the settings of the deployment.
     ///
     /// # Errors
-    /// If they do not exist yet, or are invalid.
+    /// If the settings do not exist yet, or are invalid.
     pub(crate) async fn settings(&self) -> anyhow::Result<Settings> {
         let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
         let Some(settings) = settings else {
@@ -135,10 +135,10 @@ impl Topics {
         settings.map_err(anyhow::Error::msg).with_context(problem)
     }
 
-    /// The part of the settings that one owner applied.
+    /// Reads the settings that one owner has applied.
     ///
     /// # Errors
-    /// If they cannot be read, or are invalid.
+    /// If the settings cannot be read, or are invalid.
     pub(crate) async fn settings_of(&self, owner: &str) -> anyhow::Result<Settings> {
         let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
         let mut settings = settings.unwrap_or_default();
@@ -148,7 +148,7 @@ impl Topics {
         settings.map_err(anyhow::Error::msg)
     }
 
-    /// Reads a topic. An unreadable or invalid part becomes a finding.
+    /// Reads a topic. An unreadable or invalid part of the topic becomes a finding.
     async fn read(&self, name: &TopicName, secrets: &SecretPolicy) -> ReadTopic {
         let mut read = ReadTopic::default();
         if let Err(error) = self.try_read(name, secrets, &mut read).await {
@@ -184,7 +184,7 @@ impl Topics {
     }
 }
 
-/// An error about a whole topic or subscription.
+/// Creates an error finding about a whole topic or subscription.
 fn unusable(name: String, message: &str) -> Finding {
     let (field, help) = (String::new(), None);
     Finding {

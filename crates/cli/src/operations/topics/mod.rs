@@ -1,7 +1,7 @@
-//! The topics of a deployment, as commands read and change them.
+//! Reads and changes the topics of a deployment.
 //!
-//! Separate from the functions' reader, which never writes. An object is replaced only if it is
-//! unchanged since it was read; otherwise the change is repeated on the newer version.
+//! Separate from the reader in the functions, which never writes. An object is replaced only if it
+//! is unchanged since it was read; otherwise, the change is repeated on the newer version.
 //!
 //! Promises: concurrent changes are never lost. Only objects that the functions can use are
 //! written.
@@ -38,30 +38,30 @@ use crate::operations::change_record::ChangeRecord;
 use crate::operations::shell;
 use crate::operations::store;
 
-/// The most repetitions of a change after concurrent writes.
+/// The maximum number of times that a change is repeated after concurrent writes.
 const TRIES: u32 = 10;
-/// The wait before the first repetition; it doubles each time.
+/// The wait before a change is first repeated. The wait doubles each time.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// The objects of a deployment's topics.
+/// The stored objects of a deployment's topics.
 #[derive(Debug, Clone)]
 pub(crate) struct Topics {
     pub(crate) objects: TopicObjects,
 }
 
-/// A topic's object as it was read.
+/// The object of a topic as it was read, and its version.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Current {
-    /// `None` if it does not exist, or the topic was removed.
+    /// The content; `None` if the object does not exist, or the topic was removed.
     pub(crate) object: Option<Object>,
-    /// The ETag of the object; `None` if it does not exist.
+    /// The ETag of the stored object; `None` if it does not exist.
     pub(crate) etag: Option<String>,
 }
 
-/// The result of a change.
+/// The result of changing an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changed {
-    /// The object already had the wanted content.
+    /// Nothing was written, because the object already has the wanted content.
     Nothing,
     /// An object of this size in bytes was written.
     Written(usize),
@@ -73,17 +73,18 @@ impl Topics {
         Self { objects: TopicObjects::below(&store::object(location).await) }
     }
 
-    /// The topics that have an object, including removed ones.
+    /// Lists the topics that have an object, including removed topics.
     pub(crate) async fn names(&self) -> anyhow::Result<Vec<TopicName>> {
         let listed = self.objects.all().await;
         let listed = listed.with_context(|| format!("{} cannot be listed", self.objects))?;
         Ok(listed.iter().filter_map(|entry| self.objects.topic_of(&entry.key)).collect())
     }
 
-    /// The object of a topic.
+    /// Reads the object of a topic.
     ///
     /// # Errors
-    /// If it cannot be read, or is invalid. The effect of a change would be unknown then.
+    /// If the object cannot be read or is invalid, because the effect of a change would then be
+    /// unknown.
     pub(crate) async fn current(&self, name: &TopicName) -> anyhow::Result<Current> {
         let key = self.objects.key_of(name);
         let fetched = self.objects.get(&key, None).await;
@@ -103,13 +104,13 @@ impl Topics {
         Ok(Current { object, etag: Some(etag) })
     }
 
-    /// Returns true if the object was deleted without `apply`. A change would then begin without
-    /// its content.
+    /// Returns true if the object was deleted by anything except `apply`. A change would then start
+    /// from an empty topic, and the deleted entries would be lost.
     async fn is_lost(&self, key: &str) -> anyhow::Result<bool> {
         let max_bytes = OBJECT_MAX_BYTES as u64;
         let versions = self.objects.storage().versions(key).await;
-        // Without the versions, a deleted object would look as if it had never existed, and the
-        // entries of other owners would be lost.
+        // Without the list of versions, a deleted object would look as if it had never existed, and
+        // the entries of other owners would be lost.
         let versions = versions.context(
             "its versions cannot be listed; s3:ListBucketVersions and s3:GetObjectVersion allow that",
         )?;
@@ -123,7 +124,7 @@ impl Topics {
         Ok(!stored.as_ref().is_some_and(is_mark))
     }
 
-    /// The ETag of an invalid object, without its content.
+    /// Reads only the ETag of an invalid object, so that it can be replaced.
     pub(crate) async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
         let fetched = self.objects.get(&self.objects.key_of(name), None).await;
         let fetched = fetched.with_context(|| format!("the topic {name} cannot be read"))?;
@@ -131,7 +132,7 @@ impl Topics {
         Ok(Current { object: None, etag: Some(etag) })
     }
 
-    /// The newest object of a topic, to which a change is applied.
+    /// Reads the object of a topic to which a change is applied.
     async fn newest(&self, name: &TopicName, change: &Change) -> anyhow::Result<Current> {
         match (self.current(name).await, change) {
             // A replacement does not need the content of the object.
@@ -140,8 +141,8 @@ impl Topics {
         }
     }
 
-    /// Applies an owner's change to a topic: to `read`, which the caller has read, if that is still
-    /// the newest version; otherwise to the newest version.
+    /// Applies an owner's change to a topic. Starts from `read` if that is still the newest
+    /// version; otherwise from the newest version.
     ///
     /// # Errors
     /// If an entry belongs to another owner, or the object cannot be read or written.
@@ -190,10 +191,10 @@ impl Topics {
         bail!("the topic {name} is not changed: others changed it {TRIES} times meanwhile")
     }
 
-    /// An object that every process reads as a whole, and its ETag.
+    /// Reads a deployment-wide object and its ETag.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the object cannot be read.
     pub(crate) async fn deployment<T: DeploymentObject>(
         &self,
         name: &str,
@@ -211,8 +212,8 @@ impl Topics {
         Ok((Some(object), Some(etag)))
     }
 
-    /// Changes such an object. Writes it if its content changes, or if a required object is
-    /// missing.
+    /// Changes a deployment-wide object. Writes it if its content changes, or if the functions
+    /// require the object and it is missing.
     ///
     /// # Errors
     /// If the change is refused, or the object cannot be read or written.
@@ -244,7 +245,8 @@ impl Topics {
         bail!("{name} is not changed: others changed it {TRIES} times meanwhile")
     }
 
-    /// Writes an object if it is unchanged since it was read; returns false otherwise.
+    /// Writes an object if it is unchanged since it was read. Returns false if another writer has
+    /// changed it.
     async fn replace(
         &self,
         key: &str,

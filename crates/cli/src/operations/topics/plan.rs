@@ -1,7 +1,7 @@
-//! The changes that the files of one owner make in a deployment.
+//! Plans the changes that the files of one owner make in a deployment.
 //!
-//! Separate from applying them, because people see them first. A change is applied to the newest
-//! version of a topic, so later changes by others are kept.
+//! Separate from applying the changes, because the user sees the plan first. A change is applied to
+//! the newest version of a topic, so later changes by others are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The most objects that are read or written at once.
+/// The maximum number of objects that are read or written concurrently.
 const OBJECTS_AT_ONCE: usize = 16;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct TopicChange {
     after: Option<Object>,
 }
 
-/// The changes that the files of one owner make.
+/// The planned changes of one owner.
 pub(crate) struct Plan<'t> {
     topics: &'t Topics,
     owner: &'t str,
@@ -46,33 +46,33 @@ pub(crate) struct Plan<'t> {
     changes: BTreeMap<TopicName, TopicChange>,
     before: Beside,
     after: Beside,
-    /// The content of the files.
+    /// The topics and settings in the files.
     wanted: DeploymentObjects,
     wanted_destinations: BTreeMap<String, String>,
-    /// The number of the owner's entries that are not in the files and are kept.
+    /// The number of the owner's stored entries that are not in the files, but are kept.
     left: usize,
-    /// The addresses of the references that these files map.
+    /// The addresses of the references that the files map.
     addresses: Arc<Addresses>,
-    /// The number of entries of any owner that get a new address.
+    /// The number of stored entries, of any owner, that get a new address.
     readdressed: usize,
-    /// The number of this owner's subscriptions that are removed; `kept` counts those that stay or
-    /// change.
+    /// The number of this owner's subscriptions that are removed. `kept` counts those that remain,
+    /// changed or not.
     removed: usize,
     kept: usize,
-    /// The policies of secrets before and after, if they differ.
+    /// The policies of secrets before and after the change, if they differ.
     policies: Option<[SecretPolicy; 2]>,
-    /// Subscriptions in unchanged topics that a new policy makes invalid.
+    /// The names of subscriptions in unchanged topics that a new policy makes invalid.
     refused: Vec<String>,
-    /// True if a person was asked after the topics were read.
+    /// True if the command has waited for a person's confirmation since the topics were read.
     has_paused: bool,
 }
 
 impl<'t> Plan<'t> {
-    /// Compares an owner's files with a deployment. With `prune`, the owner's entries that are not
-    /// in the files are removed.
+    /// Compares an owner's files with a deployment. With `prune`, plans to remove the owner's
+    /// entries that are not in the files.
     ///
     /// # Errors
-    /// If an affected object cannot be read, or belongs to another owner.
+    /// If an object that must change cannot be read, or an entry belongs to another owner.
     pub(crate) async fn of(
         topics: &'t Topics,
         before: Beside,
@@ -115,7 +115,7 @@ impl<'t> Plan<'t> {
         while let Some((current, name)) = reads.next().await {
             let current = match current {
                 Ok(current) => current,
-                // An error in one topic must not prevent changes of another.
+                // An unreadable topic that the files do not mention must not prevent other changes.
                 Err(error) if !plan.wanted.topics.contains_key(&name) => {
                     note(format_args!(
                         "{} is left as it is: {}",
@@ -131,7 +131,7 @@ impl<'t> Plan<'t> {
         Ok(plan)
     }
 
-    /// Adds the changes of a topic.
+    /// Adds the change of a topic to the plan.
     fn add(&mut self, name: TopicName, current: Current) -> anyhow::Result<()> {
         let before = current.object.as_ref();
         let wanted = self.wanted.topics.get(&name).cloned();
@@ -152,12 +152,12 @@ impl<'t> Plan<'t> {
                 after.as_ref().is_some_and(|of| of.subscriptions.contains_key(subscription));
             *(if stays { &mut self.kept } else { &mut self.removed }) += 1;
         }
-        // A topic without entries is `None` before and after, so it is not created.
+        // A topic without entries is `None` before and after, so no change creates it.
         if after.as_ref() != before {
             self.changes.insert(name, TopicChange { change, before: current, after });
         } else if let (Some(object), Some([old, new])) = (before, &self.policies) {
             let read = |secrets| topic_object::read(&name, object, secrets);
-            // A topic that was already invalid loses nothing.
+            // A topic that was already invalid cannot become invalid.
             if let (Ok(old), Ok(new)) = (read(old), read(new)) {
                 self.refused.extend(made_unusable(&name, old.unusable(), new.unusable()));
             }
@@ -165,8 +165,8 @@ impl<'t> Plan<'t> {
         Ok(())
     }
 
-    /// The changed topics before and after, with the settings. Also returns problems: subscriptions
-    /// that become invalid, and subscriptions of the files that are invalid.
+    /// Returns the changed topics before and after, with the settings. Also returns problems:
+    /// subscriptions that become invalid, and subscriptions of the files that are invalid.
     pub(crate) fn catalogues(&self) -> anyhow::Result<([Catalogue; 2], Vec<String>)> {
         let before = self.before.usable_settings();
         let after = self.after.settings()?;
@@ -194,12 +194,12 @@ impl<'t> Plan<'t> {
         Ok(([old, new], problems))
     }
 
-    /// The number of the owner's entries that are not in the files and are kept.
+    /// Returns the number of the owner's stored entries that are not in the files, but are kept.
     pub(crate) const fn left(&self) -> usize {
         self.left
     }
 
-    /// The number of stored entries of any owner whose reference gets a new address.
+    /// Returns the number of stored entries, of any owner, whose reference gets a new address.
     pub(crate) const fn readdressed(&self) -> usize {
         self.readdressed
     }
@@ -209,13 +209,13 @@ impl<'t> Plan<'t> {
         self.removed > 0 && self.kept == 0
     }
 
-    /// The addresses that this owner mapped, before and after.
+    /// Returns the addresses that this owner maps, before and after the change.
     pub(crate) fn destinations(&self) -> [BTreeMap<String, String>; 2] {
         [&self.before, &self.after]
             .map(|of| of.destinations.get(self.owner).cloned().unwrap_or_default().destinations)
     }
 
-    /// The number of changed objects, including those beside the topics.
+    /// Returns the number of objects that change, including deployment-wide ones.
     pub(crate) fn objects(&self) -> usize {
         let beside = [
             self.before.settings != self.after.settings,
@@ -225,23 +225,24 @@ impl<'t> Plan<'t> {
         self.changes.len() + beside.into_iter().filter(|changes| *changes).count()
     }
 
-    /// Records that a person was asked, which may have taken long.
+    /// Records that the command has waited for a confirmation. Topics may have changed since they
+    /// were read.
     pub(crate) fn note_pause(&mut self) {
         self.has_paused = true;
     }
 
-    /// The version from which the change of a topic may start. After a pause, a topic that was
-    /// missing is read again. Otherwise a topic that another owner added and deleted meanwhile
-    /// would be lost without notice.
+    /// Returns the version to which the change of a topic is first applied. After a confirmation,
+    /// returns `None` for a topic that did not exist, so that it is read again. Otherwise, a topic
+    /// that another owner has since added and deleted would be lost without notice.
     fn read_of<'c>(&self, of: &'c TopicChange) -> Option<&'c Current> {
         Some(&of.before).filter(|read| read.etag.is_some() || !self.has_paused)
     }
 
     /// Applies the changes. Mapped addresses come first, so that a conflict about them prevents all
-    /// other changes. Topics come before the other objects, which name them.
+    /// other changes. Topics come before the other objects, which refer to topics.
     ///
     /// # Errors
-    /// If an object cannot be written; earlier reported changes remain.
+    /// If an object cannot be written. Changes that were reported before the error remain.
     pub(crate) async fn make(
         &self,
         record: &ChangeRecord,
@@ -257,7 +258,7 @@ impl<'t> Plan<'t> {
         topics
             .change_deployment(PUBLISHERS, false, record, |object: &mut PublishersObject| {
                 apply_publishers(object, &self.wanted, owner, *prune)?;
-                // Another owner may have listed one of them meanwhile.
+                // Another owner may have listed one of these topics since the plan was made.
                 let problem = topic_object::settings(&SettingsObject::default(), object).err();
                 problem.map_or(Ok(()), |problem| bail!("{PUBLISHERS} is not changed: {problem}"))
             })
@@ -270,8 +271,8 @@ impl<'t> Plan<'t> {
         self.check_addresses().await
     }
 
-    /// Applies the changes of topics, and reports each. An error in one topic does not stop the
-    /// others.
+    /// Applies the changes of topics, and reports each one. If a topic fails, the others are still
+    /// changed.
     async fn change_topics(
         &self,
         changes: Vec<(&TopicName, &Change, Option<&Current>)>,
@@ -299,8 +300,9 @@ impl<'t> Plan<'t> {
         })
     }
 
-    /// Updates topics that another owner added or changed after the plan. Later changes use the new
-    /// addresses, because those are already stored.
+    /// Updates the addresses in topics that another owner has added or changed since the plan was
+    /// made. Topics that change later get the new addresses anyway, because these are already
+    /// stored.
     async fn readdress_others(
         &self,
         record: &ChangeRecord,
@@ -321,7 +323,7 @@ impl<'t> Plan<'t> {
     /// Checks that the subscriptions have the newest addresses of references.
     ///
     /// # Errors
-    /// If another owner changed an address after the plan.
+    /// If another owner has changed an address since the plan was made.
     async fn check_addresses(&self) -> anyhow::Result<()> {
         let newest = self.topics.destinations().await?;
         for (owner, planned) in
@@ -342,8 +344,8 @@ impl<'t> Plan<'t> {
     /// Writes the addresses that these files map.
     ///
     /// # Errors
-    /// If another owner mapped one of the references to another address after the plan. The owner's
-    /// addresses are unchanged then.
+    /// If another owner has mapped one of the references to a different address since the plan was
+    /// made. Then the owner's stored addresses stay unchanged.
     async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<Changed> {
         let Self { topics, owner, prune, .. } = self;
         let name = destinations_of(owner);
@@ -359,8 +361,9 @@ impl<'t> Plan<'t> {
         if written == Changed::Nothing {
             return Ok(written);
         }
-        // Each owner has a separate object, so a conditional write does not detect the others. If
-        // two owners write at once, at least one of them reads the other's address here.
+        // Each owner has a separate object, so a conditional write does not detect concurrent
+        // writes of other owners. If two owners write at the same time, at least one of them reads
+        // the other's address here.
         let Err(conflict) = own_destinations(&topics.destinations().await?, &own, owner) else {
             return Ok(written);
         };
@@ -375,7 +378,7 @@ impl<'t> Plan<'t> {
     }
 }
 
-/// The subscriptions that become invalid, each with the reason.
+/// Returns the subscriptions that a change makes invalid, each with the reason.
 fn made_unusable(
     name: &TopicName,
     before: &BTreeMap<String, String>,

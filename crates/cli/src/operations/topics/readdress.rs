@@ -1,7 +1,7 @@
 //! Replaces the addresses of references in stored entries.
 //!
-//! Separate because a mapping has one owner, but entries of any owner may use it. A new address
-//! reaches all of them, and changes nothing else in them.
+//! Separate because a mapping has one owner, but entries of any owner may use it. A new address is
+//! applied to all these entries, and nothing else in them changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use super::Object;
 
-/// The address fields of an entry, each with the field of its reference: those of a subscription,
-/// of its defaults and of a topic.
+/// The address fields in an entry, each with the field of its reference: those of a subscription,
+/// of its defaults, and of a topic.
 const FIELDS: [[&str; 2]; 5] = [
     ["/spec/destination/url", "/spec/destination/reference"],
     ["/spec/reply", "/spec/replyReference"],
@@ -22,13 +22,13 @@ const FIELDS: [[&str; 2]; 5] = [
     ["/spec/delivery/deadLetter/sink", "/spec/delivery/deadLetter/reference"],
 ];
 
-/// The addresses by reference, whose keys are normalized for comparison.
+/// The address of each reference. The references are normalized, so that they can be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Addresses(BTreeMap<String, String>);
 
 impl Addresses {
-    /// The addresses of these entries of `Destinations`; entries without a valid address are
-    /// omitted.
+    /// Collects the addresses from entries of `Destinations`. Omits entries without a valid
+    /// address.
     pub(super) fn of(entries: &BTreeMap<String, String>) -> Self {
         let address = |(reference, entry): (&String, &String)| {
             let address = parsed(&written_address(reference, entry))?.ok()?;
@@ -37,7 +37,7 @@ impl Addresses {
         Self(entries.iter().filter_map(address).collect())
     }
 
-    /// Sets these addresses in the entries of a topic.
+    /// Replaces the addresses in the entries of a topic.
     pub(super) fn put_into(&self, object: &mut Object) {
         for entry in object.subscriptions.values_mut().chain(&mut object.topic) {
             if let Some(after) = self.applied_to(entry) {
@@ -46,17 +46,16 @@ impl Addresses {
         }
     }
 
-    /// Counts the entries of a topic that have other addresses.
+    /// Counts the entries of a topic whose addresses must be replaced.
     pub(super) fn missing_from(&self, object: &Object) -> usize {
         let entries = object.subscriptions.values().chain(&object.topic);
         entries.filter(|entry| self.applied_to(entry).is_some()).count()
     }
 
-    /// The entry with these addresses; `None` if it already has them, or uses none of the
-    /// references.
+    /// Replaces the addresses in an entry. Returns `None` if nothing changes.
     fn applied_to(&self, entry: &str) -> Option<String> {
-        // Parse only entries with a reference: most have none, and parsing all would dominate the
-        // run time.
+        // Parse only entries with a reference. Most have none, and parsing all would take most of
+        // the run time.
         if self.0.is_empty() || !(entry.contains("reference") || entry.contains("Reference")) {
             return None;
         }
@@ -78,7 +77,8 @@ impl Addresses {
     }
 }
 
-/// The address in an entry; without one, the reference is the address.
+/// Returns the address in an entry of `Destinations`. Without an address field, the reference
+/// itself is the address.
 fn written_address(reference: &str, entry: &str) -> String {
     let Ok(whole) = serde_json::from_str::<Map<String, Value>>(entry) else {
         return entry.to_owned();

@@ -1,7 +1,7 @@
-//! The versions of a topic's object, which a bucket keeps.
+//! Reads the versions of a topic's object, which a bucket keeps.
 //!
-//! Separate because two commands read them: `rollback` restores one, and `subscriptions history`
-//! shows their differences.
+//! Separate because two commands read versions: `rollback` restores one, and `subscriptions
+//! history` shows their differences.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,11 @@ use delivery::topic_object::{Content, OBJECT_MAX_BYTES, ObjectError};
 use super::{Object, Topics};
 use crate::operations::change_record::ChangeRecord;
 
-/// The content of a version, and the record of the change that wrote it.
+/// The content of a version, and the record of the change that created it.
 #[derive(Debug)]
 pub(crate) struct TopicVersion {
-    /// `None` if the topic was removed; an error if the version is invalid.
+    /// The object in this version: `None` if the topic was removed, an error if the version is
+    /// invalid.
     pub(crate) object: Result<Option<Object>, ObjectError>,
     pub(crate) bytes: usize,
     pub(crate) record: ChangeRecord,
@@ -25,7 +26,7 @@ pub(crate) struct TopicVersion {
 /// The differences between two versions of a topic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// True if the topic's own settings differ.
+    /// True if the settings of the topic itself differ.
     pub(crate) settings: bool,
     pub(crate) added: Vec<String>,
     pub(crate) changed: Vec<String>,
@@ -33,19 +34,19 @@ pub(crate) struct Changes {
 }
 
 impl Topics {
-    /// The versions of a topic's object, newest first.
+    /// Lists the versions of a topic's object, newest first.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the versions cannot be listed.
     pub(crate) async fn versions(&self, name: &TopicName) -> anyhow::Result<Vec<Version>> {
         let versions = self.objects.storage().versions(&self.objects.key_of(name)).await;
         versions.with_context(|| format!("the versions of {name} cannot be listed"))
     }
 
-    /// A version of a topic's object.
+    /// Reads a version of a topic's object.
     ///
     /// # Errors
-    /// If it cannot be read, or has expired meanwhile.
+    /// If the version cannot be read, or has expired since it was listed.
     pub(crate) async fn version(
         &self,
         name: &TopicName,
@@ -67,7 +68,7 @@ impl Topics {
 }
 
 impl Changes {
-    /// Compares two versions; `None` stands for a removed topic.
+    /// Compares two versions of a topic; `None` stands for a removed topic.
     pub(crate) fn between(before: Option<&Object>, after: Option<&Object>) -> Self {
         let none = Object::default();
         let (before, after) = (before.unwrap_or(&none), after.unwrap_or(&none));

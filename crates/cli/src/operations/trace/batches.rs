@@ -1,12 +1,12 @@
-//! Finds the deliveries of a request with several events by its `webhook-id`, which is in no log
-//! line.
+//! Finds the deliveries of a request with several events by the `webhook-id` of the request, which
+//! no log line contains.
 //!
 //! Separate from the lines of one delivery, because the id is derived from the ids of all
 //! deliveries in the request. Pure.
 //!
-//! The deliveries of one request have attempts of one subscription with the same result and
-//! duration, which are logged together. Two such requests within [`TOGETHER_MS`] cannot be
-//! distinguished, and are not found.
+//! The deliveries of one request belong to one subscription. Their attempts have the same result
+//! and duration, and are logged together. Two such requests within [`TOGETHER_MS`] cannot be
+//! distinguished, so they are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,14 @@ use delivery::request::webhook_id;
 use local::watch::Line;
 use uuid::Uuid;
 
-/// The longest time between two log lines of one request.
+/// The maximum time between the log lines of one request.
 const TOGETHER_MS: u64 = 100;
-/// The log lines of attempts.
+/// The names of the log lines about attempts.
 const ATTEMPTS: [&str; 2] = ["delivery.attempted", "delivery.delivered"];
 /// The fields that all deliveries of a request have in common.
 const COMMON: [&str; 4] = ["subscription", "status", "outcome", "duration_ms"];
 
-/// The deliveries of the request with this id; empty if no request has it.
+/// Returns the deliveries of the request with this id; empty if the log has no such request.
 pub(crate) fn deliveries_of_batch(id: Uuid, lines: &[Line]) -> Vec<Uuid> {
     let mut attempts: BTreeMap<[&str; 4], Vec<(u64, Uuid)>> = BTreeMap::new();
     for line in lines.iter().filter(|line| ATTEMPTS.contains(&line.name.as_str())) {

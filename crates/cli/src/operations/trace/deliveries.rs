@@ -1,10 +1,10 @@
 //! Combines log lines, dead letters and replays to one [`TracedDelivery`] for each delivery id.
 //!
 //! The log takes precedence, because it contains successful attempts. A dead letter supplies data
-//! that the log no longer has: attempts, reason and time of publication.
+//! that the log no longer contains: attempts, reason and time of publication.
 //!
-//! Promises: each delivery occurs once, steps are sorted by time, and the order of the input has no
-//! influence.
+//! Promises: each delivery occurs once, steps are sorted by time, and the result does not depend on
+//! the order of the input.
 
 use std::collections::BTreeMap;
 
@@ -19,21 +19,21 @@ use super::model::{
 };
 use crate::operations::line_words::{Kind, LineWords, words};
 
-/// Dead letters, and their container.
+/// Dead letters that were read, and the name of their container.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Letters<'a> {
     pub(crate) container: &'a str,
     pub(crate) letters: &'a [StoredDeadLetter],
 }
 
-/// The lines and the dead letter of one delivery.
+/// The log lines and the dead letter about one delivery.
 #[derive(Default)]
 struct Sources<'a> {
     lines: Vec<&'a Line>,
     letter: Option<&'a StoredDeadLetter>,
 }
 
-/// Combines these lines, dead letters and replays to deliveries.
+/// Builds the deliveries from these log lines, dead letters and replays.
 pub(crate) fn trace(lines: &[Line], letters: Letters<'_>, replays: &[TracedReplay]) -> Trace {
     let mut sources: BTreeMap<Uuid, Sources<'_>> = BTreeMap::new();
     for line in lines {
@@ -95,7 +95,7 @@ fn delivery(
     }
 }
 
-/// The value of a field in the first line that has it.
+/// Returns the value of a field in the first line that has the field.
 fn first_field(lines: &[&Line], name: &str) -> Option<String> {
     let values = lines.iter().map(|line| line.field(name));
     values.into_iter().find(|value| !value.is_empty()).map(ToOwned::to_owned)
@@ -130,13 +130,14 @@ fn ended_ms(
     }
 }
 
-/// Computes the time of publication from the age at the end.
+/// Computes the time of publication from the line of the success, which contains the age of the
+/// event.
 fn published_ms(delivered: Option<&Line>) -> Option<u64> {
     let line = delivered?;
     Some(line.at_ms.saturating_sub(number(line, "age_ms")?))
 }
 
-/// The end of the wait, if the last line has one.
+/// Returns the end of the current wait; `None` if the last line is not about a wait.
 fn continues_ms(lines: &[&Line]) -> Option<u64> {
     let line = lines.last()?;
     Some(line.at_ms.saturating_add(number(line, "wait_ms")?))
@@ -156,7 +157,8 @@ fn trace_of(letter: &StoredDeadLetter) -> Option<String> {
     letter.traceparent.as_deref()?.split('-').nth(1).map(ToOwned::to_owned)
 }
 
-/// The steps in the log. If the log has no attempts, those of the dead letter's history come first.
+/// Lists the steps in the log. If the log has no attempts, adds those in the dead letter's history
+/// before them.
 fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     let is_attempt =
         |line: &&Line| line.name == "delivery.attempted" && line.field("leg") != "sink";
@@ -168,12 +170,12 @@ fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     history.chain(lines.iter().filter_map(|line| step(line))).collect()
 }
 
-/// The step of a log line; `None` if the line adds no information.
+/// Converts a log line to a step; `None` if the line adds no information.
 fn step(line: &Line) -> Option<Step> {
     let words = match words(line) {
         Some(words) => words,
-        // `words` omits this line because an earlier line states the same. A trace may lack the
-        // earlier line.
+        // `words` omits this line because an earlier line contains the same information. A trace
+        // may lack the earlier line.
         None if line.name == "delivery.delivered" => {
             LineWords { next: "delivered".to_owned(), ..LineWords::new(Kind::Good, "delivered") }
         }
@@ -194,7 +196,7 @@ fn step(line: &Line) -> Option<Step> {
     })
 }
 
-/// An attempt of a dead letter's history, with this number.
+/// Converts an attempt in a dead letter's history to the step with this number.
 fn past(attempt: &StoredAttempt, number: u64) -> Step {
     let fields = [
         ("attempt", number.to_string()),
@@ -231,7 +233,7 @@ fn traced_letter(
     Some(TracedLetter { container: None, key: None, sink })
 }
 
-/// The known replays, each once, with outcomes from the log.
+/// Returns each known replay once, with its outcome according to the log.
 fn all_replays(lines: &[Line], known: &[TracedReplay]) -> Vec<TracedReplay> {
     let mut replays: BTreeMap<Uuid, TracedReplay> =
         known.iter().map(|replay| (replay.delivery_id, replay.clone())).collect();

@@ -11,7 +11,8 @@ use local::watch::Line;
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;
 
-/// The fields of the lines about a delivery, an unmatched event or the end of a replay.
+/// The fields that are kept: those of lines about a delivery, an unmatched event, or the outcome of
+/// a replay.
 const FIELDS: [&str; 32] = [
     "age_ms",
     "attempt",
@@ -47,7 +48,8 @@ const FIELDS: [&str; 32] = [
     "allowed_rate",
 ];
 
-/// Parses a line; `None` for other text, such as a metric line or a line of Lambda itself.
+/// Parses a line. Returns `None` for other text, such as a line of metrics or a line that Lambda
+/// itself logs.
 pub(crate) fn log_line(json: &str) -> Option<Line> {
     let Value::Object(members) = serde_json::from_str(json).ok()? else { return None };
     let text = |name: &str| members.get(name).and_then(Value::as_str);
@@ -59,7 +61,7 @@ pub(crate) fn log_line(json: &str) -> Option<Line> {
     Some(Line { name, at_ms, level, fields })
 }
 
-/// Formats a value as the text of a field.
+/// Formats a JSON value as the text of a field; `None` for objects, arrays and `null`.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

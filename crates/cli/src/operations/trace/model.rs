@@ -9,20 +9,20 @@ use crate::operations::line_words::LineWords;
 /// The deliveries and events that a search found.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Trace {
-    /// Sorted by the time of their first step.
+    /// The deliveries, sorted by the time of their first step.
     pub(crate) deliveries: Vec<TracedDelivery>,
-    /// Events that no subscription matched.
+    /// The events that no subscription matched.
     pub(crate) unmatched: Vec<UnmatchedEvent>,
 }
 
 impl Trace {
-    /// Returns true if nothing was found.
+    /// Returns true if the search found nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.deliveries.is_empty() && self.unmatched.is_empty()
     }
 }
 
-/// An event for one subscription, from its first step to its end.
+/// A delivery: one event for one subscription, with its steps.
 #[derive(Debug, Serialize)]
 pub(crate) struct TracedDelivery {
     /// The delivery id, which is also the `webhook-id` of its requests.
@@ -38,7 +38,7 @@ pub(crate) struct TracedDelivery {
     pub(crate) end: DeliveryEnd,
     #[serde(rename = "ended_at", serialize_with = "at")]
     pub(crate) ended_ms: Option<u64>,
-    /// The due time of the next attempt, if the delivery has not ended.
+    /// The time when the next attempt is due; `None` if the delivery has ended.
     #[serde(rename = "continues_at", serialize_with = "at")]
     pub(crate) continues_ms: Option<u64>,
     pub(crate) attempts: u64,
@@ -50,29 +50,31 @@ pub(crate) struct TracedDelivery {
     pub(crate) replays: Vec<TracedReplay>,
 }
 
-/// The end according to the log lines; a success takes precedence.
+/// The outcome of a delivery according to the log lines. A success takes precedence over other
+/// lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeliveryEnd {
     Delivered,
     DeadLettered,
     Dropped,
-    /// No source contains an end.
+    /// The delivery is still in progress, as far as the log and the dead letters show.
     UnderWay,
 }
 
-/// An attempt, a wait, or a part of the end.
+/// A step of a delivery: an attempt, a wait, or the end.
 #[derive(Debug, Serialize)]
 pub(crate) struct Step {
-    /// The time of its log line. An attempt is logged at its end.
+    /// The time of the step's log line. An attempt is logged when it ends.
     #[serde(rename = "at", serialize_with = "when")]
     pub(crate) at_ms: u64,
-    /// The name of the log line; `history` for an attempt that only the dead letter contains.
+    /// The name of the step's log line; `history` for an attempt that only the dead letter
+    /// contains.
     pub(crate) line: String,
     pub(crate) attempt: Option<u64>,
     pub(crate) leg: Option<String>,
     pub(crate) outcome: Option<String>,
-    /// The outcome for people: `connection refused (SocketError)`.
+    /// The outcome as text, such as `connection refused (SocketError)`.
     pub(crate) text: String,
     pub(crate) status: Option<u16>,
     pub(crate) duration_ms: Option<u64>,
@@ -81,23 +83,23 @@ pub(crate) struct Step {
     pub(crate) words: LineWords,
 }
 
-/// The dead letter of a delivery.
+/// The dead letter that a delivery became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct TracedLetter {
     pub(crate) container: Option<String>,
     pub(crate) key: Option<String>,
-    /// The queue or address that received it instead.
+    /// The queue or address that received the dead letter, if it is not a container.
     pub(crate) sink: Option<String>,
 }
 
-/// The dead letter that a delivery replays.
+/// The dead letter that this delivery replays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ReplaySource {
     pub(crate) letter: Uuid,
     pub(crate) job: String,
 }
 
-/// A replay of a delivery's dead letter.
+/// A replay of the dead letter that a delivery became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct TracedReplay {
     #[serde(skip)]
@@ -106,7 +108,8 @@ pub(crate) struct TracedReplay {
     pub(crate) delivery_id: Uuid,
     #[serde(rename = "sent_at", serialize_with = "at")]
     pub(crate) sent_ms: Option<u64>,
-    /// `delivered`, `dead-again` or `dropped`; `None` before its end is recorded.
+    /// The outcome of the replay: `delivered`, `dead-again` or `dropped`; `None` before it is
+    /// recorded.
     pub(crate) outcome: Option<String>,
 }
 

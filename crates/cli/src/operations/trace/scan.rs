@@ -1,24 +1,25 @@
-//! Estimates the bytes and the price of a query of CloudWatch Logs Insights before it runs. Pure.
+//! Estimates the bytes and the cost of a query of CloudWatch Logs Insights before it runs. Pure.
 //!
 //! Separate because a query is billed by the bytes of all log groups in its time range, even if it
-//! finds few lines. `DescribeLogGroups` returns only the total of stored bytes. The estimate for a
-//! range is a share of that total, as if lines were written evenly. The total is an upper bound.
+//! finds few lines. `DescribeLogGroups` returns only the total of stored bytes. The estimate
+//! assumes that lines are written evenly, so a time range contains a proportional share of that
+//! total. The total is an upper bound.
 
-/// The price of a scanned GB. <https://aws.amazon.com/cloudwatch/pricing/>
+/// The price of scanning a GB. <https://aws.amazon.com/cloudwatch/pricing/>
 const GIGABYTE_MILLIDOLLARS: u64 = 5;
 const GIGABYTE: u64 = 1_000_000_000;
-/// The size above which a person must confirm a query: $0.10.
+/// The number of bytes above which the user must confirm a query, which then costs more than $0.10.
 pub(crate) const LARGE_SCAN_BYTES: u64 = 20 * GIGABYTE;
 
 /// The size and the age of a log group, from `DescribeLogGroups`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogGroup {
     pub(crate) stored_bytes: u64,
-    /// The time of the oldest possible line.
+    /// The time of the oldest line that the log group may contain.
     pub(crate) oldest_ms: u64,
 }
 
-/// The bytes that a query scans.
+/// The estimated number of bytes that a query scans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scan {
     /// The estimate for the time range, if lines are written evenly.
@@ -28,7 +29,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Estimates a query of these log groups, from one time to another.
+    /// Estimates the bytes that a query of these log groups scans in a time range.
     pub(crate) fn of(groups: &[LogGroup], (since_ms, until_ms): (u64, u64), now_ms: u64) -> Self {
         let in_range = |group: &LogGroup| {
             let lifetime_ms = now_ms.saturating_sub(group.oldest_ms).max(1);
@@ -42,12 +43,12 @@ impl Scan {
         }
     }
 
-    /// Returns true if a person must confirm the query.
+    /// Returns true if the user must confirm the query.
     pub(crate) fn is_large(self) -> bool {
         self.bytes > LARGE_SCAN_BYTES
     }
 
-    /// Describes the bytes and the price for people.
+    /// Describes the bytes and the cost of the query for people.
     pub(crate) fn shown(self) -> String {
         format!(
             "about {} of log lines ({}); never more than the {} that are stored ({})",
@@ -59,7 +60,7 @@ impl Scan {
     }
 }
 
-/// Formats a size: `1.2 GB`.
+/// Formats a number of bytes: `1.2 GB`.
 fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000 * GIGABYTE, "TB"), (GIGABYTE, "GB"), (1_000_000, "MB"), (1_000, "kB")];
@@ -72,7 +73,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Formats a price, rounded up: `$0.02`.
+/// Formats the cost of scanning this many bytes, rounded up: `$0.02`.
 fn price(bytes: u64) -> String {
     let millidollars = u128::from(bytes) * u128::from(GIGABYTE_MILLIDOLLARS);
     let cents = millidollars.div_ceil(u128::from(GIGABYTE) * 10);

@@ -1,23 +1,23 @@
-//! The text that a person searches for, and the matching log lines.
+//! Selects the log lines that contain a wanted id or text.
 //!
-//! Separate because local logs are filtered here, but CloudWatch Logs by a pattern with the same
-//! meaning. Log lines are compact JSON, so an id matches exactly: it is the whole value of one of
-//! [`ID_FIELDS`].
+//! Separate because local logs are filtered here, but CloudWatch Logs filters by a pattern with the
+//! same meaning. Log lines are compact JSON, so an id matches exactly: it is the whole value of one
+//! of [`ID_FIELDS`].
 //!
-//! Promises: a part of an id matches nothing, except in a search. The pattern uses only regular
-//! expression syntax that the emulated Logs Insights supports: alternatives and escapes.
+//! Promises: a part of an id matches nothing, except in a text search. The pattern uses only
+//! regular expression syntax that the emulated Logs Insights supports: alternatives and escapes.
 
 use uuid::Uuid;
 
-/// The fields with the id of an event, a trace, a delivery or a replayed dead letter. `webhook-id`
-/// is the delivery's id.
+/// The fields with the id of an event, a trace, a delivery or a replayed dead letter. A
+/// `webhook-id` equals the id of a delivery.
 const ID_FIELDS: [&str; 5] = ["event_id", "delivery_id", "trace_id", "letter", "delivery"];
 /// The length to which the functions cut ids in log lines (`adapters::telemetry`).
 const VALUE_MAX_BYTES: usize = 512;
-/// The hexadecimal digits of a trace id (W3C Trace Context, 3.2.2.3).
+/// The number of hexadecimal digits of a trace id (W3C Trace Context, 3.2.2.3).
 const TRACE_ID_DIGITS: usize = 32;
 
-/// The wanted texts; a matching log line has at least one of them.
+/// The wanted texts. A log line matches if it contains at least one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     texts: Vec<String>,
@@ -25,8 +25,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Lines with this id of an event, a delivery or a trace. A `traceparent` and an X-Ray trace id
-    /// count as trace ids.
+    /// Selects lines with this id of an event, a delivery or a trace. A `traceparent` and an X-Ray
+    /// trace id are accepted as trace ids.
     pub(crate) fn id(text: &str) -> Self {
         let cut = text.get(..text.floor_char_boundary(VALUE_MAX_BYTES)).unwrap_or(text);
         let mut texts = vec![cut.to_owned()];
@@ -38,28 +38,28 @@ impl Wanted {
         Self { texts, is_anywhere: false }
     }
 
-    /// Lines with the duration of an attempt.
+    /// Selects lines that contain the duration of an attempt.
     pub(crate) fn attempts() -> Self {
         Self::anywhere("duration_ms")
     }
 
-    /// The text as an id, if there is only one.
+    /// Returns the wanted id if it is a UUID; `None` in a text search.
     pub(crate) fn as_id(&self) -> Option<Uuid> {
         self.texts.first().filter(|_| !self.is_anywhere)?.parse().ok()
     }
 
-    /// Lines about one of these deliveries.
+    /// Selects lines about one of these deliveries.
     pub(crate) fn deliveries(ids: impl IntoIterator<Item = Uuid>) -> Self {
         let texts = ids.into_iter().map(|id| id.to_string()).collect();
         Self { texts, is_anywhere: false }
     }
 
-    /// Lines with this text anywhere.
+    /// Selects lines that contain this text anywhere.
     pub(crate) fn anywhere(text: &str) -> Self {
         Self { texts: vec![text.to_owned()], is_anywhere: true }
     }
 
-    /// Returns true if this value is one of the ids, or contains the text.
+    /// Returns true if this value is one of the wanted ids, or contains the wanted text.
     pub(crate) fn is(&self, value: &str) -> bool {
         match self.is_anywhere {
             true => self.texts.iter().any(|text| value.contains(text)),
@@ -90,7 +90,7 @@ impl Wanted {
     }
 }
 
-/// Escapes a text as in a JSON string.
+/// Escapes a text as inside a JSON string.
 fn inside_json(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&json).to_owned()
@@ -109,7 +109,8 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// The trace id in a `traceparent` or an X-Ray trace id (`1-5759e988-bd862e3fe1be46a994272793`).
+/// Extracts the trace id from a `traceparent` or an X-Ray trace id
+/// (`1-5759e988-bd862e3fe1be46a994272793`).
 fn trace_id(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split('-').collect();
     let id = match parts.as_slice() {

@@ -1,7 +1,7 @@
 //! Describes the attempts of a stored delivery, one line for each. Pure.
 //!
-//! Separate because a history may omit attempts in the middle, and contains entries of deferrals,
-//! which are not attempts.
+//! Separate because the history of a delivery may omit entries in the middle. The history also
+//! contains deferrals, which are not attempts.
 
 use delivery::deadletter::stored::StoredAttempt;
 use delivery::delivery::HISTORY_FIRST;
@@ -16,14 +16,14 @@ pub(crate) struct Attempts<'a> {
     pub(crate) count: u32,
     /// The stored entries, oldest first.
     pub(crate) history: &'a [StoredAttempt],
-    /// The number of entries omitted after the first ones.
+    /// The number of entries that the history omits after the first ones.
     pub(crate) omitted: u32,
-    /// The time of publication, if known.
+    /// The time when the event was published, if known.
     pub(crate) published_ms: Option<u64>,
 }
 
 impl Attempts<'_> {
-    /// One line for each stored entry, and one for all omitted ones.
+    /// Returns one line for each stored entry, and one line that stands for all omitted entries.
     pub(crate) fn lines(self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut number = 0;
@@ -108,8 +108,8 @@ fn name(attempt: &StoredAttempt, number: u32) -> String {
     }
 }
 
-/// The time since publication; omitted if clocks differ so much that the attempt seems to precede
-/// it.
+/// Returns the time from publication to an attempt. Returns an empty text if clocks differ so much
+/// that the attempt seems to precede the publication.
 fn since(published_ms: Option<u64>, attempt: &StoredAttempt) -> String {
     match published_ms.and_then(|published_ms| attempt.at_ms.checked_sub(published_ms)) {
         Some(since_ms) if since_ms > 0 => format!(", {} after publication", rounded(since_ms)),
@@ -122,12 +122,12 @@ fn until(attempt: &StoredAttempt, next: &StoredAttempt) -> String {
     format!("; the next one {} later", rounded(next.at_ms.saturating_sub(ended_ms)))
 }
 
-/// Returns true for a deferral without a request, because the destination was on probation.
+/// Returns true if the entry is a deferral during probation, for which no request was sent.
 pub(crate) fn is_put_off(attempt: &StoredAttempt) -> bool {
     attempt.outcome == Outcome::Probation.as_str()
 }
 
-/// The number of entries that are attempts.
+/// Counts the entries that are attempts, not deferrals.
 fn count(entries: Option<&[StoredAttempt]>) -> u32 {
     let attempts = entries.unwrap_or_default().iter().filter(|entry| !is_put_off(entry));
     u32::try_from(attempts.count()).unwrap_or(u32::MAX)

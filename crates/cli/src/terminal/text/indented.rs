@@ -6,13 +6,13 @@
 use serde::de::IgnoredAny;
 
 const INDENT: &str = "  ";
-/// Deeper levels are not indented further.
+/// The maximum depth of indentation. Deeper levels get the same indentation as this one.
 const LEVELS_MAX: usize = 40;
-/// The most white space added beyond twice the length of the text, because an event may be nested
-/// deeply on purpose. The rest stays on one line.
+/// The maximum white space added, beyond twice the length of the text. An event may be nested
+/// deeply on purpose; the rest of its text then stays on one line.
 const ADDED_MAX_BYTES: usize = 16 * 1_024;
 
-/// Indents a text; `None` if it is not JSON.
+/// Indents JSON text; `None` if the text is not JSON.
 pub(crate) fn indented(text: &str) -> Option<String> {
     // Validate first, because the loop assumes valid JSON.
     serde_json::from_str::<IgnoredAny>(text).ok()?;

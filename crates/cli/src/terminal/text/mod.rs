@@ -18,15 +18,16 @@ use uuid::Uuid;
 pub(crate) use indented::indented;
 pub(crate) use table::{Table, table, width};
 
-/// The number of characters of a short id: usually unique, and accepted by every command.
+/// The number of characters of a short id. That many are usually unique, and every command accepts
+/// a short id.
 const SHORT_ID_CHARS: usize = 8;
-/// The length of `2026-11-20T07:03:00`, without fraction and time zone.
+/// The number of characters of a time to the second, such as `2026-11-20T07:03:00`.
 const SECONDS_CHARS: usize = 19;
-/// The length of `07:03:00.123`.
+/// The number of characters of a time of day to the millisecond, such as `07:03:00.123`.
 const TIME_CHARS: usize = 12;
 /// A tenth of a second.
 const TENTH_MS: u64 = 100;
-/// From here on, fractions of a second are not shown.
+/// Durations of at least ten seconds are shown without fractions of a second.
 const WHOLE_SECONDS_FROM_MS: u64 = 10_000;
 
 /// Escapes untrusted text: replaces invisible characters except line ends and tabs.
@@ -35,7 +36,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
-/// Escapes untrusted text, on one line.
+/// Escapes untrusted text, and replaces line ends and tabs by spaces.
 pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
@@ -45,8 +46,8 @@ pub(crate) fn path(path: &Path) -> String {
     line(&path.display().to_string())
 }
 
-/// Replaces invisible characters in JSON by escapes. They can only be inside strings, so the value
-/// does not change.
+/// Escapes invisible characters in JSON. They can only be inside strings, so the value does not
+/// change.
 pub(crate) fn json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
@@ -100,18 +101,18 @@ pub(crate) fn time_of_day(ms: u64) -> String {
     format!("{}Z", first_chars(time, TIME_CHARS))
 }
 
-/// Formats RFC 3339 to the second, with a space and without the time zone. Any other text is cut,
-/// on one line.
+/// Formats an RFC 3339 time to the second, with a space and without the time zone. Cuts any other
+/// text to the same length, on one line.
 pub(crate) fn seconds(rfc3339: &str) -> String {
     line(&first_chars(rfc3339, SECONDS_CHARS)).replace('T', " ")
 }
 
-/// The beginning of an id, as lists show it.
+/// Shortens an id to its first characters, which are usually unique.
 pub(crate) fn short_id(id: Uuid) -> String {
     first_chars(&id.to_string(), SHORT_ID_CHARS)
 }
 
-/// The first characters of a text.
+/// Returns the first `count` characters of a text.
 pub(crate) fn first_chars(text: &str, count: usize) -> String {
     text.chars().take(count).collect()
 }
@@ -121,7 +122,7 @@ pub(crate) fn dead_letters(count: u64) -> String {
     counted(count, "dead letter")
 }
 
-/// Formats a number of things: `1 blob`, `20,000 blobs`.
+/// Formats a number with a noun in singular or plural: `1 blob`, `20,000 blobs`.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
@@ -149,8 +150,8 @@ pub(crate) fn duration(ms: u64) -> String {
     parts.join(" ")
 }
 
-/// Formats a duration with useful precision: `340 ms`, `2 s`, `1.5 s`, `3 min 20 s`. Rounding keeps
-/// the rest of a wait of an hour at one hour.
+/// Rounds a duration to a useful precision: `340 ms`, `2 s`, `1.5 s`, `3 min 20 s`. A wait of one
+/// hour that has just begun still reads `1 h`.
 pub(crate) fn rounded(ms: u64) -> String {
     let tenths = ms.saturating_add(TENTH_MS / 2) / TENTH_MS;
     if tenths < 10 {
@@ -162,7 +163,7 @@ pub(crate) fn rounded(ms: u64) -> String {
     duration(ms.saturating_add(SECOND_MS / 2) / SECOND_MS * SECOND_MS)
 }
 
-/// Formats status and outcome: `404 Not Found`, `503 Service Unavailable (Busy)`, `TimedOut`.
+/// Formats a status and an outcome: `404 Not Found`, `503 Service Unavailable (Busy)`, `TimedOut`.
 pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
     let Some(status) = status else { return outcome.map_or_else(|| "-".to_owned(), line) };
     let name = status_name(status).map(|name| format!(" {name}")).unwrap_or_default();
@@ -170,7 +171,7 @@ pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
     format!("{status}{name}{}", more.unwrap_or_default())
 }
 
-/// The name of a status according to RFC 9110.
+/// Returns the name of an HTTP status according to RFC 9110, such as `Not Found`.
 pub(crate) fn status_name(status: u16) -> Option<&'static str> {
     match status {
         413 => Some("Content Too Large"),
@@ -179,7 +180,7 @@ pub(crate) fn status_name(status: u16) -> Option<&'static str> {
     }
 }
 
-/// The part of an outcome that the name of the status does not contain.
+/// Returns the outcome, unless it adds nothing to the name of the status.
 pub(crate) fn outcome_beside(outcome: Option<&str>, status: u16) -> Option<&str> {
     let name = status_name(status).unwrap_or_default().replace(' ', "");
     let is_named =

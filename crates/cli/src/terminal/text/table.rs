@@ -14,7 +14,7 @@ use console::Term;
 
 use super::plain;
 
-/// The spaces between two columns.
+/// The number of spaces between two columns.
 const GAP: u16 = 2;
 
 /// The default width, if neither a terminal nor [`COLUMNS`] sets one.
@@ -23,13 +23,14 @@ const WIDTH: usize = 80;
 /// The POSIX environment variable for the width of the output.
 const COLUMNS: &str = "COLUMNS";
 
-/// The width of the terminal in characters. In a pipe or a file it is that of `COLUMNS`, or 80.
+/// Returns the width of the terminal in characters. In a pipe or a file, returns the value of
+/// `COLUMNS`, or 80.
 pub(crate) fn width() -> usize {
     let terminal = Term::stdout().size_checked().map(|(_, width)| width.into());
     terminal.or_else(|| columns(std::env::var(COLUMNS).ok()?.as_str())).unwrap_or(WIDTH)
 }
 
-/// Parses a width; `None` for 0.
+/// Parses a width in characters; `None` for 0 and for invalid text.
 fn columns(text: &str) -> Option<usize> {
     text.trim().parse().ok().filter(|columns| *columns > 0)
 }
@@ -42,7 +43,7 @@ pub(crate) struct Table {
     width: Option<u16>,
 }
 
-/// A table with these columns, for standard output.
+/// Creates a table with these columns, for standard output.
 pub(crate) fn table(columns: &[&str]) -> Table {
     table_of_width(columns, Term::stdout().size_checked().map(|(_, width)| width))
 }
@@ -60,7 +61,7 @@ fn table_of_width(columns: &[&str], width: Option<u16>) -> Table {
 }
 
 impl Table {
-    /// Aligns these columns to the right, for numbers.
+    /// Right-aligns the columns with these indexes, for numbers.
     pub(crate) fn align_right(&mut self, columns: &[usize]) {
         for column in columns {
             if let Some(column) = self.table.column_mut(*column) {
@@ -69,7 +70,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. A cell may have several lines, which are joined in a pipe.
+    /// Adds a row. A cell may have several lines; in a pipe they are joined to one.
     pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
         let is_wrapped = self.width.is_some();
         let shown = |cell: &str| {

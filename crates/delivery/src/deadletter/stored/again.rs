@@ -1,9 +1,10 @@
-//! Finds the party at which a stored dead letter failed, and creates the delivery that replays it
-//! there.
+//! Finds the party at which a stored dead letter failed, and creates the delivery that replays the
+//! dead letter there.
 //!
-//! Separate from the reader, because this decides the next step. A dead letter about a published
-//! event is delivered to its destination, and one about a reply to the reply address. One that its
-//! sink refused is delivered to that sink. A party that has accepted its part gets nothing again.
+//! This module is separate from the reader, because it decides the next step. A dead letter about a
+//! published event is replayed to its destination, and one about a reply to the reply address. A
+//! dead letter that its sink refused is replayed to that sink. A party that has already accepted
+//! its part receives nothing again.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +19,11 @@ use crate::delivery::replay::Replay;
 use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, Entry, History, Origin, Word};
 use crate::event::{Event, Input, Shape};
 
-/// The party at which a dead letter failed.
+/// The recipient at which a dead letter failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailedAt {
-    /// The destination of the subscription: it refused the event, or its response is no valid
+    /// The destination of the subscription. It refused the event, or its response is an invalid
     /// reply.
     Destination,
     /// The reply address, which refused the reply.
@@ -32,7 +33,7 @@ pub enum FailedAt {
 }
 
 impl FailedAt {
-    /// Returns the name of the party, for people.
+    /// Returns the name of the recipient, for people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,27 +44,28 @@ impl FailedAt {
     }
 }
 
-/// The last failure of a dead letter.
+/// The failure that a stored dead letter reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
-    /// The party that failed.
+    /// The recipient that failed.
     pub at: FailedAt,
-    /// Address of the party.
+    /// Address of the recipient.
     pub destination: Option<&'a str>,
-    /// The reason why the delivery there ended.
+    /// The reason why the delivery to this recipient ended.
     pub reason: &'a str,
     /// Details beyond the name of the reason.
     pub detail: Option<&'a str>,
-    /// Outcome of the last attempt.
+    /// Name of the last attempt's outcome, for example `Busy`.
     pub outcome: Option<&'a str>,
-    /// Status of the last attempt, if there was a response.
+    /// HTTP status of the last attempt; `None` without a response.
     pub status: Option<u16>,
     /// Body of the last response: text, or `base64:` and the encoded bytes.
     pub last_response: Option<&'a str>,
 }
 
 impl StoredDeadLetter {
-    /// Returns the last failure.
+    /// Describes the last failure: the one at the sink if there was one, otherwise the original
+    /// one.
     #[must_use]
     pub fn failure(&self) -> Failure<'_> {
         if let Some(sink) = &self.sink {
@@ -92,13 +94,14 @@ impl StoredDeadLetter {
         }
     }
 
-    /// True for a response that is not an event. Nothing in it can be sent again.
+    /// True if the dead letter is about a response that is not an event. Nothing in such a response
+    /// can be sent again.
     #[must_use]
     pub fn is_malformed_reply(&self) -> bool {
         self.is_reply && self.reason == Reason::MalformedEvent.to_string()
     }
 
-    /// True for a paused or disabled delivery, which did not fail.
+    /// True if the delivery did not fail: its subscription was paused, or its destination disabled.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
         self.reason.parse().is_ok_and(Reason::sets_aside)
@@ -114,8 +117,8 @@ impl StoredDeadLetter {
         }
     }
 
-    /// Creates a delivery with this id to the party that failed. It has no attempts and keeps the
-    /// trace.
+    /// Creates the delivery that replays this dead letter, with this id, to the recipient that
+    /// failed. The delivery keeps the trace and has no attempts yet.
     #[must_use]
     pub fn again(&self, id: Uuid, replay: Option<Replay>, now_ms: u64) -> Delivery {
         let event = self.published();
@@ -130,8 +133,8 @@ impl StoredDeadLetter {
         Delivery { target, replay, ..delivery }
     }
 
-    /// Returns the dead letter as it was sent to its sink, with the id of this delivery. If the
-    /// sink refuses it again, it is stored as a new dead letter.
+    /// Returns the dead letter as it was sent to its sink, with the id of the delivery `again`. If
+    /// the sink refuses it again, it is stored as a new dead letter.
     fn returned(&self, again: &Delivery, now_ms: u64) -> DeadLetter {
         let delivery = Delivery {
             published_ms: self.published_ms.unwrap_or(now_ms),
@@ -168,7 +171,7 @@ fn history(attempts: &[StoredAttempt], omitted: u32) -> History {
     History::restore(entries.collect(), omitted)
 }
 
-/// Decodes a stored response.
+/// Decodes a stored response body: `base64:` and the encoded bytes, or plain text.
 fn bytes(response: &str) -> Vec<u8> {
     let decoded = response.strip_prefix("base64:").and_then(|text| STANDARD.decode(text).ok());
     decoded.unwrap_or_else(|| response.as_bytes().to_vec())

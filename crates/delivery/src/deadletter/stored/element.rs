@@ -1,8 +1,8 @@
-//! Reads the dead letter of a blob: finds its format, its event and the fields about it.
+//! Reads the dead letter of a blob: finds its format, its event and the fields about the failure.
 //!
-//! Separate because only the members show the format. The nested layout has the event in a member
-//! of its own, and the custom format has it in `data`. In all other formats, the event's members
-//! come first in the object, and the added fields follow.
+//! This module is separate because only the members show the format. The nested layout has the
+//! event in a member of its own, and the custom format has it in `data`. In all other formats, the
+//! event's members come first in the object, and the added fields follow.
 
 use serde_json::Value;
 
@@ -15,12 +15,13 @@ use crate::event::json::Object;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{Format, Layout};
 
-/// Accepted names of the properties object in the namespace format; the first one is written.
+/// Accepted names of the properties object in the namespace format. Blobs are written with the
+/// first name.
 const SPELLINGS: [&str; 3] = [PROPERTIES, "deadLetterProperties", "brokerProperties"];
 
 pub(super) struct Element<'a> {
     members: &'a Members<'a>,
-    /// Names of the members that do not belong to the event.
+    /// Names of the members that the format added to the event.
     added: Vec<&'static str>,
     format: Format,
     layout: Layout,
@@ -28,9 +29,9 @@ pub(super) struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// Finds the format. `own` is the text of the member [`LASTMILE`].
+    /// Determines the format of a blob. `own` is the text of the member [`LASTMILE`].
     pub(super) fn of(members: &'a Members<'a>, own: &'a str) -> Result<Self, String> {
-        // Searched from the end, because added members come after those of the event, which may
+        // Searches from the end, because added members come after those of the event, which may
         // have the same names.
         let names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
         for name in names.into_iter().rev() {
@@ -70,7 +71,8 @@ impl<'a> Element<'a> {
         })
     }
 
-    /// Returns the published event, as exactly as the blob allows.
+    /// Returns the published event. Its text is identical to the published one if the blob
+    /// preserves it.
     pub(super) fn event(&self) -> String {
         if let Some(text) = self.fields.original_text() {
             return text;
@@ -93,7 +95,8 @@ impl<'a> Element<'a> {
         format!("{before}{event}{after}")
     }
 
-    /// Returns a nested event: JSON in its own spelling, or text that is not JSON.
+    /// Returns the event of the nested layout: JSON in the publisher's spelling, or text that is
+    /// not JSON.
     fn nested(&self) -> String {
         let event = self.members.get(EVENT).unwrap_or_default();
         match serde_json::from_str(event) {
@@ -102,7 +105,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Returns the object of the event: its own members, and the replaced ones.
+    /// Restores the object of an event in a flat layout: its own members, and the replaced ones.
     fn among_members(&self) -> String {
         let is_own = |name: &str| !self.added.contains(&name);
         let original = self.fields.original_members();
@@ -131,7 +134,7 @@ impl<'a> Element<'a> {
         Ok(letter)
     }
 
-    /// Returns the mapped attributes of a custom event, if the blob shows them.
+    /// Returns the mapped attributes of a custom event; `None` if the blob does not contain them.
     fn mapped(&self) -> Option<Mapped> {
         let is_data = matches!(self.fields.published(), Some(Published::InData));
         let text = |name: &str| self.members.text(name).map(String::from);

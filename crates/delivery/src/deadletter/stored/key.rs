@@ -1,7 +1,7 @@
 //! Splits the key of a blob into its parts.
 //!
-//! Separate because the subscription and the id are read from the key: the blob may lack or
-//! contradict them. The id is available without reading the blob.
+//! This module is separate because the subscription and the id are read from the key: the blob may
+//! lack or contradict them. The id is available without reading the blob.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use uuid::{Uuid, uuid};
 
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// Number of segments after the prefix of the container.
+/// Number of segments in a key after the prefix of the container.
 const SEGMENTS: usize = 8;
-/// UUIDv5 namespace of ids that are derived from keys.
+/// UUIDv5 namespace for ids that are derived from keys without a GUID.
 const PLACES: Uuid = uuid!("5b8c1d0e-6f3a-5c27-9d41-2e7a90b3c6f8");
 
 pub(super) struct KeyParts<'a> {
@@ -45,7 +45,8 @@ impl<'a> KeyParts<'a> {
     }
 }
 
-/// Returns the id of the dead letter with this key: the GUID in its file name.
+/// Returns the id of the dead letter with this key: the GUID in its file name. Without a GUID, the
+/// id is derived from the key.
 #[must_use]
 pub fn id_of_key(key: &str) -> Uuid {
     let file = key.rsplit('/').next().and_then(|file| file.strip_suffix(".json"));

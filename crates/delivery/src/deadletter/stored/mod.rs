@@ -1,8 +1,9 @@
 //! Reads dead letters back from the keys and bytes of their blobs.
 //!
-//! Separate from [`crate::deadletter`], which writes, because the reader accepts more than is
-//! written. It reads every format in both layouts, the spellings `deadLetterProperties` and
-//! `brokerProperties`, and blobs without our own fields. A blob may be an object or an array of one.
+//! This module is separate from [`crate::deadletter`], which writes, because the reader accepts
+//! more than is written. It reads every format in both layouts, the spellings
+//! `deadLetterProperties` and `brokerProperties`, and blobs without our own fields. A blob may be
+//! an object or an array of one.
 //!
 //! `read(key(letter), bytes(letter))` returns the id, reason, attempts and published text of the
 //! dead letter, byte for byte. The key identifies a dead letter, so no blob can replace another
@@ -29,10 +30,10 @@ pub use self::letter::{StoredAttempt, StoredDeadLetter, StoredSink};
 use crate::deadletter::LASTMILE;
 use crate::event::Members;
 
-/// Reads the dead letter of a blob. `prefix` is that of the container.
+/// Reads the dead letter of a blob. `prefix` is the prefix of all keys in the container.
 ///
 /// # Errors
-/// The problem, if key or bytes are not those of a dead letter's blob.
+/// A description of the problem, if the key or the bytes are not those of a dead letter's blob.
 pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<StoredDeadLetter, String> {
     let key_parts = KeyParts::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("not text: {error}"));
@@ -46,16 +47,17 @@ fn of_element(text: &str, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, 
     Element::of(&members, &own)?.letter(key_parts)
 }
 
-/// Returns the event of a dead letter in this JSON.
+/// Returns the event of a dead letter whose JSON is this text.
 pub(super) fn event_of(text: &str) -> Result<String, String> {
     let members = Members::parse(text).map_err(|error| error.to_string())?;
     let own = members.text(LASTMILE).unwrap_or_default();
     Ok(Element::of(&members, &own)?.event())
 }
 
-/// Returns the JSON of the dead letter: an object, or the only element of an array.
+/// Returns the JSON of the dead letter: the object itself, or the only element of an array.
 ///
-/// A second element would have no id, so no command could name, replay or purge it.
+/// An array of several elements is an error: a second dead letter would have no id, so no command
+/// could name, replay or purge it.
 fn only_element(text: &str) -> Result<&str, String> {
     let not_json = |error: serde_json::Error| format!("not JSON: {error}");
     if !text.trim_start().starts_with('[') {

@@ -1,6 +1,6 @@
 //! Reads the fields about a dead letter, whatever their names.
 //!
-//! Separate because a field has a different name in each format (`deliveryresult`,
+//! This module is separate because a field has a different name in each format (`deliveryresult`,
 //! `lastDeliveryOutcome`, `lastdeliveryoutcome`). A missing or invalid field must not make the dead
 //! letter unreadable.
 
@@ -25,24 +25,25 @@ use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::time::moment;
 
 pub(super) struct Properties<'a> {
-    /// Our own fields, or all fields if they have a separate object.
+    /// Our own fields; if the format has a separate object for fields, all members of that object.
     own: Members<'a>,
-    /// Members that the format adds to those of the event.
+    /// Name and value of each member that a flat format added to the event.
     added: Vec<(&'a str, &'a str)>,
 }
 
-/// The published form of an event that is shown in another schema.
+/// The published form of an event that the blob shows in another schema.
 pub(super) enum Published<'a> {
-    /// The value of `data`.
+    /// The published event is the value of `data`.
     InData,
-    /// These texts, before and after the value of `data`.
+    /// The published event is the value of `data`, between these two texts.
     AroundData(String, String),
-    /// These members, beside `data`. Accepted, but not written.
+    /// The published event has these members beside `data`. This form is read, but no longer
+    /// written.
     AmongMembers(&'a str),
 }
 
 impl<'a> Properties<'a> {
-    /// Reads the fields of a separate object.
+    /// Reads the fields of a format that has them in a separate object.
     pub(super) fn of_object(text: &'a str) -> Result<Self, String> {
         if !text.starts_with('{') {
             return Err("the properties of the dead letter are not an object".to_owned());
@@ -51,7 +52,7 @@ impl<'a> Properties<'a> {
         Ok(Self { own, added: Vec::new() })
     }
 
-    /// Reads the fields that were added to the event's object, and our own.
+    /// Reads the fields of a flat format: those added to the event's object, and our own.
     pub(super) fn of_flat_event(members: &'a Members<'_>, reserved: &[&str], own: &'a str) -> Self {
         let added = members.iter().filter(|(name, _)| reserved.contains(name)).collect();
         Self { own: Members::parse(own).unwrap_or_default(), added }
@@ -62,7 +63,7 @@ impl<'a> Properties<'a> {
         self.own.get(name).or_else(added)
     }
 
-    /// Returns the first text, number or boolean under one of these names.
+    /// Returns the first of these fields whose value is a string, number or boolean, as text.
     fn first(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.get(name).and_then(scalar)).map(Cow::into_owned)
     }
@@ -75,7 +76,7 @@ impl<'a> Properties<'a> {
         self.first(names).and_then(|text| moment::parse(&text))
     }
 
-    /// Returns the published event, if the blob has a separate copy.
+    /// Returns the published event if the blob contains it separately.
     pub(super) fn original_text(&self) -> Option<String> {
         let base64 = self.own.text(ORIGINAL_BASE64);
         let bytes = base64.and_then(|base64| STANDARD.decode(base64.as_bytes()).ok());
@@ -83,18 +84,19 @@ impl<'a> Properties<'a> {
         decoded.or_else(|| self.own.text(ORIGINAL).map(Cow::into_owned))
     }
 
-    /// Returns replaced members of the event. Accepted, but not written.
+    /// Returns the members of the event that were replaced by members of the format. This form is
+    /// read, but no longer written.
     pub(super) fn original_members(&self) -> Members<'a> {
         self.own.get(ORIGINAL).and_then(|raw| Members::parse(raw).ok()).unwrap_or_default()
     }
 
-    /// Returns the white space around the event.
+    /// Returns the white space before and after the published event.
     pub(super) fn around(&self) -> [String; 2] {
         let around = self.own.get(AROUND).and_then(|raw| serde_json::from_str(raw).ok());
         around.unwrap_or_default()
     }
 
-    /// Returns the published form of an event that is shown in another schema.
+    /// Returns the published form of an event that the blob shows in another schema.
     pub(super) fn published(&self) -> Option<Published<'a>> {
         let reported = self.own.get(PUBLISHED)?;
         if self.own.text(PUBLISHED).as_deref() == Some(IN_DATA) {
@@ -107,12 +109,12 @@ impl<'a> Properties<'a> {
         Some(Published::AroundData(before, after))
     }
 
-    /// True if an event that is written as a string was published as a JSON string.
+    /// True if a string in `event` is an event that was published as a JSON string, and not text.
     pub(super) fn event_is_json(&self) -> bool {
         self.own.text(EVENT_IS).as_deref() == Some(JSON)
     }
 
-    /// Creates the dead letter with this event.
+    /// Creates the stored dead letter with this event.
     pub(super) fn letter(
         &self,
         key_parts: &KeyParts<'_>,
@@ -190,7 +192,7 @@ impl<'a> Properties<'a> {
         raw.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default()
     }
 
-    /// Returns the last failure of the destination at other deliveries.
+    /// Returns the last failure of the destination, found by other deliveries.
     fn failing(&self) -> Option<FailingDestination> {
         let state = Properties::of_object(self.own.get("destinationstate")?).ok()?;
         Some(FailingDestination {
@@ -201,20 +203,20 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// Returns the addresses of the Knative format. After a failure of the sink, the failed address
-    /// is known only without its query.
+    /// Returns the addresses that the Knative format contains. After a failure of the sink, the
+    /// failed address has no query.
     fn addresses(&self) -> Option<Addresses> {
         let subscriber = self.first(&["errorsubscriberuri"])?;
         let failed = self.of_knative("knativeerrordest").or_else(|| self.first(&["destination"]));
         Some(Addresses { failed: failed.unwrap_or_else(|| subscriber.clone()), subscriber })
     }
 
-    /// Returns a Knative field about the last request, unless that went to a sink.
+    /// Returns a Knative field about the last request; `None` if that request went to a sink.
     fn of_knative(&self, name: &str) -> Option<String> {
         if self.own.get(SINK).is_some() { None } else { self.first(&[name]) }
     }
 
-    /// Returns the failed delivery to the sink, if there was one.
+    /// Returns the failed delivery to the sink; `None` if there was none.
     fn sink(&self) -> Option<StoredSink> {
         let reported = Properties::of_object(self.own.get(SINK)?).ok()?;
         let (history, omitted) = reported.history();
@@ -229,7 +231,7 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// Returns the attempts and the number of omitted ones. Invalid entries are ignored.
+    /// Returns the attempts and the number of omitted attempts. Invalid entries are ignored.
     fn history(&self) -> (Vec<StoredAttempt>, u32) {
         let raw = self.own.get("history").unwrap_or("[]");
         let entries: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();

@@ -18,32 +18,33 @@
 
 use crate::delivery::outcome::Outcome;
 
-/// The first limit is at least half of this.
+/// Minimum number of requests in flight that is assumed when the limit is first halved. The first
+/// limit is therefore at least five.
 pub const MANY: u32 = 10;
 /// Minimum number of overload responses that halve the limit.
 const TOO_MUCH_MIN: u32 = 2;
-/// One in this many responses must show overload.
+/// One of this many recent responses must show overload before the limit is halved.
 const ONE_OF: u32 = 5;
-/// The lowest limit that timeouts alone can cause.
+/// Lowest limit that timeouts alone can cause, because an event itself may cause a timeout.
 const DESPITE_TIMEOUTS: u32 = 5;
 /// Number of rounds of responses that are counted. When they are complete, a quarter of the count
-/// is dropped.
+/// is dropped, so that recent responses weigh more.
 const ROUNDS: u32 = 4;
-/// Maximum number of responses in a round.
+/// Maximum number of responses in a round, however high the concurrency limit is.
 const ROUND_MAX: u32 = 50;
 
-/// The result of one attempt, for [`AdaptiveLimit::note`].
+/// One finished attempt, as [`AdaptiveLimit::note`] counts it.
 #[derive(Debug, Clone, Copy)]
 pub struct Observed {
-    /// The classified outcome.
+    /// The classified outcome of the attempt.
     pub outcome: Outcome,
-    /// Start of the request.
+    /// Start of the request in milliseconds since 1970.
     pub started_ms: u64,
-    /// Time at which the outcome was known.
+    /// Time at which the outcome was known, in milliseconds since 1970.
     pub ended_ms: u64,
-    /// Number of requests to this destination under way, including this one.
+    /// Number of requests in flight to this destination, including this one.
     pub under_way: u32,
-    /// The subscription's limit of concurrent requests.
+    /// The subscription's `maxConcurrency`.
     pub ceiling: u32,
 }
 
@@ -54,31 +55,31 @@ pub struct AdaptiveLimit {
     answers: u32,
     /// Number of counted responses that show overload.
     too_much: u32,
-    /// Maximum number of requests under way before there was a limit.
+    /// Maximum number of requests that were in flight before there was a limit.
     under_way: u32,
-    /// The highest ceiling of the subscriptions.
+    /// The highest `maxConcurrency` of the subscriptions that share this destination.
     ceiling: u32,
     limited: Option<Limited>,
 }
 
-/// The limit of a destination below its ceiling.
+/// A current limit below the ceiling.
 #[derive(Debug, Clone, Copy)]
 struct Limited {
     limit: u32,
     decreased_ms: u64,
-    /// Number of successes since the limit changed.
+    /// Number of successes since the limit last changed.
     successes: u32,
 }
 
 impl AdaptiveLimit {
-    /// Returns the limit of concurrent requests if it is below the ceiling.
+    /// Returns the adaptive limit of concurrent requests; `None` if `ceiling` is the lower limit.
     #[must_use]
     pub fn limit(&self, ceiling: u32) -> Option<u32> {
         let limited = self.limited?;
         (limited.limit < ceiling).then_some(limited.limit)
     }
 
-    /// Counts the result of an attempt and adapts the limit.
+    /// Counts a finished attempt, and lowers or raises the limit accordingly.
     pub fn note(&mut self, observed: Observed) {
         if self.limited.is_some_and(|limited| observed.started_ms <= limited.decreased_ms) {
             return;
@@ -98,7 +99,7 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Returns true while responses are counted: after the first overload response.
+    /// Returns true if responses are being counted, which begins with the first overload response.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.too_much > 0 || self.limited.is_some()
@@ -130,9 +131,9 @@ impl AdaptiveLimit {
         self.too_much >= TOO_MUCH_MIN && self.too_much.saturating_mul(ONE_OF) >= answers
     }
 
-    /// Halves the limit. The first limit is half of the requests under way, because half of a
-    /// higher ceiling would change nothing. At least [`MANY`] requests are assumed: two unlucky
-    /// responses must not leave one request at a time.
+    /// Halves the limit. The first limit is half of the requests in flight, because half of a
+    /// higher ceiling would change nothing. At least [`MANY`] requests in flight are assumed: two
+    /// unlucky responses must not reduce the concurrency to one request.
     fn decrease(&mut self, observed: Observed) {
         let before = match self.limited {
             Some(limited) => limited.limit,
@@ -153,7 +154,8 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Returns true if the full limit is restored, and no counted response shows overload.
+    /// Returns true if the limit has reached the ceiling, or if no counted response shows overload
+    /// and there is no limit.
     fn is_over(&self) -> bool {
         match self.limited {
             Some(limited) => limited.limit >= self.ceiling,
@@ -162,7 +164,7 @@ impl AdaptiveLimit {
     }
 }
 
-/// Returns the maximum number of counted responses.
+/// Returns the number of recent responses that are counted for a destination with this ceiling.
 fn latest(ceiling: u32) -> u32 {
     ROUNDS * ceiling.clamp(MANY, ROUND_MAX)
 }

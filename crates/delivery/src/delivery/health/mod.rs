@@ -23,33 +23,34 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 use crate::table::ItemKey;
 
-/// Suffix of the item key for the health of a destination and its switch (enabled or disabled).
+/// Suffix of the sort key of the item that stores whether a destination is healthy and enabled.
 const HEALTH: &str = "#health";
-/// Suffix of the item key for the permits and slots of a destination.
+/// Suffix of the sort key of the item that stores the permits and slots of a destination.
 const LIMITS: &str = "#limits";
-/// Half of a SHA-256 digest, which is enough to distinguish addresses.
+/// Length of a destination key: half of a SHA-256 digest, which is enough to distinguish addresses.
 const KEY_BYTES: usize = 16;
 
-/// The hash of a namespace and an address. A hash is used because the query of the address may
-/// contain secrets.
+/// Identifies a destination by a hash of its namespace and address. The address is hashed because
+/// its query may contain secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DestinationKey([u8; KEY_BYTES]);
 
-/// The change of a condition after an attempt. The conditions are failing and slow.
+/// A change in the health of a destination that an attempt revealed. The destination may be failing
+/// or slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// The condition began.
+    /// The destination began to be failing or slow.
     Began {
-        /// Its duration from the attempt on.
+        /// Duration of the condition, counted from the attempt.
         lasts_ms: u64,
     },
-    /// The condition continues: the attempt that was to decide failed too.
+    /// The destination is still failing or slow: the attempt that tested it failed too.
     GoesOn {
-        /// Its duration from the attempt on.
+        /// Duration of the condition, counted from the attempt.
         lasts_ms: u64,
     },
-    /// The condition ended.
+    /// The destination is no longer failing or slow.
     Ended,
 }
 
@@ -60,15 +61,15 @@ impl DestinationKey {
         Self::of(&subscription.name.topic.namespace, &subscription.destination.url)
     }
 
-    /// Returns the key of the address of a delivery. Replies and sinks are destinations of their
-    /// own.
+    /// Returns the key of the address to which a delivery is sent. Reply addresses and sinks have
+    /// keys of their own.
     #[must_use]
     pub fn of_target(subscription: &Subscription, target: &DeliveryTarget) -> Self {
         let destination = &subscription.destination.url;
         let url = match (target, &subscription.reply, &subscription.dead_letter.sink) {
             (DeliveryTarget::Reply, Some(ReplyTo::Address(url)), _)
             | (DeliveryTarget::Sink(_), _, Sink::Address(url)) => url,
-            // No request is made without an address.
+            // A reply or dead letter without an address causes no request, so its key is irrelevant.
             (DeliveryTarget::Destination | DeliveryTarget::Reply | DeliveryTarget::Sink(_), ..) => {
                 destination
             }
@@ -88,19 +89,20 @@ impl DestinationKey {
 }
 
 impl DestinationKey {
-    /// Returns the table item with the destination's health and switch.
+    /// Returns the key of the table item that stores whether the destination is healthy and
+    /// enabled.
     #[must_use]
     pub fn health_item(self, namespace: &str) -> ItemKey {
         ItemKey::new(namespace, format!("{self}{HEALTH}"))
     }
 
-    /// Returns the destination of a health item; `None` for other items.
+    /// Returns the key of the destination whose health the item stores; `None` for other items.
     #[must_use]
     pub fn of_health_item(item: &ItemKey) -> Option<Self> {
         item.sort.strip_suffix(HEALTH)?.parse().ok()
     }
 
-    /// Returns the table item with the destination's permits and slots.
+    /// Returns the key of the table item with the destination's permits and slots.
     #[must_use]
     pub fn limits_item(self, namespace: &str) -> ItemKey {
         ItemKey::new(namespace, format!("{self}{LIMITS}"))

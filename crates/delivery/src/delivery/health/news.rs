@@ -1,4 +1,5 @@
-//! [`News`]: a change that all processes read within 30 seconds.
+//! [`News`]: published changes of destinations and topics, which all processes read within 30
+//! seconds.
 //!
 //! Changes concern destinations that are failing, slow or disabled, and topics. Each process reads
 //! them every half minute, newest first, up to [`NEWS_MAX`]. They are hints: a process that misses
@@ -16,78 +17,80 @@ use crate::subscription::name::TopicName;
 use crate::table::ItemKey;
 use crate::time::duration::{HOUR_MS, MINUTE_MS};
 
-/// Partition of all news.
+/// Partition key of all items with news.
 pub const NEWS: &str = "@news";
-/// Maximum number of items that a process reads.
+/// Maximum number of news items that a process reads at once.
 pub const NEWS_MAX: u32 = 1_000;
-/// Maximum number of disabled destinations. A process must read all of them, and other news too.
+/// Maximum number of disabled destinations. It is lower than [`NEWS_MAX`], because a process must
+/// read all of them and other news too.
 pub const DISABLED_MAX: usize = 900;
-/// An item about health is kept this long after the spell.
+/// Retention of a health item after the end of the failing or slow period.
 const HEALTH_MS: u64 = 2 * HOUR_MS;
-/// An item about a topic is kept this long. In this time, every process that lists topics finds the
-/// change.
+/// Retention of a topic item. In this time, every process that lists topics finds the change by
+/// itself.
 const TOPIC_MS: u64 = 15 * MINUTE_MS;
-/// Sorts after all times, so that reading in reverse order begins with these items.
+/// First character of the sort keys of disabled destinations. It sorts after all times, so that
+/// reading in reverse order returns these items first.
 const FIRST: char = '~';
 
-/// One change, published to all processes.
+/// A change of a destination or a topic, published to all processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     v: u32,
-    /// Time of publication.
+    /// Time of publication in milliseconds since 1970.
     pub at_ms: u64,
-    /// The namespace of the subject.
+    /// The namespace of the changed destination or topic.
     pub namespace: String,
     /// The destination or topic that changed.
     #[serde(flatten)]
     pub subject: Subject,
 }
 
-/// The destination or topic that changed, with the change.
+/// A destination or topic, and its change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Subject {
-    /// A destination is failing or slow, or recovered.
+    /// The destination began to be failing or slow, or recovered.
     Health(Health),
-    /// A destination was disabled or enabled.
+    /// The destination was disabled or enabled.
     Switch {
-        /// The key of the destination.
+        /// The key of the destination that was disabled or enabled.
         destination: DestinationKey,
-        /// False after the destination was enabled again.
+        /// True if the destination was disabled; false if it was enabled again.
         is_disabled: bool,
     },
-    /// A topic was changed, as `namespace/topic`.
+    /// The topic with this name, `namespace/topic`, was changed.
     Topic(String),
 }
 
-/// The health of a destination.
+/// The health of a destination, as one process publishes it to the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// The key of the destination.
+    /// The key of the destination whose health this is.
     pub destination: DestinationKey,
-    /// The spell of failures, if the destination is failing.
+    /// The current probation; `None` if the destination is not on probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
-    /// The spell of slowness, if the destination is slow.
+    /// The current slow period; `None` if the destination is not slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// The spell in which all attempts fail.
+    /// The current period in which all attempts fail, at least ten; `None` if some succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
     /// The last failure; present while the destination is failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<FailingDestination>,
-    /// End of the last outage.
+    /// End of the last probation, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// Maximum rate after the outage, and the time at which this ceiling expires.
+    /// Maximum rate of requests after the outage, and the time at which this maximum expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<(u32, u64)>,
 }
 
 impl Health {
-    /// Returns true if the destination is unhealthy or was recently. A process without a value for
-    /// it then creates one.
+    /// Returns true if the destination is unhealthy or was recently. A process that has no state of
+    /// the destination must then create one.
     #[must_use]
     pub fn is_news(&self) -> bool {
         self.is_unhealthy() || self.ended_ms.is_some()
@@ -99,10 +102,10 @@ impl Health {
 }
 
 impl News {
-    /// Returns the news of a change of a destination's state.
+    /// Returns the news to publish after a destination's state was written.
     ///
-    /// It returns news even without a change: the process that made the change may have failed to
-    /// publish it.
+    /// It returns news even if nothing changed: the process that made the last change may have
+    /// failed to publish it.
     pub fn of_change(
         destination: DestinationKey,
         before: Option<&DestinationState>,
@@ -114,7 +117,7 @@ impl News {
         std::iter::once(health).chain(is_switched.then_some(switch))
     }
 
-    /// Returns all news of a destination in this state.
+    /// Returns all news about a destination in this state.
     #[must_use]
     pub fn of_state(
         destination: DestinationKey,
@@ -140,7 +143,7 @@ impl News {
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))
     }
 
-    /// Returns the news of a changed topic.
+    /// Returns the news that a topic was changed at this time.
     #[must_use]
     pub fn of_topic(topic: &TopicName, now_ms: u64) -> Self {
         Self::new(&topic.namespace, Subject::Topic(topic.to_string()), now_ms)
@@ -150,7 +153,7 @@ impl News {
         Self { v: VERSION, at_ms, namespace: namespace.to_owned(), subject }
     }
 
-    /// Returns the table item that stores the news.
+    /// Returns the key of the table item that stores this news.
     #[must_use]
     pub fn item(&self) -> ItemKey {
         let at_ms = self.at_ms;
@@ -179,7 +182,7 @@ impl Document for News {
     }
 }
 
-/// All news that a process has read.
+/// The news that a process has read, by destination and topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllNews {
     health: BTreeMap<DestinationKey, (u64, String, Health)>,
@@ -189,7 +192,7 @@ pub struct AllNews {
 }
 
 impl FromIterator<News> for AllNews {
-    /// The later of two items about one subject wins.
+    /// Keeps the later of two items about one destination or topic.
     fn from_iter<I: IntoIterator<Item = News>>(news: I) -> Self {
         let mut all = Self::default();
         for News { at_ms, namespace, subject, .. } in news {
@@ -219,24 +222,24 @@ impl FromIterator<News> for AllNews {
 }
 
 impl AllNews {
-    /// Returns the newest health of each destination, with its namespace.
+    /// Returns the newest health of each destination, with the destination's namespace.
     pub fn health(&self) -> impl Iterator<Item = (&str, &Health)> {
         self.health.values().map(|(_, namespace, health)| (namespace.as_str(), health))
     }
 
-    /// Returns the disabled destinations.
+    /// Returns the destinations that are disabled.
     #[must_use]
     pub fn disabled(&self) -> &BTreeSet<DestinationKey> {
         &self.disabled
     }
 
-    /// Returns the changed topics, each with the time of its latest item.
+    /// Returns the changed topics, each with the time of its newest change.
     #[must_use]
     pub fn topics(&self) -> &BTreeMap<TopicName, u64> {
         &self.topics
     }
 
-    /// Returns the namespaces of all items.
+    /// Returns the namespaces of all destinations and topics in the news.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.namespaces.iter().map(String::as_str)
     }

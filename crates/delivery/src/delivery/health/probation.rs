@@ -24,21 +24,21 @@ use crate::delivery::outcome::Outcome;
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 use crate::waits::Jitter;
 
-/// Number of consecutive failed attempts that begin a probation.
+/// Number of consecutive failed attempts after which a probation begins.
 pub const FAILURES: u32 = 10;
-/// Maximum duration of a probation.
+/// Maximum duration of a probation, which failed probes reach.
 pub const LONGEST_MS: u64 = 5 * MINUTE_MS;
-/// Maximum spread of deferred deliveries after the end of a probation.
+/// Maximum duration over which deferred deliveries are spread after a probation.
 pub const SPREAD_MS: u64 = 15 * MINUTE_MS;
-/// While a probe is under way, other deliveries wait this long for its result, instead of another
-/// whole probation.
+/// Time that other deliveries wait for the result of a probe that is under way. Without this, they
+/// would wait for another whole probation.
 pub const PROBE_MS: u64 = 10 * SECOND_MS;
-/// Maximum duration of a probe without a recorded outcome. After it the probe is lost: its process
-/// was frozen or panicked.
+/// Time after which a probe without a recorded outcome counts as lost, because its process was
+/// frozen or panicked.
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 
-/// Returns the duration of the first probation after an outcome; `None` for outcomes that do not
-/// depend on the destination.
+/// Returns the duration of the first probation, which depends on the last outcome. Returns `None`
+/// for outcomes that do not depend on the destination.
 #[must_use]
 pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
     match outcome {
@@ -61,28 +61,29 @@ pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
     }
 }
 
-/// The decision about one delivery to a destination.
+/// The decision whether a delivery may be attempted at a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// The delivery may be attempted.
     Admitted,
-    /// The delivery may be attempted, and its outcome decides about the probation.
+    /// The delivery may be attempted. It is the probe: its outcome decides whether the probation
+    /// ends.
     Probe,
-    /// The destination is on probation; the delivery returns later.
+    /// The destination is on probation, so the delivery is deferred.
     Deferred(Deferral),
 }
 
-/// The range of times at which a deferred delivery returns.
+/// The range from which a deferred delivery's next time is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deferral {
-    /// The earliest time.
+    /// The earliest time at which the delivery may be tried again, in milliseconds since 1970.
     pub from_ms: u64,
-    /// Difference between the latest and the earliest time.
+    /// Length of the range in milliseconds; 0 if there is only one possible time.
     pub spread_ms: u64,
 }
 
 impl Deferral {
-    /// Returns a time in the range.
+    /// Chooses a time in the range; `jitter` selects its place.
     #[must_use]
     pub fn until_ms(self, jitter: Jitter) -> u64 {
         let share = u64::from(jitter.0);
@@ -91,18 +92,19 @@ impl Deferral {
     }
 }
 
-/// The consecutive failures at one destination in this process, and its probation.
+/// The consecutive failures at one destination, as this process counts them, and the current
+/// probation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Failures {
-    /// Number of counted failures; each success halves it.
+    /// Weighted number of failures; each success halves it.
     count: u32,
     /// Number of failures since the last success.
     in_a_row: u32,
-    /// Time of the first outcome in the current row of failures.
+    /// Time of the first of the current consecutive failures.
     since_ms: u64,
-    /// Duration of the last probation that ended.
+    /// Duration of the last probation that ended, in milliseconds.
     lasted_ms: u64,
-    /// The only delivery that has failed so far; `None` after a second one failed.
+    /// The delivery of all failures so far; `None` after a second delivery failed.
     only_delivery: Option<Uuid>,
     probation: Option<Probation>,
 }
@@ -113,14 +115,15 @@ struct Probation {
     since_ms: u64,
     until_ms: u64,
     lasts_ms: u64,
-    /// True if a delivery of this process returns at the end.
+    /// True if a deferred delivery of this process becomes the probe at the end of the probation.
     has_probe: bool,
-    /// Start of the probe that is under way.
+    /// Start of the probe; `None` while no probe is under way.
     probe_ms: Option<u64>,
 }
 
 impl Failures {
-    /// Decides about a delivery now. The first one after the end of a probation is the probe.
+    /// Decides whether a delivery may be attempted now. The first delivery after the end of a
+    /// probation becomes the probe.
     pub fn admit(&mut self, now_ms: u64) -> Admission {
         if let Some(deferral) = self.deferral(now_ms) {
             return Admission::Deferred(deferral);
@@ -130,7 +133,8 @@ impl Failures {
         Admission::Probe
     }
 
-    /// Returns the times at which a delivery returns, if it must be deferred now.
+    /// Returns the range of times for the next try of a delivery; `None` if the delivery may be
+    /// attempted now.
     pub fn deferral(&mut self, now_ms: u64) -> Option<Deferral> {
         let probation = self.probation.as_mut()?;
         if now_ms < probation.until_ms {
@@ -141,44 +145,48 @@ impl Failures {
         (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| probation.after(now_ms))
     }
 
-    /// Returns the times at which a delivery returns while another process probes.
+    /// Returns the range of times for the next try of a delivery while another process probes the
+    /// destination.
     #[must_use]
     pub fn deferral_by_others(&self, now_ms: u64) -> Deferral {
         let soon = Deferral { from_ms: now_ms, spread_ms: PROBE_MS };
         self.probation.map_or(soon, |probation| probation.after(now_ms))
     }
 
-    /// Returns true while a probe is under way.
+    /// Returns true if a probe of this process is under way.
     #[must_use]
     pub fn is_probing(&self) -> bool {
         self.probation.is_some_and(|probation| probation.probe_ms.is_some())
     }
 
-    /// Returns true on probation, even while the probe is under way.
+    /// Returns true if the destination is on probation, even while the probe is under way.
     #[must_use]
     pub fn is_on_probation(&self) -> bool {
         self.probation.is_some()
     }
 
-    /// Returns true on probation, or if at least ten consecutive attempts failed.
+    /// Returns true if the destination is on probation, or if at least ten consecutive attempts
+    /// failed.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.is_on_probation() || self.in_a_row >= FAILURES
     }
 
-    /// Returns the time of the first of at least ten consecutive failures.
+    /// Returns the time of the first of the current consecutive failures; `None` if there are fewer
+    /// than ten.
     #[must_use]
     pub fn all_failed_since_ms(&self) -> Option<u64> {
         (self.in_a_row >= FAILURES).then_some(self.since_ms)
     }
 
-    /// Takes back an unused admission. Returns true if it was the probe; then another delivery may
-    /// be the probe.
+    /// Withdraws an admission that was not used. Returns true if it was the admission of the probe.
+    /// Another delivery may then become the probe.
     pub fn release(&mut self) -> bool {
         self.probation.as_mut().is_some_and(|probation| probation.probe_ms.take().is_some())
     }
 
-    /// Records the outcome of one request with these deliveries, and returns the change.
+    /// Records the outcome of one request that contained these deliveries. Returns the change of
+    /// the destination's health, if there is one.
     pub fn record_outcome(
         &mut self,
         deliveries: &[Uuid],
@@ -201,7 +209,7 @@ impl Failures {
             return None;
         };
         let (probation, is_extended) = match self.probation {
-            // The attempt began before the probation, so its failure changes nothing.
+            // The attempt began before the probation, so its failure is no result of a probe.
             Some(probation) if probation.probe_ms.is_none() => return None,
             Some(probation) => {
                 let lasts_ms = probation.lasts_ms.saturating_mul(2);
@@ -218,8 +226,7 @@ impl Failures {
         Some(if is_extended { Finding::GoesOn { lasts_ms } } else { Finding::Began { lasts_ms } })
     }
 
-    /// Counts the outcome of one request as consecutive failure or success, without beginning a
-    /// probation.
+    /// Counts the outcome of one request as a failure or a success, but never begins a probation.
     pub fn count_only(&mut self, outcome: Outcome, ended_ms: u64) {
         if outcome == Outcome::Success {
             self.in_a_row = 0;
@@ -231,13 +238,13 @@ impl Failures {
         }
     }
 
-    /// Returns true if nothing is recorded.
+    /// Returns true if no failure is counted and there is no probation.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.count == 0 && self.in_a_row == 0 && self.probation.is_none()
     }
 
-    /// Counts a failed request, even if its outcome cannot begin a probation.
+    /// Counts one failed request, even if its outcome cannot begin a probation.
     fn count_failure(&mut self, deliveries: &[Uuid]) {
         let only_one = if let [one] = deliveries { Some(*one) } else { None };
         self.only_delivery = if self.count == 0 {
@@ -260,7 +267,7 @@ impl Failures {
         ended.map(|_| Finding::Ended)
     }
 
-    /// Adopts the probation that another process found. The clock of that process may be ahead or
+    /// Adopts a probation that another process began. The clock of that process may be ahead or
     /// wrong.
     pub fn adopt(&mut self, spell: Spell, now_ms: u64) {
         let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
@@ -278,7 +285,7 @@ impl Failures {
             Some(Probation { since_ms, until_ms, lasts_ms, has_probe, probe_ms: None });
     }
 
-    /// Adopts the end of a probation that another process found.
+    /// Ends the probation, because another process found that the destination has recovered.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
@@ -295,7 +302,8 @@ impl Probation {
         Deferral { from_ms: self.until_ms, spread_ms: 0 }
     }
 
-    /// Returns a range that begins at the end of the probation, or now if that is later.
+    /// Returns the range of times for deferred deliveries. It begins at the end of the probation,
+    /// or now if that is later.
     fn after(self, now_ms: u64) -> Deferral {
         let from_ms = self.until_ms.max(now_ms);
         Deferral { from_ms, spread_ms: from_ms.saturating_sub(self.since_ms).min(SPREAD_MS) }

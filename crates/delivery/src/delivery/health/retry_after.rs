@@ -1,15 +1,15 @@
-//! `Retry-After` of one response applies to its destination: no delivery is attempted there until
-//! then.
+//! Applies the `Retry-After` of one response to its destination: until the stated time, no delivery
+//! is attempted there.
 //!
-//! Processes do not share it, because each process receives such a response itself.
+//! Processes do not share this time, because each process receives such a response itself.
 
 use super::probation::Deferral;
 use crate::time::duration::MINUTE_MS;
 
-/// Maximum spread of waiting deliveries after the end of the wait.
+/// Maximum duration over which waiting deliveries are spread after a `Retry-After`.
 const SPREAD_MAX_MS: u64 = MINUTE_MS;
 
-/// The latest wait that a destination asked for.
+/// The latest time until which a destination asked for a pause, with `Retry-After`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestedWait {
     answered_ms: u64,
@@ -17,7 +17,7 @@ pub struct RequestedWait {
 }
 
 impl RequestedWait {
-    /// Records a response that asks for a wait. An earlier wait that ends later remains.
+    /// Records a response with a `Retry-After`. A recorded wait that ends later is kept.
     pub fn note(&mut self, answered_ms: u64, wait_ms: u64) {
         let until_ms = answered_ms.saturating_add(wait_ms);
         if until_ms > self.until_ms {
@@ -25,8 +25,9 @@ impl RequestedWait {
         }
     }
 
-    /// Returns the times at which a delivery returns. `most_ms` is the longest wait that its policy
-    /// obeys. After a long wait, deliveries are spread so that they do not return all at once.
+    /// Returns the range of times for the next try of a delivery; `None` if no wait is left.
+    /// `most_ms` is the longest `Retry-After` that the delivery's policy obeys. After a long wait,
+    /// deliveries are spread so that they do not arrive all at once.
     #[must_use]
     pub fn deferral(&self, most_ms: u64, now_ms: u64) -> Option<Deferral> {
         let until_ms = self.until_ms.min(self.answered_ms.saturating_add(most_ms));

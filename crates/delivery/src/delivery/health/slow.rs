@@ -1,5 +1,5 @@
-//! Slow destinations. Their deliveries are attempted in a queue of their own, so that no other
-//! destination waits for their responses.
+//! Detects slow destinations. Their deliveries are attempted in a queue of their own, so that no
+//! other destination waits for their responses.
 //!
 //! A destination becomes slow if a response takes longer than its `slowAfter`. It also becomes slow
 //! if an attempt is abandoned because the invocation waits for nothing else. It stays slow until it
@@ -10,12 +10,12 @@ use super::Finding;
 use super::shared::Spell;
 use crate::time::duration::MINUTE_MS;
 
-/// A response in time ends the spell if the last slow response is at least this old.
+/// Time after the last slow response until a response in time ends the slow period.
 pub const LASTS_MS: u64 = 10 * MINUTE_MS;
-/// Minimum time between two publications of a continuing spell.
+/// Minimum time between two publications of a slow period that continues.
 const TOLD_EVERY_MS: u64 = LASTS_MS / 2;
 
-/// The slowness of one destination in this process.
+/// Records whether one destination is slow, as this process sees it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slowness {
     spell: Option<SlowSpell>,
@@ -23,28 +23,28 @@ pub struct Slowness {
 
 #[derive(Debug, Clone, Copy)]
 struct SlowSpell {
-    /// From this time on, a response in time ends the spell.
+    /// Time from which a response in time ends the slow period.
     until_ms: u64,
-    /// The end of the spell that was published last.
+    /// End of the slow period that was last published to other processes.
     told_ms: u64,
-    /// True if this process has abandoned an attempt in this spell.
+    /// True if this process has abandoned an attempt in this slow period.
     has_abandoned: bool,
 }
 
 impl Slowness {
-    /// Returns true while deliveries go to the slow lane.
+    /// Returns true if the destination is slow, so that its deliveries go to the slow lane.
     #[must_use]
     pub fn is_slow(&self) -> bool {
         self.spell.is_some()
     }
 
-    /// Returns true if an attempt may be abandoned: none was in this spell.
+    /// Returns true if an attempt may be abandoned: at most one is abandoned in a slow period.
     #[must_use]
     pub fn may_abandon(&self) -> bool {
         self.spell.is_none_or(|spell| !spell.has_abandoned)
     }
 
-    /// Records that an attempt was abandoned.
+    /// Records that an attempt was abandoned. Returns the change to publish, if there is one.
     pub fn note_abandoned(&mut self, now_ms: u64) -> Option<Finding> {
         let found = self.note_slow(now_ms);
         if let Some(spell) = &mut self.spell {
@@ -53,7 +53,8 @@ impl Slowness {
         found
     }
 
-    /// Records a response later than `slowAfter`.
+    /// Records a response that took longer than `slowAfter`. Returns the change to publish, if
+    /// there is one.
     pub fn note_slow(&mut self, now_ms: u64) -> Option<Finding> {
         let until_ms = now_ms.saturating_add(LASTS_MS);
         let Some(spell) = &mut self.spell else {
@@ -68,12 +69,13 @@ impl Slowness {
         Some(Finding::GoesOn { lasts_ms: LASTS_MS })
     }
 
-    /// Records a response in time.
+    /// Records a response within `slowAfter`. Returns the change to publish, if the slow period
+    /// ends.
     pub fn note_in_time(&mut self, now_ms: u64) -> Option<Finding> {
         self.spell.take_if(|spell| now_ms >= spell.until_ms).map(|_| Finding::Ended)
     }
 
-    /// Adopts the slowness that another process found.
+    /// Adopts a slow period that another process found.
     pub fn adopt(&mut self, spell: Spell, now_ms: u64) {
         let Some(Spell { until_ms, .. }) = spell.at_most(LASTS_MS, now_ms) else { return };
         let known = self.spell.get_or_insert(SlowSpell {
@@ -85,7 +87,7 @@ impl Slowness {
         known.told_ms = known.told_ms.max(until_ms);
     }
 
-    /// Adopts the end of slowness that another process found.
+    /// Ends the slow period, because another process found its end.
     pub fn forget(&mut self) {
         self.spell = None;
     }

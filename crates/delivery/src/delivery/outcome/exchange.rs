@@ -13,78 +13,78 @@ use crate::subscription::credentials::{Credentials, Ending, HIDDEN, is_credentia
 use crate::subscription::header::HeaderError;
 use crate::subscription::profile::RetryPolicy;
 
-/// The end of one HTTP exchange.
+/// The result of one HTTP exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportResult {
     /// The destination responded. The head of the response determines the outcome.
     Answered {
-        /// The HTTP status.
+        /// The HTTP status of the response.
         status: u16,
-        /// The `Retry-After` header, as received.
+        /// The value of the `Retry-After` header, as received.
         retry_after: Option<String>,
-        /// The beginning of the body.
+        /// The beginning of the response body.
         body: Vec<u8>,
     },
-    /// There was no response within the response timeout, or the required body was incomplete.
+    /// No response arrived within the response timeout, or the required body was incomplete by
+    /// then.
     TimedOut,
     /// The connection was refused, reset or closed early, or failed in another way.
     SocketError,
-    /// The host name did not resolve.
+    /// The host name of the destination did not resolve.
     ResolutionError,
-    /// The certificate of the destination was refused.
+    /// The TLS certificate of the destination was refused.
     TlsError,
-    /// The address is blocked, so no request was sent.
+    /// Requests to the address are not allowed, so no request was sent.
     Blocked,
-    /// No request could be made from the event and its subscription.
+    /// No request could be built from the event and its subscription.
     Unsendable,
-    /// The attempt was aborted on this side, or not started because something was missing on this
-    /// side.
+    /// The function aborted the attempt, or did not start it because something was missing, such as
+    /// a secret.
     Aborted,
 }
 
-/// The headers of a response that describe its body, for replies and handshakes.
+/// The headers of a response that describe its body. They are needed for replies and handshakes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Content {
     /// The `Content-Type` header, as received.
     pub content_type: Option<String>,
-    /// The `ce-*` headers, by name without `ce-`.
+    /// The `ce-*` headers: names without `ce-`, and values.
     pub attributes: Vec<(String, String)>,
-    /// The `webhook-*` headers, by name without `webhook-`. In a handshake they state what the
-    /// destination allows.
+    /// The `webhook-*` headers: names without `webhook-`, and values. In a handshake they state
+    /// what the destination allows.
     pub webhook: Vec<(String, String)>,
-    /// All headers of a response. Present if the status is not 2xx, or if the sender was asked for
-    /// them.
+    /// All headers of the response. Empty for a 2xx response, unless the caller requested them.
     pub headers: Vec<(String, String)>,
-    /// True if the whole body was read.
+    /// True if the complete body was read.
     pub whole: bool,
 }
 
-/// One HTTP exchange of a delivery, as the sender saw it.
+/// One HTTP exchange of an attempt, as the sender saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// The end of the exchange.
+    /// The response, or the reason why there is none.
     pub result: TransportResult,
-    /// Start of the request.
+    /// Start of the request, in milliseconds since 1970.
     pub started_ms: u64,
-    /// Time from the start to the end of the exchange.
+    /// Duration in milliseconds from the start to the end of the exchange.
     pub duration_ms: u64,
     /// The headers that describe the response body; `None` without a response.
     pub content: Option<Content>,
     /// The status of a response that counts as a failure because its required body could not be
-    /// read completely. It does not influence the outcome.
+    /// read completely. This status does not determine the outcome.
     pub unread_status: Option<u16>,
-    /// Details for people that `result` does not include. They contain neither secrets nor bodies.
+    /// Details for people that `result` does not include. They never contain secrets or bodies.
     pub detail: Option<String>,
 }
 
 impl Exchange {
-    /// Returns an exchange without details.
+    /// Returns an exchange with this result and without details.
     #[must_use]
     pub fn new(result: TransportResult, started_ms: u64, duration_ms: u64) -> Self {
         Self { result, started_ms, duration_ms, content: None, unread_status: None, detail: None }
     }
 
-    /// Adds a detail.
+    /// Sets the detail to this text.
     #[must_use]
     pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
         self.detail = Some(detail.to_string());
@@ -92,7 +92,7 @@ impl Exchange {
     }
 
     /// Hides these credentials in everything that may be stored: the detail, the headers, and the
-    /// body up to this length.
+    /// first `body_max_bytes` of the body.
     #[must_use]
     pub fn redact(mut self, credentials: &Credentials, body_max_bytes: usize) -> Self {
         // The detail of an unsendable request contains no secret, and short credentials would mask
@@ -129,26 +129,27 @@ impl Exchange {
         self
     }
 
-    /// Returns the time at which the outcome was known.
+    /// Returns the time at which the result was known, in milliseconds since 1970.
     #[must_use]
     pub fn ended_ms(&self) -> u64 {
         self.started_ms.saturating_add(self.duration_ms)
     }
 
-    /// Returns the status and the beginning of the body, if there was a response.
+    /// Returns the status and the beginning of the body; `None` without a response.
     #[must_use]
     pub fn answer(&self) -> Option<(u16, &[u8])> {
         let TransportResult::Answered { status, body, .. } = &self.result else { return None };
         Some((*status, body))
     }
 
-    /// Returns the status if there was one, even if it does not influence the outcome.
+    /// Returns the HTTP status, even one that does not determine the outcome; `None` without a
+    /// response.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.answer().map(|(status, _)| status).or(self.unread_status)
     }
 
-    /// Returns the outcome of the attempt.
+    /// Classifies the attempt under this policy.
     #[must_use]
     pub fn outcome(&self, policy: &RetryPolicy) -> Outcome {
         match &self.result {
@@ -163,15 +164,15 @@ impl Exchange {
     }
 }
 
-/// The reason why no request was made. It never contains a secret.
+/// The reason why no request was sent. The texts never contain a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Unsendable {
-    /// No request can be made from this event. The delivery ends as
+    /// No valid request can be built from this event. The delivery ends as
     /// `UndeliverableDueToInvalidRequest`.
     #[error("{0}")]
     Impossible(String),
-    /// A secret is missing or invalid, which an operator can repair. The attempt failed and is
-    /// retried.
+    /// A secret is missing or invalid, which an operator can repair. The attempt counts as failed
+    /// and is retried.
     #[error("{0}")]
     Unready(String),
     /// The deployment does not allow the destination. The delivery ends as
@@ -181,7 +182,7 @@ pub enum Unsendable {
 }
 
 impl Unsendable {
-    /// Returns the exchange of the attempt without a request.
+    /// Returns the exchange of an attempt that failed for this reason without a request.
     #[must_use]
     pub fn exchange(&self, now_ms: u64) -> Exchange {
         let result = match self {

@@ -1,7 +1,7 @@
-//! [`Outcome`]: the classification of an attempt in one word.
+//! [`Outcome`]: the classification of an attempt.
 //!
 //! This module is separate from the exchange because it is vocabulary. Log fields, metric
-//! dimensions, dead letters and filters of the command line use these words.
+//! dimensions, dead letters and filters of the command line use these names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,51 +9,52 @@ use std::str::FromStr;
 use crate::subscription::profile::RetryPolicy;
 
 words! {
-    /// The classification of an attempt in one word.
+    /// The classification of an attempt.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Outcome {
-        /// A status in the success set of the policy.
+        /// The status is in the success set of the policy.
         Success = "Success",
-        /// Status 404.
+        /// The status is 404.
         NotFound = "NotFound",
-        /// Status 401.
+        /// The status is 401.
         Unauthorized = "Unauthorized",
-        /// Status 403.
+        /// The status is 403.
         Forbidden = "Forbidden",
-        /// Status 400.
+        /// The status is 400.
         BadRequest = "BadRequest",
-        /// Status 413.
+        /// The status is 413.
         PayloadTooLarge = "PayloadTooLarge",
-        /// No response within the response timeout, or status 408.
+        /// No response arrived within the response timeout, or the status is 408.
         TimedOut = "TimedOut",
-        /// Status 429 or 503.
+        /// The status is 429 or 503.
         Busy = "Busy",
-        /// Any other status.
+        /// Any status that no other outcome covers.
         GenericError = "GenericError",
         /// The connection was refused, reset or closed early, or failed in another way.
         SocketError = "SocketError",
-        /// The host name did not resolve.
+        /// The host name of the destination did not resolve.
         ResolutionError = "ResolutionError",
-        /// The certificate of the destination was refused.
+        /// The TLS certificate of the destination was refused.
         TlsError = "TlsError",
-        /// The address is blocked, so no request was sent.
+        /// Requests to the address are not allowed, so no request was sent.
         Blocked = "Blocked",
         /// The delivery was deferred because the destination is on probation. This is not an
         /// attempt.
         Probation = "Probation",
-        /// The attempt was aborted on this side, or could not begin: for example after a panic, or
-        /// if no request could be made.
+        /// The attempt was aborted by the function, or could not begin: for example after a panic,
+        /// or if no request could be built.
         Aborted = "Aborted",
     }
 }
 
 impl Outcome {
-    /// Returns the outcome of a response with this status. The policy defines which statuses are a
-    /// success.
+    /// Returns the outcome of a response with this status. The policy defines which statuses count
+    /// as success.
     #[must_use]
     pub fn of_status(status: u16, policy: &RetryPolicy) -> Self {
         match status {
-            // Tested first, because a policy can define any of the statuses below as a success.
+            // The success set is tested first, because a policy can define any of the statuses
+            // below as a success.
             status if policy.success.contains(status) => Self::Success,
             400 => Self::BadRequest,
             401 => Self::Unauthorized,
@@ -66,8 +67,8 @@ impl Outcome {
         }
     }
 
-    /// Returns false if no request was sent, so that the outcome does not depend on the
-    /// destination.
+    /// Returns true if a request may have reached the destination. Returns false if none was sent,
+    /// so that the outcome does not depend on the destination.
     #[must_use]
     pub const fn tested_destination(self) -> bool {
         match self {

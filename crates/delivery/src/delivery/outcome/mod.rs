@@ -1,8 +1,8 @@
 //! The outcome of an attempt, and its meaning.
 //!
 //! There are three separate steps. [`Exchange`] is the response that the sender received, or the
-//! reason why there was none. [`Outcome`] classifies it with one word. [`judge`] returns its
-//! meaning under a policy: delivered, retry or undeliverable.
+//! reason why there was none. [`Outcome`] classifies the exchange. [`judge`] returns the meaning of
+//! the exchange under a policy: delivered, retry or undeliverable.
 //!
 //! The failure of a destination is a value here, never an `Err`.
 

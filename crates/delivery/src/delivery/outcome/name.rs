@@ -1,8 +1,8 @@
 //! [`OutcomeName`]: the outcome of an attempt as people write it on a command line.
 //!
 //! This module is separate from [`Outcome`], the vocabulary of logs and dead letters. People also
-//! write statuses, and words for attempts without a response. Every option and filter for an
-//! outcome has this type, so that all accept the same words.
+//! write statuses, and short names for attempts without a response. Every option and filter for an
+//! outcome has this type, so that all accept the same names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,31 +10,31 @@ use std::str::FromStr;
 use super::kind::Outcome;
 use crate::document::hint::hint;
 
-/// Range of HTTP statuses.
+/// Range of valid HTTP statuses.
 /// <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
 
 words! {
-    /// An attempt without a response.
+    /// The short names of outcomes without a response.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum NoResponse {
-        /// There was no response within the response timeout.
+        /// No response arrived within the response timeout.
         Timeout = "timeout",
         /// The connection was refused.
         Refused = "refused",
         /// The connection was reset.
         Reset = "reset",
-        /// The host name did not resolve.
+        /// The host name of the destination did not resolve.
         Dns = "dns",
-        /// The certificate of the destination was refused.
+        /// The TLS certificate of the destination was refused.
         Tls = "tls",
-        /// The address is blocked.
+        /// Requests to the address are not allowed, so none was sent.
         Blocked = "blocked",
     }
 }
 
 impl NoResponse {
-    /// Returns the outcome for this word.
+    /// Returns the outcome that this name stands for.
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {
@@ -47,19 +47,19 @@ impl NoResponse {
     }
 }
 
-/// The outcome of an attempt: `503`, `timeout` or `Busy`.
+/// An outcome as people write it, for example `503`, `timeout` or `Busy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutcomeName {
-    /// A response with this status.
+    /// Any response with this HTTP status.
     Status(u16),
-    /// A word such as `timeout`.
+    /// An attempt without a response, for example `timeout`.
     NoResponse(NoResponse),
-    /// A word such as `Busy`.
+    /// An outcome, for example `Busy`.
     Word(Outcome),
 }
 
 impl OutcomeName {
-    /// Returns true for an attempt with this stored outcome and status.
+    /// Returns true if an attempt with this stored outcome and status has the named outcome.
     #[must_use]
     pub fn is_of(self, outcome: Option<&str>, status: Option<u16>) -> bool {
         match self {
@@ -85,7 +85,7 @@ impl fmt::Display for OutcomeName {
 impl FromStr for OutcomeName {
     type Err = String;
 
-    /// Ignores case.
+    /// Parses a status or a name; case is ignored.
     fn from_str(text: &str) -> Result<Self, String> {
         let is_text = |word: &str| word.eq_ignore_ascii_case(text);
         let status = text.parse().ok().filter(|status| STATUSES.contains(status));

@@ -16,18 +16,18 @@ use crate::time::duration::SECOND_MS;
 pub enum Verdict {
     /// The destination accepted the event.
     Delivered,
-    /// The delivery is retried, if the limits allow it.
+    /// The delivery is retried, unless it has reached a limit of attempts or time.
     Retry {
-        /// Minimum time between the outcome and the next attempt: the least wait of the status, or
-        /// the capped `Retry-After`.
+        /// Minimum time between the outcome and the next attempt. It is the policy's minimum wait
+        /// for the status, or the capped `Retry-After`.
         least_wait_ms: u64,
     },
-    /// The delivery is never retried.
+    /// The delivery fails for this reason and is never retried.
     Undeliverable(Reason),
 }
 
 impl Verdict {
-    /// Returns the word for log lines.
+    /// Returns the name of the verdict for log lines.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -38,7 +38,8 @@ impl Verdict {
     }
 }
 
-/// Returns the verdict of an exchange. Limits of attempts and time are checked in `machine::step`.
+/// Returns the verdict of an exchange under a policy. Limits of attempts and time are checked in
+/// `machine::step`.
 #[must_use]
 pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     match &exchange.result {
@@ -49,8 +50,8 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
             Verdict::Undeliverable(Reason::of_status(*status))
         }
         TransportResult::Answered { status, .. } => {
-            // Only `Retry-After` is capped, because the endpoint chooses it. The least wait belongs
-            // to the policy.
+            // Only `Retry-After` is capped, because the endpoint chooses it. The policy chooses the
+            // minimum wait.
             let least_ms = policy.least_wait_ms(*status);
             Verdict::Retry { least_wait_ms: least_ms.max(requested_wait_ms(policy, exchange)) }
         }
@@ -70,8 +71,8 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     }
 }
 
-/// Returns the wait that a response asks for with `Retry-After`, capped by the policy; zero if it
-/// asks for none.
+/// Returns the wait that the `Retry-After` of a response requests, capped by the policy. Returns
+/// zero without such a header.
 #[must_use]
 pub fn requested_wait_ms(policy: &RetryPolicy, exchange: &Exchange) -> u64 {
     let TransportResult::Answered { status, retry_after, .. } = &exchange.result else { return 0 };
@@ -82,9 +83,9 @@ pub fn requested_wait_ms(policy: &RetryPolicy, exchange: &Exchange) -> u64 {
     asked_ms.unwrap_or(0).min(policy.retry_after_max_ms)
 }
 
-/// Parses `Retry-After`: seconds or an HTTP date (RFC 9110 §10.2.3). Returns the wait, which is
-/// zero for a date in the past, or `None` for other text. A date may have `UTC` in place of `GMT`,
-/// in any case, and a leap second.
+/// Parses `Retry-After`: seconds or an HTTP date (RFC 9110 §10.2.3). Returns the wait in
+/// milliseconds, or `None` for other text. The wait is zero for a date in the past. A date may end
+/// with `UTC` in place of `GMT`, in any case, and may have a leap second.
 #[must_use]
 pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     let text = text.trim();

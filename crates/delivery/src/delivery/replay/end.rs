@@ -1,6 +1,6 @@
-//! [`ReplayEnd`]: the end of a replayed delivery, as stored beside the ledger of its job.
+//! [`ReplayEnd`]: the result of a replayed delivery, as it is stored beside the ledger of its job.
 //!
-//! This module is separate from [`Replay`] because a delivery contains its [`Replay`], and an end
+//! This module is separate from [`Replay`] because a delivery contains its [`Replay`], and a result
 //! is derived from a delivery.
 
 use std::fmt;
@@ -12,12 +12,12 @@ use super::of_delivery::{Replay, ends_folder};
 use crate::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use crate::time::moment;
 
-/// Version of the stored format.
+/// Version of the stored format of results.
 const END_VERSION: u32 = 1;
-/// Namespace of the names of stored objects (UUIDv5).
+/// UUIDv5 namespace for the names of the objects that store results.
 const ENDS: Uuid = uuid!("d4a8c3f1-7e26-5b90-a1d7-63c5f0e9b824");
 
-/// The outcome of a replayed delivery.
+/// The possible outcomes of a replayed delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOutcome {
@@ -31,7 +31,7 @@ pub enum ReplayOutcome {
 }
 
 impl ReplayOutcome {
-    /// Returns the word for storage, logs, JSON and people.
+    /// Returns the name that storage, logs, JSON and people use.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -48,26 +48,28 @@ impl fmt::Display for ReplayOutcome {
     }
 }
 
-/// The end of a replayed delivery.
+/// The result of a replayed delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayEnd {
-    /// The job and the replayed dead letter.
+    /// The job, and the dead letter that was replayed.
     pub replay: Replay,
-    /// The id of the delivery. If it is dead again, the id of the new dead letter is the same.
+    /// The id of the delivery. If the delivery became a dead letter again, the new dead letter has
+    /// the same id.
     pub delivery: Uuid,
     /// The outcome of the delivery.
     pub outcome: ReplayOutcome,
-    /// Time of the end.
+    /// Time at which the delivery ended, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Container and key of the new dead letter, if it is stored in a container and they are known.
+    /// Container and key of the new dead letter; `None` if it is not stored in a container or its
+    /// key is not known.
     pub stored: Option<(String, String)>,
 }
 
-/// The stored form of an end: one line of JSON.
+/// The stored form of a result: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredReplayEnd {
     v: u32,
-    /// The name of the job.
+    /// The name of the replay job.
     pub job: String,
     /// The id of the replayed dead letter.
     pub letter: Uuid,
@@ -75,19 +77,20 @@ pub struct StoredReplayEnd {
     pub delivery: Uuid,
     /// The outcome of the delivery.
     pub state: ReplayOutcome,
-    /// Time of the end, in RFC 3339.
+    /// Time at which the delivery ended, in RFC 3339.
     pub at: String,
-    /// The container of the new dead letter.
+    /// The container of the new dead letter, if it is stored in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// The key of the new dead letter.
+    /// The key of the new dead letter, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
 impl ReplayEnd {
-    /// Returns the end of a successful delivery, if it is a replay. A success at a sink is the end
-    /// of the original delivery, unless the delivery to the sink is a replay itself.
+    /// Returns the result of a successful delivery; `None` if it is not a replay. A dead letter
+    /// that reached its sink is the result of the original delivery, unless the delivery to the
+    /// sink is a replay itself.
     #[must_use]
     pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
         match &delivery.target {
@@ -100,8 +103,8 @@ impl ReplayEnd {
         }
     }
 
-    /// Returns the end of a delivery that became this dead letter, if it was a replay. `stored` is
-    /// the container and key of the dead letter.
+    /// Returns the result of a delivery that became this dead letter; `None` if it was not a
+    /// replay. `stored` contains the container and key of the dead letter.
     #[must_use]
     pub fn of_dead_letter(
         letter: &DeadLetter,
@@ -112,14 +115,14 @@ impl ReplayEnd {
         Some(Self { stored, ..end })
     }
 
-    /// Returns the end of a delivery with this outcome, if it is a replay.
+    /// Returns the result of a delivery that ended like this; `None` if it is not a replay.
     #[must_use]
     pub fn of(delivery: &Delivery, outcome: ReplayOutcome, at_ms: u64) -> Option<Self> {
         let replay = delivery.replay.clone()?;
         Some(Self { replay, delivery: delivery.id, outcome, at_ms, stored: None })
     }
 
-    /// Returns the stored line.
+    /// Returns the result as one line of JSON.
     fn bytes(&self) -> Vec<u8> {
         let (container, key) = self.stored.clone().unzip();
         let stored = StoredReplayEnd {
@@ -138,15 +141,15 @@ impl ReplayEnd {
 }
 
 impl StoredReplayEnd {
-    /// Returns true if there is a new dead letter in a container, and not only at its sink.
+    /// Returns true if the new dead letter is stored in a container at a known key.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.state == ReplayOutcome::DeadAgain && self.key.is_some()
     }
 }
 
-/// Returns key and bytes of the object with these ends of one job: one line of JSON for each.
-/// `prefix` is that of the container.
+/// Returns the key and the content of the object with these results of one job: one line of JSON
+/// for each result. `prefix` is the prefix of all keys in the container.
 #[must_use]
 pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u8>) {
     let mut names: Vec<String> =
@@ -154,11 +157,12 @@ pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u
     names.sort_unstable();
     let id = Uuid::new_v5(&ENDS, names.concat().as_bytes());
     let lines = ends.iter().flat_map(ReplayEnd::bytes).collect();
-    // The suffix `.json` is reserved for dead letters, because notifications and policies match it.
+    // The suffix `.json` is reserved for dead letters, because bucket notifications and policies
+    // match it.
     (format!("{}{id}.ndjson", ends_folder(prefix, job)), lines)
 }
 
-/// Reads the ends in a stored object. Lines of another version are skipped.
+/// Parses the results in a stored object. Lines of another format version are skipped.
 #[must_use]
 pub fn read_ends(bytes: &[u8]) -> Vec<StoredReplayEnd> {
     let lines = bytes.split(|byte| *byte == b'\n');

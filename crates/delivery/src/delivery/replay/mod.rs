@@ -1,11 +1,11 @@
-//! Replays: the link from a delivery to the dead letter that it replays, and the end of such a
+//! Replays: the link from a delivery to the dead letter that it replays, and the result of such a
 //! delivery.
 //!
 //! This module is separate because only `lastmile deadletters replay` creates such deliveries. The
-//! link travels with the delivery. Its end is written once, beside the ledger of the job.
+//! link travels with the delivery. The result is written once, beside the ledger of the job.
 //!
-//! The job name of a [`Replay`] is always a valid segment of a key. The key of an object with ends
-//! depends only on these ends, so writing the same ends twice results in one object.
+//! The job name of a [`Replay`] is always a valid segment of a key. The key of an object with
+//! results depends only on these results, so writing the same results twice creates one object.
 
 mod end;
 mod of_delivery;

@@ -1,23 +1,23 @@
 //! [`Replay`]: the dead letter that a delivery replays, and the job of the replay.
 //!
-//! This module is separate because a delivery contains its [`Replay`]; the end of the delivery is
-//! in `end`.
+//! This module is separate because a delivery contains its [`Replay`]; the result of the delivery
+//! is in `end`.
 
 use uuid::Uuid;
 
-/// Folder of the ledgers of replays, beside the dead letters.
+/// Folder of the replay ledgers, in the container of the dead letters.
 pub const REPLAYS_FOLDER: &str = "_replays";
-/// Folder of the ends of a job, within its ledger.
+/// Folder of a job's results, within the ledger of the job.
 const ENDS_FOLDER: &str = "ends";
-/// Maximum length of a job name.
+/// Maximum length of a job name in bytes.
 const JOB_NAME_MAX_BYTES: usize = 100;
 
-/// Returns true for a valid job name: it is a segment of a key without encoding.
+/// Returns true if the text is a valid job name, which is a segment of a key without encoding.
 #[must_use]
 pub fn is_job_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let fits = !name.is_empty() && name.len() <= JOB_NAME_MAX_BYTES;
-    // A leading dot would make a folder hidden, or mean its parent.
+    // A leading dot would make a folder hidden, or refer to its parent.
     fits && !name.starts_with('.') && name.bytes().all(plain)
 }
 
@@ -25,25 +25,25 @@ pub fn is_job_name(name: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     job: String,
-    /// The id of the dead letter.
+    /// The id of the dead letter that is replayed.
     pub letter: Uuid,
 }
 
 impl Replay {
-    /// Returns the replay of a dead letter by a job; `None` for an invalid job name.
+    /// Returns the replay of a dead letter by a job; `None` if the job name is invalid.
     #[must_use]
     pub fn new(job: &str, letter: Uuid) -> Option<Self> {
         is_job_name(job).then(|| Self { job: job.to_owned(), letter })
     }
 
-    /// Returns the name of the job.
+    /// Returns the name of the replay job, which is a valid segment of a key.
     #[must_use]
     pub fn job(&self) -> &str {
         &self.job
     }
 }
 
-/// Returns the folder of the ends of a job. `prefix` is that of the container.
+/// Returns the folder of a job's results. `prefix` is the prefix of all keys in the container.
 #[must_use]
 pub fn ends_folder(prefix: &str, job: &str) -> String {
     let prefix = prefix.trim_matches('/');

@@ -1,4 +1,4 @@
-//! [`Cursor`]: a value of a document with its path, which reports findings about the value.
+//! [`Cursor`]: reads a value of a document, and reports findings with the path of the value.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use super::super::node::{Key, Node, Value};
 use crate::document::number::Number;
 use crate::time::{brief, duration};
 
-/// Words for expected kinds of values, for messages.
+/// Names of the expected types, for messages.
 const TEXT: &str = "text";
 const FLAG: &str = "true or false";
 const WHOLE_NUMBER: &str = "a whole number";
@@ -18,7 +18,7 @@ const NUMBER: &str = "a number";
 const LIST: &str = "a list";
 const DURATION: &str = "a duration such as PT30S";
 
-/// A value of a document with its path, which reports findings about the value.
+/// A value of a document with its path. Its methods read the value, and report findings about it.
 #[derive(Clone)]
 pub struct Cursor<'a> {
     pub(super) node: &'a Node,
@@ -31,29 +31,29 @@ pub struct Cursor<'a> {
     pub(super) findings: &'a Findings,
 }
 
-/// The findings that a cursor reports.
+/// Selects the findings that a cursor reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reported {
-    /// All findings.
+    /// The cursor reports all findings.
     All,
-    /// Errors only.
+    /// The cursor reports errors, but neither warnings nor notes.
     Errors,
     /// No findings, because the same values were read before.
     Nothing,
 }
 
-/// An entry of a mapping whose keys are not field names.
+/// An entry of a mapping whose keys are free names and not fields.
 pub struct Entry<'a> {
-    /// The key as text.
+    /// The key of the entry as text.
     pub name: &'a str,
-    /// A cursor that reports at the key.
+    /// A cursor at the key. Its findings have the position of the key.
     pub key: Cursor<'a>,
-    /// A cursor for the value.
+    /// A cursor at the value of the entry.
     pub value: Cursor<'a>,
 }
 
 impl<'a> Cursor<'a> {
-    /// Returns a cursor for the outermost value of a document.
+    /// Returns a cursor at the outermost value of a document.
     pub fn root(document: &'a Node, findings: &'a Findings) -> Self {
         Self {
             node: document,
@@ -67,61 +67,63 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns a cursor whose unknown fields are warnings. It is for formats of others: a newer
-    /// version of the format may define the field.
+    /// Returns a cursor that reports unknown fields as warnings. It is for formats that others
+    /// define, because a newer version of the format may have the field.
     pub fn lenient(self) -> Self {
         Self { unknown: Severity::Warning, ..self }
     }
 
-    /// Returns a cursor that reports nothing, because the values were read before.
+    /// Returns a cursor that reports no findings, because the same values were read before.
     pub fn silent(self) -> Self {
         Self { reported: Reported::Nothing, ..self }
     }
 
-    /// Returns a cursor that reports errors only, because the values were checked when they were
+    /// Returns a cursor that reports only errors, because the values were checked when they were
     /// translated.
     pub fn errors_only(self) -> Self {
         Self { reported: Reported::Errors, ..self }
     }
 
-    /// Returns a cursor for a translated document. Its findings name the fields of the original.
+    /// Returns a cursor for a translated document. Its findings name the fields of the original
+    /// document.
     pub fn translated(self) -> Self {
         Self { is_translated: true, ..self }
     }
 
-    /// Converts another form of this value, at the same position. Findings about it name the field
-    /// of this value.
+    /// Returns a node at the position of this value that contains `value`, its translation.
+    /// Findings about the translation name the original field.
     pub fn translation(&self, value: &serde_json::Value) -> Node {
         self.findings.note_translated(self.position, &self.field);
         Node::of_json_at(value, self.position)
     }
 
-    /// Copies this value with its positions, for a translation. Findings about the copy name the
-    /// original fields.
+    /// Copies this value with its positions, as part of a translation. Findings about the copy name
+    /// the original fields.
     pub fn copied(&self) -> Node {
         self.note_fields();
         self.node.clone()
     }
 
-    /// Records the paths of this value and its parts as those of a translation.
+    /// Records the paths of this value and its parts, so that findings about a translation can name
+    /// them.
     fn note_fields(&self) {
         self.findings.note_translated(self.position, &self.field);
         let entries = self.peek_entries().into_iter().map(|entry| entry.value);
         entries.chain(self.peek_list()).for_each(|inner| inner.note_fields());
     }
 
-    /// Returns the value with its positions.
+    /// Returns the node with the value and its position.
     pub fn node(&self) -> &'a Node {
         self.node
     }
 
-    /// Returns `base` with the fields of this mapping in place of its own. Mappings in it are
-    /// merged in the same way.
+    /// Returns `base` with the fields of this mapping, which replace fields with the same name.
+    /// Nested mappings are merged in the same way.
     pub fn laid_over(&self, base: Node) -> Node {
         base.with_fields_of(self.node, 2)
     }
 
-    /// Returns a silent cursor for a value that is in no file.
+    /// Returns a cursor that reports no findings, for a value that is in no file.
     pub fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
     where
         'a: 'b,
@@ -129,7 +131,7 @@ impl<'a> Cursor<'a> {
         Cursor { node, field: String::new(), reported: Reported::Nothing, ..self.clone() }
     }
 
-    /// Returns a cursor for the strings of an ARM template: an expression does not count as text.
+    /// Returns a cursor for a value in an ARM template, whose strings may be expressions.
     pub fn in_template(self) -> Self {
         Self { is_in_template: true, ..self }
     }
@@ -145,23 +147,23 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reports an error.
+    /// Reports an error about this value.
     pub fn error(&self, message: impl Into<Message>) {
         self.report(Severity::Error, message.into());
     }
 
-    /// Reports an error and returns `None`.
+    /// Reports an error about this value, and returns `None` for convenience.
     pub fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
         self.error(message);
         None
     }
 
-    /// Reports a warning.
+    /// Reports a warning about this value.
     pub fn warn(&self, message: impl Into<Message>) {
         self.report(Severity::Warning, message.into());
     }
 
-    /// Reports a note.
+    /// Reports a note about this value.
     pub fn note(&self, message: impl Into<Message>) {
         self.report(Severity::Note, message.into());
     }
@@ -173,7 +175,7 @@ impl<'a> Cursor<'a> {
         original.flatten().unwrap_or_else(|| self.field.clone())
     }
 
-    /// Returns the name of the field.
+    /// Returns the name of the field, which is the end of its path.
     pub fn name(&self) -> &str {
         self.field.rsplit('.').next().unwrap_or_default()
     }
@@ -185,20 +187,20 @@ impl<'a> Cursor<'a> {
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
-    /// Returns the position as text.
+    /// Returns the position as `file:line:column`.
     pub fn location(&self) -> String {
         self.findings.location(self.position)
     }
 
-    /// Returns the result of `read`, unless `read` reports an error.
+    /// Returns the result of `read`, or `None` if `read` reports an error.
     pub fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         self.result_or_error(read).ok()
     }
 
-    /// Returns the result of `read`, unless it reports an error or returns `None`.
+    /// Returns the result of `read` if it returns one without reporting an error.
     ///
     /// # Errors
-    /// The first error that `read` reported; `None` if it returned `None` without an error.
+    /// The first error that `read` reported; `None` if `read` returned `None` without an error.
     pub fn result_or_error<T>(
         &self,
         read: impl FnOnce() -> Option<T>,
@@ -223,17 +225,17 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Returns true for a mapping; reports nothing.
+    /// Returns true if the value is a mapping; reports nothing.
     pub fn is_mapping(&self) -> bool {
         matches!(self.node.value, Value::Map(_))
     }
 
-    /// Returns true for a list; reports nothing.
+    /// Returns true if the value is a list; reports nothing.
     pub fn is_list(&self) -> bool {
         matches!(self.node.value, Value::List(_))
     }
 
-    /// Returns true for `null`, and for an empty text, list or mapping; reports nothing.
+    /// Returns true if the value is `null`, or an empty text, list or mapping; reports nothing.
     pub fn is_empty(&self) -> bool {
         match &self.node.value {
             Value::Null => true,
@@ -244,33 +246,33 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns true for `null`; reports nothing.
+    /// Returns true if the value is `null`; reports nothing.
     pub fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }
 
-    /// Returns true for `true`; reports nothing.
+    /// Returns true if the value is the boolean `true`; reports nothing.
     pub fn is_true(&self) -> bool {
         matches!(self.node.value, Value::Bool(true))
     }
 
-    /// Returns true for an expression of an ARM template; reports nothing.
+    /// Returns true if the value is an expression of an ARM template; reports nothing.
     pub fn is_expression(&self) -> bool {
         matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
     }
 
-    /// Returns true if the value is in a file.
+    /// Returns true if the value is in a file, and not a default.
     pub fn is_stated(&self) -> bool {
         self.position != SourcePosition::NOWHERE
     }
 
-    /// Returns the position, for comparison.
+    /// Returns the position of the value.
     pub fn position(&self) -> SourcePosition {
         self.position
     }
 
-    /// Returns the value at a path of fields such as `spec.sink`. Reports nothing and marks no
-    /// field as known.
+    /// Returns the value at a path of fields such as `spec.sink`. Reports nothing, and the fields
+    /// still count as unknown until they are read.
     pub fn peek(&self, path: &str) -> Option<Self> {
         path.split('.').try_fold(self.clone(), |of, name| {
             let Value::Map(entries) = &of.node.value else { return None };
@@ -279,29 +281,30 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Returns the text if the value is text and not an expression; reports nothing.
+    /// Returns the text of a string that is not an expression; reports nothing.
     pub fn peek_text(&self) -> Option<&'a str> {
         let Value::Text(text) = &self.node.value else { return None };
         if self.is_in_template { super::template_text::literal(text) } else { Some(text) }
     }
 
-    /// Returns the text at a path of fields, or an empty text; reports nothing.
+    /// Returns the text at a path of fields; otherwise an empty text. Reports nothing.
     pub fn text_at(&self, path: &str) -> &'a str {
         self.peek(path).and_then(|value| value.peek_text()).unwrap_or_default()
     }
 
-    /// Reads text.
+    /// Reads a string. Reports any other value, or an expression, and returns `None`.
     pub fn text(&self) -> Option<&'a str> {
         self.peek_text().or_else(|| self.expected(TEXT))
     }
 
-    /// Reads text and parses it. Errors do not quote it: it may be a secret by mistake.
+    /// Reads a string and parses it. Errors do not quote the string, because it may be a secret by
+    /// mistake.
     pub fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
         parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
     }
 
-    /// Reads text, or a whole number or boolean as text.
+    /// Reads a string, or a whole number or boolean as text.
     pub fn scalar(&self) -> Option<String> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
@@ -312,13 +315,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a boolean.
+    /// Reads a boolean. Reports any other value and returns `None`.
     pub fn boolean(&self) -> Option<bool> {
         let Value::Bool(value) = self.node.value else { return self.expected(FLAG) };
         Some(value)
     }
 
-    /// Reads a whole number within a range.
+    /// Reads a whole number. Reports a number outside the range and returns `None`.
     pub fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let Value::Integer(value) = self.node.value else {
             return self.expected(WHOLE_NUMBER);
@@ -328,7 +331,7 @@ impl<'a> Cursor<'a> {
         inside.or_else(|| self.refuse(format!("has to be {least} to {most}, is {value}")))
     }
 
-    /// Reads a number exactly.
+    /// Reads a number of any size without rounding it.
     pub fn number(&self) -> Option<Number> {
         let text = match &self.node.value {
             Value::Integer(value) => value.to_string(),
@@ -340,7 +343,7 @@ impl<'a> Cursor<'a> {
         Number::parse(&text).or_else(|| self.expected(NUMBER))
     }
 
-    /// Reads a duration within a range, in milliseconds.
+    /// Reads a duration and returns it in milliseconds. Reports a duration outside the range.
     pub fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
         let Some(text) = self.peek_text() else {
             return self.expected(DURATION);
@@ -367,27 +370,28 @@ impl<'a> Cursor<'a> {
         self.refuse(format!("has to be {least} to {most}, is {}", quoted(text)))
     }
 
-    /// Reads one of these words, and returns its value.
+    /// Reads a string that must be one of these names, and returns the value of that name.
     pub fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| *value).or_else(|| self.unknown_word(text, words))
     }
 
-    /// Reports an unknown word.
+    /// Reports that the string is none of the allowed names, with a hint.
     pub fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let message = Message::new(format!("{} is not known here", quoted(word)));
         self.refuse(message.help(hint(word, &known)))
     }
 
-    /// Reads a word, and returns the value that has it.
+    /// Reads a string that must be the name of one of these values, and returns that value. `word`
+    /// returns the name of a value.
     pub fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Option<T> {
         let words: Vec<_> = all.iter().map(|value| (word(*value), *value)).collect();
         self.choice(&words)
     }
 
-    /// Returns the elements of a list.
+    /// Returns the elements of a list. Reports any other value and returns `None`.
     pub fn list(&self) -> Option<Vec<Self>> {
         let Value::List(elements) = &self.node.value else {
             return self.expected(LIST);
@@ -401,22 +405,22 @@ impl<'a> Cursor<'a> {
         Some(elements.iter().enumerate().map(element).collect())
     }
 
-    /// Returns the elements of a list, and nothing for any other value; reports nothing.
+    /// Returns the elements of a list, or no elements for any other value; reports nothing.
     pub fn peek_list(&self) -> Vec<Self> {
         self.is_list().then(|| self.list()).flatten().unwrap_or_default()
     }
 
-    /// Returns the entries of a mapping, and nothing for any other value; reports nothing.
+    /// Returns the entries of a mapping, or no entries for any other value; reports nothing.
     pub fn peek_entries(&self) -> Vec<Entry<'a>> {
         self.is_mapping().then(|| self.entries()).flatten().unwrap_or_default()
     }
 
-    /// Reads each element of a list with `read`.
+    /// Reads each element of a list with `read`. Returns `None` if one of them is invalid.
     pub fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
         read_each(&self.list()?, read)
     }
 
-    /// Returns the entries of a mapping with free keys.
+    /// Returns the entries of a mapping whose keys are free names and not fields.
     pub fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
@@ -425,7 +429,7 @@ impl<'a> Cursor<'a> {
         self.map().map(|entries| entries.iter().map(entry).collect())
     }
 
-    /// Returns the value as JSON.
+    /// Returns the value as JSON, without positions.
     pub fn json(&self) -> serde_json::Value {
         json(&self.node.value)
     }
@@ -444,8 +448,8 @@ impl<'a> Cursor<'a> {
         self.path_with(format_args!("{dot}{name}"))
     }
 
-    /// Appends to the path. A silent cursor has an empty path, because no finding needs it and
-    /// building it takes time.
+    /// Returns the path with `end` appended. A cursor that reports nothing has an empty path,
+    /// because no finding needs it and building it takes time.
     fn path_with(&self, end: fmt::Arguments<'_>) -> String {
         if self.reported == Reported::Nothing {
             String::new()
@@ -455,7 +459,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns help for a value that is only spelled as another kind.
+/// Returns a correction for a value that has the expected content but the wrong type, such as a
+/// number in quotes.
 fn spelling(what: &str, value: &Value) -> Option<String> {
     match (what, value) {
         (TEXT, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_)) => {
@@ -505,7 +510,7 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Reads each element, even after an error, so that each gets its findings.
+/// Reads every element, even after an invalid one, so that all errors are reported.
 pub fn read_each<'a, T>(
     elements: &[Cursor<'a>],
     read: impl Fn(&Cursor<'a>) -> Option<T>,

@@ -1,7 +1,7 @@
-//! [`Fields`]: the fields of a mapping while they are read.
+//! [`Fields`]: reads the fields of a mapping, and reports those that were not read.
 //!
-//! This module is separate from the cursor because it has state: at the end, fields that were not
-//! read are reported as unknown.
+//! This module is separate from the cursor because it has state: it must record which fields were
+//! read.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use super::super::hint::hint;
 use super::super::node::{Key, Node, Value};
 use super::cursor::Cursor;
 
-/// The fields of a mapping while they are read.
+/// The fields of a mapping, and the names that were read.
 pub struct Fields<'a> {
     of: Cursor<'a>,
     entries: &'a [(Key, Node)],
@@ -20,7 +20,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Returns the fields of a mapping, none of them read yet.
+    /// Returns the fields of a mapping. All of them count as unknown until they are read.
     pub fn new(of: Cursor<'a>, entries: &'a [(Key, Node)], bases: Vec<Cursor<'a>>) -> Self {
         Self { of, entries, bases, asked: RefCell::default() }
     }
@@ -30,27 +30,27 @@ impl<'a> Fields<'a> {
         self.entries.iter().find(|(key, _)| key.value == name)
     }
 
-    /// Returns the mapping itself.
+    /// Returns a cursor at the mapping itself.
     pub fn parent(&self) -> &Cursor<'a> {
         &self.of
     }
 
-    /// Marks fields as known, because other code reads them.
+    /// Marks these fields as known, because other code reads them.
     pub fn accept(&self, names: &[&'static str]) {
         self.asked.borrow_mut().extend(names);
     }
 
-    /// Marks every field as known, so that none is reported.
+    /// Marks every field as known, so that none is reported as unknown.
     pub fn accept_rest(&self) {
         self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.value.as_str()));
     }
 
-    /// Returns the field of this mapping itself.
+    /// Returns the field if this mapping itself contains it; bases are ignored.
     pub fn own(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.find(name).map(|(key, node)| self.of.child(key, node))
     }
 
-    /// Returns the field of the first base that states it, unless it is `null`.
+    /// Returns the field of the first base in which it is neither missing nor `null`.
     pub fn of_base(&self, name: &str) -> Option<Cursor<'a>> {
         self.stated_by_bases(name).next()
     }
@@ -60,7 +60,8 @@ impl<'a> Fields<'a> {
         stated.filter(|cursor| !cursor.is_null())
     }
 
-    /// Returns the mappings for this field in the documents after the one that contains `at`.
+    /// Returns the mappings that supply missing fields for the value at `at` of this field. They
+    /// are the values of the same field in later documents.
     pub fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
         let is_it = |of: &Cursor<'a>| std::ptr::eq(of.node, at.node);
         let all = self.entry(name).into_iter().chain(self.stated_by_bases(name));
@@ -72,17 +73,17 @@ impl<'a> Fields<'a> {
         Some(self.of.child(key, node))
     }
 
-    /// Returns this mapping, followed by the bases.
+    /// Returns a cursor at this mapping, followed by cursors at the bases.
     pub fn documents(&self) -> Vec<Cursor<'a>> {
         std::iter::once(&self.of).chain(&self.bases).cloned().collect()
     }
 
-    /// Returns the field of this mapping, otherwise that of a base.
+    /// Returns the field of this mapping, or of the first base that states it.
     pub fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).or_else(|| self.of_base(name))
     }
 
-    /// Returns the field unless it is `null`: exported resources have `null` for absent fields.
+    /// Returns the field unless it is `null`. Exported resources have `null` for absent fields.
     pub fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
         let own = self.own(name);
         let base = self.of_base(name);
@@ -98,18 +99,19 @@ impl<'a> Fields<'a> {
         own.filter(|own| !own.is_null()).or(base)
     }
 
-    /// Returns the field of this mapping itself. Reports a missing field at the mapping.
+    /// Returns the field if this mapping itself contains it. Otherwise reports at the mapping that
+    /// it is missing.
     pub fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).or_else(|| self.report_missing(name))
     }
 
-    /// Reports at the mapping that a field is missing.
+    /// Reports at the mapping that a field is missing, and returns `None`.
     pub fn report_missing<T>(&self, name: &'static str) -> Option<T> {
         let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
         missing.refuse(format!("{name} is missing"))
     }
 
-    /// Reads the field with `read`, if it exists.
+    /// Reads the field with `read`; returns `None` if the field does not exist.
     pub fn read<T>(
         &self,
         name: &'static str,
@@ -118,33 +120,33 @@ impl<'a> Fields<'a> {
         self.get(name).and_then(|cursor| read(&cursor))
     }
 
-    /// Returns true if the field is `true`.
+    /// Returns true if the field is the boolean `true`.
     pub fn is_true(&self, name: &'static str) -> bool {
         self.given(name).and_then(|cursor| cursor.boolean()).unwrap_or(false)
     }
 
-    /// Reads a field that is a mapping; `null` counts as absent.
+    /// Reads a field whose value is a mapping; `null` counts as absent.
     pub fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
         self.given(name)?.mapping(read)
     }
 
-    /// Returns a cursor that reports at the key of a field.
+    /// Returns a cursor whose findings point to the key of a field, not to its value.
     pub fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
         Some(Cursor { position: key.position, ..self.of.child(key, node) })
     }
 
-    /// Returns a cursor that reports at the key of a field, unless the field is `null`.
+    /// Returns a cursor whose findings point to the key of a field, unless the value is `null`.
     pub fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.given(name).and_then(|_| self.key(name))
     }
 
-    /// Reports the fields that were not read.
+    /// Reports each field that was not read as unknown.
     pub fn report_unknown(&self) {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();
-        // Exports of other formats have `null` for everything that a resource does not state.
+        // Exports in other formats have `null` for everything that a resource does not state.
         let is_absent =
             |node: &Node| self.of.unknown == Severity::Warning && matches!(node.value, Value::Null);
         let is_unknown =
@@ -153,8 +155,8 @@ impl<'a> Fields<'a> {
             let (position, field) = (key.position, self.of.path_to(&key.value));
             let at = Cursor { position, field, ..self.of.clone() };
             if key.value.starts_with("//") || key.value.starts_with("/*") {
-                // An error, because the comment may hide a field such as a filter, which would then
-                // be missing.
+                // This is an error, because the comment may hide a field such as a filter, which
+                // would then be missing.
                 let message =
                     "a comment of JSON in YAML, which reads it as a part of the name behind it";
                 at.error(
@@ -169,13 +171,12 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads the fields of a mapping. Fields that `read` does not ask for are reported as unknown.
+    /// Reads a mapping with `read`. Fields that `read` does not read are reported as unknown.
     pub fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
         self.mapping_over(&[], read)
     }
 
-    /// Reads the fields of a mapping. Other mappings supply the fields that are missing in this
-    /// one.
+    /// Reads a mapping with `read`. The mappings `bases` supply fields that are missing in it.
     pub fn mapping_over<T>(
         &self,
         bases: &[Self],

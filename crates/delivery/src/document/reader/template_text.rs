@@ -1,11 +1,12 @@
-//! Strings of ARM templates: literal text, or an expression such as `[parameters('endpoint')]`.
+//! Parses strings of ARM templates: literal text, or an expression such as
+//! `[parameters('endpoint')]`.
 //!
-//! This module is separate because the rule belongs to Azure. Expressions are not evaluated,
-//! because only a deployment determines their values.
+//! This module is separate because Azure defines the syntax. Expressions are not evaluated, because
+//! only a deployment determines their values.
 //! <https://learn.microsoft.com/azure/azure-resource-manager/templates/template-expressions>
 
-/// Returns the literal text of a string in a template; `None` for an expression. Within brackets,
-/// `[[` at the beginning stands for `[`: `[[a]` is `[a]`.
+/// Returns the literal text of a string in an ARM template; `None` for an expression. A text in
+/// brackets that begins with `[[` is literal: `[[a]` stands for `[a]`.
 pub(super) fn literal(text: &str) -> Option<&str> {
     let in_brackets = text.strip_prefix('[').filter(|rest| rest.ends_with(']'));
     match in_brackets {

@@ -1,7 +1,7 @@
-//! Writes the CloudEvent into which a message is converted, and reads its attributes from the
-//! message.
+//! Builds the CloudEvent into which a message of an AWS service is converted.
 //!
-//! Separate because all three services need it. Values keep the publisher's spelling.
+//! This module is separate because SNS, EventBridge and S3 need it. Values keep the publisher's
+//! spelling.
 
 use crate::event::Members;
 
@@ -18,28 +18,29 @@ impl Unconverted {
     }
 }
 
-/// Returns the raw value of a member that is a non-empty string.
+/// Returns the raw JSON of a member if it is a non-empty string; otherwise `None`.
 pub(super) fn non_empty<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     members.get(name).filter(|value| inner(value).is_some_and(|text| !text.is_empty()))
 }
 
-/// Returns the raw value of a required member.
+/// Returns the raw JSON of a member, or an error if it is missing.
 pub(super) fn required<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
     non_empty(members, name).ok_or_else(|| format!("{name} has to be a non-empty string"))
 }
 
-/// Returns the part between the quotes of a JSON string.
+/// Returns the part between the quotes of a JSON string, without decoding escapes.
 fn inner(value: &str) -> Option<&str> {
     value.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// Joins JSON strings into one.
+/// Joins JSON strings into one JSON string, with `between` as the separator.
 pub(super) fn joined(parts: &[Option<&str>], between: &str) -> String {
     let parts: Vec<&str> = parts.iter().flatten().filter_map(|value| inner(value)).collect();
     format!("\"{}\"", parts.join(between))
 }
 
-/// Writes a CloudEvent whose attributes are already JSON. Attributes without a value are omitted.
+/// Builds a CloudEvent from attributes whose values are already JSON. Attributes without a value
+/// are omitted.
 pub(super) fn cloud_event(attributes: &[(&str, Option<&str>)], data: &str) -> String {
     let mut event = String::from(r#"{"specversion":"1.0""#);
     let data = [("datacontenttype", Some(r#""application/json""#)), ("data", Some(data))];

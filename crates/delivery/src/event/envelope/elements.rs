@@ -1,7 +1,7 @@
 //! Splits the body of a record into the texts of its elements.
 //!
-//! Separate from decoding, because a large record is divided before it is decoded completely: the
-//! text of an element costs a few bytes, and a decoded event costs many more.
+//! This module is separate from decoding, because a large record is divided before its events are
+//! decoded. The text of an element costs a few bytes, and a decoded event costs many more.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,10 +24,10 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Splits a body. Skips a byte order mark before JSON.
+    /// Splits a body into its elements. A byte order mark before JSON is skipped.
     ///
     /// # Errors
-    /// [`Malformed::NotJson`] if the body begins like an array and is not one.
+    /// [`Malformed::NotJson`] if the body begins like an array but is not valid JSON.
     pub fn of(body: &'a Arc<str>, input: Input) -> Result<Self, Malformed> {
         let text = if input == Input::Opaque { body } else { without_mark(body) };
         let texts: Vec<&str> = if input != Input::Opaque && text.trim_start().starts_with('[') {
@@ -51,7 +51,7 @@ impl<'a> Elements<'a> {
         Ok(Self { body, input, texts })
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of elements; 1 unless the body is an array or an S3 notification.
     #[must_use]
     pub fn len(&self) -> usize {
         self.texts.len()
@@ -66,21 +66,21 @@ impl<'a> Elements<'a> {
     /// Decodes the element with this index.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If the index is out of range.
     #[must_use]
     pub fn decode(&self, index: usize) -> Element {
         let text = &self.texts[index];
-        // Most records are one event, whose text is not copied.
+        // Most records contain one event, whose text is not copied.
         let is_whole = text.len() == self.body.len();
         let text = if is_whole { Arc::clone(self.body) } else { text.as_ref().into() };
         decode_text(&text, self.input)
     }
 
-    /// Returns a body with the elements of this range, byte for byte. The range of all elements
-    /// returns the original body.
+    /// Returns a body with the elements of this range, byte for byte. For the range of all
+    /// elements, it is the original body.
     ///
     /// # Panics
-    /// If there are fewer elements.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn body_of(&self, range: Range<usize>) -> Arc<str> {
         if range == (0..self.len()) {

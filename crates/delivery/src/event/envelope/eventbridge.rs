@@ -1,10 +1,10 @@
-//! Reads events of Amazon EventBridge, as a rule sends them to a queue.
+//! Converts events of Amazon EventBridge, as a rule of EventBridge sends them to a queue.
 //!
 //! The CloudEvents project defines no adapter for them, so the mapping is our own:
 //! - `id`, `source` and `time` keep their names.
-//! - `detail-type` is `type`, and `detail` is `data`.
-//! - The first of the `resources` is `subject`. If there are several, the extension `resources` has
-//!   the list as JSON in one string.
+//! - `detail-type` becomes `type`, and `detail` becomes `data`.
+//! - The first of the `resources` becomes `subject`. If there are several, the extension
+//!   `resources` has the list as JSON in one string.
 //! - `account`, `region` and `replay-name` (of an event replayed from an archive) become the
 //!   extensions `account`, `region` and `replayname`.
 //! - `version` is dropped, because it is always "0".

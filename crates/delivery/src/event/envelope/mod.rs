@@ -1,7 +1,7 @@
 //! Converts messages of Amazon SNS, Amazon EventBridge and Amazon S3 into CloudEvents.
 //!
-//! Separate because AWS defines these formats and may change them. The mappings of SNS and S3 are
-//! those of the CloudEvents project
+//! This module is separate because AWS defines these formats and may change them. The mappings of
+//! SNS and S3 are those of the CloudEvents project
 //! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>). The mapping of
 //! EventBridge is in its module. Values keep the publisher's spelling: their raw text is copied,
 //! and never parsed and serialized again. From then on, the new event is queued, posted and stored.
@@ -26,7 +26,8 @@ pub use self::publisher::{Publisher, input_of};
 use crate::event::json::without_mark;
 use crate::event::{Element, Input, Members};
 
-/// Returns the publisher of a record from SNS, EventBridge or S3, recognised by its fields.
+/// Returns the SNS topic, EventBridge source or S3 bucket that published a record. Returns `None`
+/// if the fields of the record are not those of one of the three services.
 #[must_use]
 pub fn publisher(body: &str) -> Option<Publisher> {
     let body = without_mark(body);
@@ -39,8 +40,8 @@ pub fn publisher(body: &str) -> Option<Publisher> {
         .or_else(|| s3::publisher(&members))
 }
 
-/// Decodes the body of a record into its events, in order. A JSON array has one event per element,
-/// and an S3 notification has one event per record.
+/// Decodes the body of a record into its events, in order. A JSON array contains one event per
+/// element, and an S3 notification one event per record.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     match Elements::of(body, input) {

@@ -1,13 +1,13 @@
-//! Publishers that cannot name a topic, and the input of their records.
+//! Publishers that cannot name a topic, and the input format of their records.
 //!
-//! Separate because each service identifies its publishers differently, and a Topic document lists
-//! them.
+//! This module is separate because each service identifies its publishers differently, and a Topic
+//! document lists them.
 
 use std::fmt;
 
 use crate::event::Input;
 
-/// A publisher that cannot set the `topic` attribute.
+/// A publisher whose service cannot set the `topic` attribute of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Publisher {
     /// The SNS topic with this ARN.
@@ -19,7 +19,7 @@ pub enum Publisher {
 }
 
 impl fmt::Display for Publisher {
-    /// Prints the field of a Topic document that names the publisher, and its value.
+    /// Prints the publisher as a field of a Topic document: the name of the field and its value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SnsTopic(arn) => write!(f, "snsTopic {arn}"),
@@ -29,7 +29,7 @@ impl fmt::Display for Publisher {
     }
 }
 
-/// Returns the input that reads the records of this publisher.
+/// Returns the input format of records from this publisher.
 #[must_use]
 pub const fn input_of(publisher: &Publisher) -> Input {
     match publisher {

@@ -1,9 +1,9 @@
-//! Reads event notifications of Amazon S3, as a bucket sends them to a queue.
+//! Converts event notifications of Amazon S3, as a bucket sends them to a queue.
 //!
 //! A notification has a list of records, and each record is an event. Ids follow the adapter of the
 //! CloudEvents project: they are request ids. The events of one request that deletes several
 //! objects therefore share an id and differ in `subject`. S3 sends a test event when notifications
-//! are set up. It is delivered too, to show that the route to the subscriber works.
+//! are set up. The test event is delivered too, to show that the route to the subscriber works.
 //! <https://github.com/cloudevents/spec/blob/main/cloudevents/adapters/aws-s3.md>,
 //! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
 
@@ -15,7 +15,7 @@ use super::cloud_event::{Unconverted, cloud_event, joined, non_empty, required};
 use super::publisher::Publisher;
 use crate::event::Members;
 
-/// Value of `Event` in the test event.
+/// Value of the member `Event` in the test event of S3.
 const TEST_EVENT: &str = "s3:TestEvent";
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
@@ -30,7 +30,8 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     (!bucket.is_empty()).then(|| Publisher::Bucket(bucket.into_owned()))
 }
 
-/// Splits a notification into one notification per record. Returns any other text unchanged.
+/// Splits a notification into one notification for each of its records. Any other text is returned
+/// unchanged.
 pub(super) fn records_of(text: &str) -> Vec<Cow<'_, str>> {
     let members = Members::parse(text).ok().filter(|it| it.get("specversion").is_none());
     match members.as_ref().and_then(|members| records(members).ok()) {
@@ -42,7 +43,7 @@ pub(super) fn records_of(text: &str) -> Vec<Cow<'_, str>> {
     }
 }
 
-/// Converts a notification with one record, or a test event.
+/// Converts a notification with one record, or a test event, into a CloudEvent.
 pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     if is_test(members) {
         return test_event(text.trim(), members).map_err(|why| Unconverted::new(text.trim(), why));
@@ -66,7 +67,7 @@ fn records<'a>(members: &Members<'a>) -> Result<Vec<&'a RawValue>, String> {
     list.ok_or_else(|| "Records has to be a list".to_owned())
 }
 
-/// Converts one record. The whole record is the data.
+/// Converts one record of a notification into a CloudEvent, whose data is the whole record.
 fn of_record(record: &str) -> Result<String, String> {
     Members::parse(record).map_err(|why| why.to_string()).and_then(|members| {
         let s3 = object(&members, "s3").ok_or("s3 has to be an object")?;
@@ -88,7 +89,8 @@ fn of_record(record: &str) -> Result<String, String> {
     })
 }
 
-/// Converts a test event like a record. It names no region.
+/// Converts a test event like a record. Its `source` has no region, because a test event names
+/// none.
 fn test_event(text: &str, members: &Members<'_>) -> Result<String, String> {
     required(members, "RequestId").map(|request| {
         let source = joined(&[Some("\"aws:s3\""), non_empty(members, "Bucket")], ".");
@@ -103,7 +105,7 @@ fn test_event(text: &str, members: &Members<'_>) -> Result<String, String> {
     })
 }
 
-/// Returns a member that is an object.
+/// Returns the members of a member that is an object; `None` for other values.
 fn object<'a>(members: &Members<'a>, name: &str) -> Option<Members<'a>> {
     members
         .get(name)

@@ -1,6 +1,7 @@
-//! Decodes the text of one element by the rules of the service that its input names.
+//! Decodes the text of one element as a message of the service that the topic's input names.
 //!
-//! Separate from [`Elements`](super::Elements), which splits a record whatever the elements mean.
+//! This module is separate from [`Elements`](super::Elements), which splits a record whatever its
+//! elements mean.
 
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use super::{eventbridge, s3, sns};
 use crate::event::json::escaped;
 use crate::event::{Element, Input, Malformed, Members, decode_one};
 
-/// Converts a message into a CloudEvent.
+/// Converts a message of one service into a CloudEvent.
 type Convert = fn(&str, &Members<'_>) -> Result<String, Unconverted>;
 
-/// Decodes the text of one element. A message of SNS, EventBridge or S3 becomes a CloudEvent, and
-/// any other text stays unchanged.
+/// Decodes the text of one element. A message of SNS, EventBridge or S3 is converted into a
+/// CloudEvent, and any other text stays unchanged.
 pub(super) fn decode_text(text: &Arc<str>, input: Input) -> Element {
     let convert: Convert = match input {
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
@@ -40,7 +41,8 @@ pub(super) fn decode_text(text: &Arc<str>, input: Input) -> Element {
     }
 }
 
-/// Removes the members that can end the SNS subscription, whatever the input of the topic.
+/// Removes the members with which a reader could end the SNS subscription, even if the topic's
+/// input is not SNS.
 fn without_subscription(element: Element, input: Input) -> Element {
     let Element::Event(event) = &element else { return element };
     match sns::other_event(event) {

@@ -1,4 +1,4 @@
-//! Reads messages of Amazon SNS, as a queue without raw delivery receives them.
+//! Converts messages of Amazon SNS, as a queue without raw message delivery receives them.
 //!
 //! The adapter of the CloudEvents project reads the headers of an HTTP subscriber. A queue gets the
 //! same values in the body, but gets the ARN of its subscription only inside `UnsubscribeURL`. A
@@ -16,11 +16,11 @@ use super::publisher::Publisher;
 use crate::event::json::quoted;
 use crate::event::{Event, Members, Shape, is_cloud_event};
 
-/// `Type` of a published message.
+/// Value of `Type` in a published message.
 const NOTIFICATION: &str = "Notification";
-/// All values of `Type` that SNS sends.
+/// All values of `Type` in messages of SNS.
 const TYPES: [&str; 3] = [NOTIFICATION, "SubscriptionConfirmation", "UnsubscribeConfirmation"];
-/// Members that let a reader subscribe the queue, or end its subscription.
+/// Members with which a reader could subscribe the queue, or end its subscription.
 const ENDS_THE_SUBSCRIPTION: [&str; 3] = ["UnsubscribeURL", "SubscribeURL", "Token"];
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
@@ -32,7 +32,8 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
-/// Returns the reason why a request for confirmation is not an event; `None` for other messages.
+/// Returns an error message if the message asks to confirm a subscription or its end; `None` for
+/// other messages.
 fn unconfirmed(members: &Members<'_>) -> Option<String> {
     publisher(members)?;
     let kind = members.text("Type").filter(|kind| kind != NOTIFICATION)?;
@@ -41,8 +42,8 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
     ))
 }
 
-/// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification that its topic reads
-/// as another input. Returns `None` for an event without such members.
+/// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification whose topic has
+/// another input. Returns `None` for an event without such members.
 pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
     let text = event.text();
     let members = match event.shape() {
@@ -93,7 +94,7 @@ fn converted(members: &Members<'_>, data: impl FnOnce() -> String) -> Result<Str
     Ok(cloud_event(&attributes, &data()))
 }
 
-/// Returns the ARN of the queue's subscription from its unsubscribe URL. It begins with the ARN of
+/// Returns the ARN of the queue's subscription from `UnsubscribeURL`, if it begins with the ARN of
 /// the topic.
 fn subscription_arn(members: &Members<'_>) -> Option<String> {
     let (address, topic) = (members.text("UnsubscribeURL")?, members.text("TopicArn")?);

@@ -1,7 +1,7 @@
-//! The stored consent of a destination, and its document.
+//! [`Granted`]: the stored consent of a destination, and its JSON document.
 //!
-//! Separate because all of its versions must stay readable. It contains no secret, not even the
-//! query of the address.
+//! This module is separate because all versions of the document must stay readable. The document
+//! contains no secret, not even the query of the address.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use super::rate::Rate;
 use crate::subscription::{CloudEventsHandshake, Consent, Destination, NoFields};
 use crate::time::moment::rfc3339;
 
-/// The version that this program writes.
+/// Version of the documents that this program writes.
 const VERSION: u32 = 1;
 
-/// A stored consent.
+/// A stored consent of a destination to deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
-    /// The address without its query, for people.
+    /// The URL of the destination without its query, for people.
     pub destination: String,
-    /// The handshake: `eventgrid` or `cloudevents`.
+    /// The name of the handshake: `eventgrid` or `cloudevents`.
     pub handshake: String,
-    /// The origin, if the handshake has one.
+    /// The origin to which the destination consented; `None` if the handshake has none.
     pub origin: Option<String>,
-    /// The allowed rate of requests.
+    /// The rate of requests that the destination allows.
     pub rate: Rate,
     /// Time of the consent in milliseconds since 1970.
     pub granted_ms: u64,
@@ -43,13 +43,13 @@ struct GrantedV1 {
     origin: Option<String>,
     allowed_rate: String,
     granted_ms: u64,
-    /// Time of the consent for people; never read.
+    /// Time of the consent in RFC 3339, for people; never parsed.
     #[serde(default)]
     granted: String,
 }
 
 impl Granted {
-    /// Creates a consent of this destination by this handshake, granted now.
+    /// Creates the consent of this destination by this handshake, granted at `now_ms`.
     #[must_use]
     pub fn new(destination: &Destination, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
         let (handshake, origin) = match consent {
@@ -67,7 +67,7 @@ impl Granted {
         }
     }
 
-    /// Writes the document to store.
+    /// Returns the consent as a JSON document.
     #[must_use]
     pub fn write(&self) -> String {
         let document = GrantedV1 {
@@ -82,13 +82,13 @@ impl Granted {
         serde_json::to_string(&document).expect("texts and numbers are JSON")
     }
 
-    /// Reads a stored document.
+    /// Parses a stored document.
     ///
     /// # Errors
-    /// The problem, if it is invalid or of a newer version.
+    /// A description of the problem, if the document is invalid or has a newer version.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let Versioned { v } = serde_json::from_slice(bytes).map_err(unreadable)?;
-        // Checked first, because a newer version may have changed all other fields.
+        // The version is checked first, because a newer version may have changed all other fields.
         if v != VERSION {
             return Err(format!(
                 "it has version {v}, and this program reads version {VERSION} only: deploy the newer version"

@@ -1,7 +1,7 @@
-//! The key under which a consent is stored.
+//! [`ConsentKey`]: the key under which a consent is stored.
 //!
-//! Separate because it must never change: with another key for the same address, its destination
-//! would be validated again.
+//! This module is separate because the key must never change. With another key for the same
+//! address, every destination would be validated again.
 
 use std::fmt;
 
@@ -11,10 +11,11 @@ use url::Url;
 use crate::subscription::{CloudEventsHandshake, Consent, NoFields};
 use crate::table::ItemKey;
 
-/// Suffix of the sort key of an item with a consent.
+/// Suffix of the sort key of an item that stores a consent.
 const CONSENT: &str = "#consent";
 
-/// The key of a stored consent: its namespace, and a SHA-256 of the handshake and the address.
+/// The key of a stored consent: its namespace, and a SHA-256 digest of the handshake and the
+/// address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConsentKey {
     namespace: String,
@@ -22,11 +23,12 @@ pub struct ConsentKey {
 }
 
 impl ConsentKey {
-    /// Returns the key for this address and this handshake. The rate is not part of it.
+    /// Returns the key of the consent for this address and this handshake. The rate is not part of
+    /// the key.
     #[must_use]
     pub fn of(namespace: &str, url: &Url, consent: &Consent) -> Self {
         let asked = match consent {
-            // Hashed, because the query of the address may contain secrets.
+            // The address is hashed, because its query may contain secrets.
             Consent::EventGrid(NoFields) => format!("eventgrid\n{url}"),
             Consent::CloudEvents(CloudEventsHandshake { origin, .. }) => {
                 format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())
@@ -35,7 +37,7 @@ impl ConsentKey {
         Self { namespace: namespace.to_owned(), asked: hex::encode(Sha256::digest(asked)) }
     }
 
-    /// Returns the key of the table item.
+    /// Returns the key of the table item that stores the consent.
     #[must_use]
     pub fn item(&self) -> ItemKey {
         ItemKey::new(&self.namespace, format!("{}{CONSENT}", self.asked))

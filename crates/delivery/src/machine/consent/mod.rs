@@ -1,8 +1,9 @@
-//! Endpoint validation: a destination consents before the first event is delivered.
+//! Endpoint validation: a destination must consent before the first event is delivered.
 //!
-//! Separate because it is not a delivery: it has no event and is not an attempt, and one consent is
-//! valid for all subscriptions of an address. This module has the handshakes (`handshake`), the
-//! stored consent (`granted`, under a `key`), and the allowed `rate` of requests (`pace`).
+//! This module is separate because validation is not a delivery: it has no event and is not an
+//! attempt, and one consent is valid for all subscriptions of an address. This module has the
+//! handshakes (`handshake`), the stored consent (`granted`, under a `key`), and the allowed `rate`
+//! of requests (`pace`).
 //!
 //! A consent is valid for one address and one handshake, and for one origin if the handshake has
 //! one. The stored document contains no secret, not even the query of the address. No code

@@ -1,36 +1,37 @@
 //! Limits requests to a destination to approximately the allowed rate.
 //!
-//! Each function counts only its own requests, so it keeps to its [`RateShare`]: the allowed rate
-//! divided by the maximum number of concurrent functions. One function alone therefore never uses
-//! the whole rate. All together exceed it only in a short burst, of up to ten seconds' worth of
-//! requests.
+//! Each function counts only its own requests. Its share of the rate ([`RateShare`]) is the allowed
+//! rate divided by the maximum number of concurrent functions. One function alone therefore never
+//! uses the whole rate. All together exceed it only in a short burst, of up to ten seconds' worth
+//! of requests.
 //!
 //! Each waiting delivery gets its own slot, so that a hundred deliveries do not return at the same
-//! time. A slot is a hint: a returning delivery is sent if the rate has room, and gets another slot
-//! otherwise. Pure: the time is an argument, and the whole state is two timestamps.
+//! time. A slot is a hint: a returning delivery is sent if the rate allows it, and gets another
+//! slot otherwise. The functions are pure: the time is an argument, and the whole state is two
+//! timestamps.
 
 use super::rate::Rate;
 use crate::time::duration::SECOND_MS;
 use crate::waits::DELAY_MAX_MS;
 
-/// Length of the burst: this much of the rate may be sent at once.
+/// Burst size as a time: as many requests as the rate allows in ten seconds may be sent at once.
 const BURST_MS: u64 = 10 * SECOND_MS;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 
-/// The share of one function in a rate.
+/// The share of one function in the allowed rate of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateShare {
-    /// Interval between two requests; 0 means no limit.
+    /// Minimum interval between two requests in milliseconds; 0 means no limit.
     interval_ms: u64,
 }
 
 impl RateShare {
-    /// Returns the share of one of this many functions.
+    /// Returns the share of each of this many concurrent functions.
     #[must_use]
     pub fn of(rate: Rate, functions: u32) -> Self {
         let interval_ms = match rate {
             Rate::Unlimited => 0,
-            // Rounded up, so that all shares together never exceed the rate.
+            // The interval is rounded up, so that all shares together never exceed the rate.
             Rate::PerMinute(requests) => MINUTE_MS
                 .saturating_mul(u64::from(functions.max(1)))
                 .div_ceil(u64::from(requests.get())),
@@ -39,30 +40,31 @@ impl RateShare {
     }
 }
 
-/// The rate limit of one destination.
+/// The rate limiter of one destination in this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Time until which sent requests use up the rate.
+    /// Time until which the requests sent so far use up the rate, in milliseconds since 1970.
     reserved_until_ms: u64,
-    /// Time of the last slot that was given to a waiting delivery.
+    /// Time of the last slot that a waiting delivery got, in milliseconds since 1970.
     last_slot_ms: u64,
 }
 
 impl Pace {
-    /// Allows a request now, or returns the wait for a slot.
+    /// Counts a request that may be sent now, or reserves a slot for a later one.
     ///
     /// # Errors
-    /// The wait, at most 15 minutes.
+    /// The wait in milliseconds until the slot, at most 15 minutes.
     pub fn go(&mut self, share: RateShare, now_ms: u64) -> Result<(), u64> {
         let RateShare { interval_ms } = share;
-        // Below one request in ten seconds there is no burst.
+        // If the rate is less than one request in ten seconds, there is no burst.
         let ahead_ms = BURST_MS.saturating_sub(interval_ms);
         if interval_ms == 0 || self.reserved_until_ms <= now_ms.saturating_add(ahead_ms) {
             self.reserved_until_ms = self.reserved_until_ms.max(now_ms).saturating_add(interval_ms);
             return Ok(());
         }
         let free_ms = self.reserved_until_ms.saturating_sub(ahead_ms);
-        // Longest delay of one message. A delivery that returns early asks again.
+        // SQS cannot delay a message longer. A delivery that returns early calls this function
+        // again.
         let latest_ms = now_ms.saturating_add(DELAY_MAX_MS);
         self.last_slot_ms =
             free_ms.max(self.last_slot_ms.saturating_add(interval_ms)).min(latest_ms);

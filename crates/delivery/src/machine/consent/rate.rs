@@ -1,18 +1,18 @@
 //! The rate of requests that a destination allows.
 //!
-//! Separate because a handshake grants it, a stored consent contains it, and the pace of requests
-//! depends on it.
+//! This module is separate because a handshake grants it, a stored consent contains it, and the
+//! pace of requests depends on it.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// The number of requests that a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2,
+/// The rate of requests that a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2,
 /// `WebHook-Allowed-Rate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// `*`: no limit.
+    /// The rate is not limited, written as `*`.
     Unlimited,
-    /// This many requests per minute.
+    /// The destination allows this many requests per minute.
     PerMinute(NonZeroU32),
 }
 
@@ -20,13 +20,13 @@ impl Rate {
     /// Parses `*` or a positive number. A number above `u32::MAX` becomes `u32::MAX`.
     ///
     /// # Errors
-    /// The problem, if the text is neither.
+    /// A description of the problem, if the text is neither.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text == "*" {
             return Ok(Self::Unlimited);
         }
-        // Checked separately, because `parse` accepts a plus sign.
+        // The digits are checked separately, because `parse` accepts a plus sign.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
         let invalid =

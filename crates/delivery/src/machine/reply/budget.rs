@@ -4,11 +4,11 @@
 //! reply to each other's replies could turn one event into thousands of requests. Therefore the
 //! deliveries that follow from replies are counted.
 //!
-//! - Deliveries of the first generation, which reply to the event itself, are free: without a loop
-//!   there are rarely others.
-//! - From then on, each delivery carries its remaining budget, and a reply to it divides that.
-//! - A forwarded event counts like a reply if its topics may lead it back. Otherwise the files
-//!   limit its deliveries, and none is refused.
+//! - Deliveries of replies to the published event itself do not count: without a loop there are
+//!   rarely others.
+//! - All later deliveries carry their remaining budget. A reply divides the budget of its delivery.
+//! - A forwarded event counts like a reply if its topics may lead it back. Otherwise the number of
+//!   its deliveries is limited by the subscriptions, and none is refused.
 //! - A dead letter for a topic is never refused. Events that follow from it share the rest of its
 //!   delivery's budget.
 //!
@@ -24,11 +24,12 @@ use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::topic_settings::REPLIES_MAX;
 use crate::subscription::{ReplyTo, Subscription};
 
-/// Maximum length of a chain of replies.
+/// Maximum number of replies and forwards between a published event and a delivery.
 pub const HOPS_MAX: u32 = 10;
 
-/// Returns the remaining budget of all deliveries that follow from one reply, or from an event that
-/// is forwarded to `onward`. Returns `None` if the budget does not allow this many deliveries.
+/// Returns the reply budget that remains for all deliveries of one reply, or of an event that is
+/// forwarded to the topic `onward`. Returns `None` if the budget does not allow this many
+/// deliveries.
 pub(in crate::machine) fn left_after(
     answered: &Delivery,
     onward: Option<&TopicName>,
@@ -44,9 +45,9 @@ pub(in crate::machine) fn left_after(
     }
 }
 
-/// Returns the budget of a delivery. A delivery of a published event has a share of the topic's
-/// `maxReplies`. A delivery that follows from a dead letter of that event has a share of that
-/// share.
+/// Returns the reply budget of a delivery. A delivery of a published event has a share of the
+/// topic's `maxReplies`. A delivery that follows from a dead letter of that event has a part of
+/// that share.
 pub(in crate::machine) fn left_before(
     delivery: &Delivery,
     catalogue: &Catalogue,
@@ -58,14 +59,14 @@ pub(in crate::machine) fn left_before(
     }
 }
 
-/// Returns the budget that a reply carries. A reply without one has the default.
+/// Returns the remaining reply budget of a reply, or the default if the reply states none.
 pub(super) fn left(reply: &Delivery) -> u32 {
     reply.replies_left.unwrap_or(REPLIES_MAX)
 }
 
-/// Returns the topics that must not get a dead letter of events that follow from a delivery: these
-/// topics, and the topic of notices if the event came from there. A dead letter about a notice
-/// would cause another notice, and another reply.
+/// Returns the topics that must not get dead letters of events that follow from a delivery. They
+/// are `topics`, and the topic of notices if the event came from there: a dead letter about a
+/// notice would cause another notice, and another reply.
 pub(in crate::machine) fn via(
     delivery: &Delivery,
     mut topics: Vec<TopicName>,
@@ -78,7 +79,7 @@ pub(in crate::machine) fn via(
     topics
 }
 
-/// Describes why nothing may follow from a delivery, for people.
+/// Returns the message that the reply budget is exceeded, for people.
 pub(in crate::machine) fn over_budget(
     delivery: &Delivery,
     subscription: &Subscription,
@@ -95,7 +96,8 @@ pub(in crate::machine) fn over_budget(
     )
 }
 
-/// Returns the topics that have to be read before the return of a forwarded event can be decided.
+/// Returns the topics that must be read to determine whether a forwarded event would come back to
+/// the topic of its subscription (a loop).
 #[must_use]
 pub fn unread_topics(
     delivery: &Delivery,
@@ -110,14 +112,14 @@ pub fn unread_topics(
     reached.into_iter().filter(|topic| !catalogue.knows(topic)).collect()
 }
 
-/// True if an event that is forwarded to one topic may come back to another. An unread topic may
-/// lead anywhere.
+/// True if an event that is forwarded to the topic `to` may come back to the topic `back`. An
+/// unread topic may lead to any topic.
 fn may_lead_back(to: TopicName, back: &TopicName, catalogue: &Catalogue) -> bool {
     let leads_back = |topic: &TopicName| topic == back || !catalogue.knows(topic);
     reachable(to, catalogue).iter().any(leads_back)
 }
 
-/// Returns this topic, and all topics that an event of it can reach: forwarded, as a reply, or as a
+/// Returns this topic, and all topics that its events can reach: forwarded, as a reply, or as a
 /// dead letter.
 fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     let (mut open, mut reached) = (vec![topic], BTreeSet::new());
@@ -131,17 +133,17 @@ fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     reached
 }
 
-/// Returns the share of one delivery of a published event. All subscriptions that match the event
-/// and can cause replies have equal shares: by their reply, by forwarding, or by a dead letter on a
-/// topic with replies.
+/// Returns the reply budget of one delivery of a published event. The budget of the topic is
+/// divided equally among the matching subscriptions that can cause replies. They can cause replies
+/// by their response, by forwarding, or by a dead letter on a topic with replies.
 fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) -> u32 {
     let topic = &delivery.subscription.topic;
     let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.settings.max_replies);
     let matching = catalogue.matching(topic, &ALL_NAMES, &delivery.event, now_ms);
     let leading_on = matching.filter(|subscription| leads_on(subscription, catalogue)).count();
-    // The delivery's own subscription may have changed, and may be missing in the count.
+    // The delivery's own subscription may have changed since, and be missing in the count.
     let share = budget / u32::try_from(leading_on).unwrap_or(u32::MAX).max(1);
-    // At least one, because most subscriptions that can reply do not.
+    // A share is at least one, because most subscriptions that can reply do not.
     share.max(budget.min(1))
 }
 

@@ -33,8 +33,8 @@ use crate::subscription::name::TopicName;
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
-/// Returns what follows from the response to a successful delivery: nothing, unless its
-/// subscription accepts replies and the response is a reply.
+/// Returns the actions that the response to a successful delivery requires. There are none unless
+/// the subscription accepts replies and the response is a reply.
 #[must_use]
 pub fn follow_ups(
     delivery: &Delivery,
@@ -73,7 +73,8 @@ struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    /// Returns the delivery of the reply to the reply address, or a dead letter.
+    /// Returns the delivery that sends the reply to the reply address. If that is not possible,
+    /// returns a dead letter.
     fn deliver(&self, event: Event) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let left = budget::left_after(delivery, None, catalogue, 1, now_ms);
@@ -89,7 +90,8 @@ impl Answered<'_> {
         self.refuse(event, (Reason::ReplyLoop, refused))
     }
 
-    /// Returns the publication of the reply to a topic, or a dead letter.
+    /// Returns the message that publishes the reply to a topic. If that is not possible, returns a
+    /// dead letter.
     fn publish(&self, event: Event, to: &TopicName) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let from = Source { delivery, subscription, catalogue, now_ms };
@@ -104,7 +106,7 @@ impl Answered<'_> {
         }
     }
 
-    /// Returns one dead letter for all deliveries that would have followed from the reply.
+    /// Returns one dead letter in place of all deliveries of the reply.
     fn refuse(&self, event: Event, (reason, why): Refused) -> Vec<FollowUp> {
         let replies_left = Some(budget::left_before(self.delivery, self.catalogue, self.now_ms));
         let reply = Delivery { replies_left, ..self.reply(event, DeliveryTarget::Reply) };
@@ -118,10 +120,10 @@ impl Answered<'_> {
         self.undeliverable(reply, self.subscription, reason, &why)
     }
 
-    /// Returns a dead letter without any part of the reply. The original event is not in it either,
-    /// because it would then seem unreadable.
+    /// Returns a dead letter without any part of the reply. It does not contain the original event
+    /// either, because that event would then seem to be the unreadable one.
     fn dead_letter_without_reply(&self, why: Cow<'static, str>) -> Vec<FollowUp> {
-        // A text that was made for this reply may quote it.
+        // A text that was composed for this reply may quote it.
         let why = match why {
             Cow::Borrowed(why) => why,
             Cow::Owned(_) => "it cannot be read",
@@ -134,8 +136,8 @@ impl Answered<'_> {
         self.dead_letter(String::new(), Reason::MalformedEvent, &why)
     }
 
-    /// Replaces a reply that is too large to store by the event that it replies to. The dead letter
-    /// goes to the subscription's sink like any other.
+    /// Returns a dead letter for a reply that is too large to store. It contains the event that was
+    /// replied to, and goes to the subscription's sink like any other.
     fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let (event, target) = (delivery.event.clone(), DeliveryTarget::Destination);
@@ -155,8 +157,8 @@ impl Answered<'_> {
         send_to_sink(letter, subscription, catalogue, now_ms)
     }
 
-    /// Stores an undeliverable reply in the deployment's container. A sink that is an address or a
-    /// topic might reply to it again.
+    /// Returns a dead letter of an undeliverable reply, to be stored in the deployment's container.
+    /// A sink that is an address or a topic might reply to it again.
     fn undeliverable(
         &self,
         reply: Delivery,
@@ -190,13 +192,13 @@ impl Answered<'_> {
     }
 }
 
-/// The kind of a response that declares itself a reply.
+/// Classifies a response that declares itself a reply.
 pub(crate) enum ReplyKind {
-    /// The body is an event, alone or together with the headers.
+    /// The reply is an event, in the body alone or in body and headers.
     Event,
     /// The response cannot be decoded as an event.
     Unreadable,
-    /// The response is longer than was read.
+    /// The body is longer than the part that was read, or than a reply may be.
     TooLarge,
 }
 
@@ -213,13 +215,14 @@ impl ReplyKind {
 /// The content of a response that declares itself a CloudEvent.
 enum ReplyContent<'a> {
     Event(Event),
-    /// The text, and the reason why it is not an event.
+    /// The body as text, and the reason why it is not an event.
     Unreadable(String, Cow<'static, str>),
     TooLarge(&'a [u8]),
 }
 
 impl ReplyContent<'_> {
-    /// Marks an event with an impossible `deliverat` as unreadable.
+    /// Returns an event whose `deliverat` is too late as unreadable. Everything else stays
+    /// unchanged.
     fn possible(self, now_ms: u64) -> Self {
         match self {
             Self::Event(event) => match check_moment(&event, now_ms) {
@@ -234,8 +237,8 @@ impl ReplyContent<'_> {
 const MIXED: &str =
     "its ce-… headers name another event than its body: only one of both can be meant";
 
-/// True for a response that declares itself a reply, by its status, its content type, or the header
-/// `ce-specversion`.
+/// True if a response declares itself a reply. Its status must be 2xx except 202, and it must have
+/// the content type of an event format or the header `ce-specversion`.
 #[must_use]
 pub fn declares_reply(status: u16, content_type: Option<&str>, has_version: bool) -> bool {
     let is_event = has_version || ContentMode::of(content_type) != ContentMode::Data;
@@ -258,10 +261,11 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
         Ok(text) => text,
         Err((text, why)) => return Some(ReplyContent::Unreadable(text, why)),
     };
-    // An escape has the same meaning in JSON, and SQS refuses some characters.
+    // An escape has the same meaning in JSON, and SQS refuses some unescaped characters.
     let text: Arc<str> = escaped(&text).into();
     Some(match decode_one(&text, Input::CloudEvents) {
-        // Receivers that read the headers would get another event than those that read the body.
+        // Receivers that read the headers would get another event than receivers that read the
+        // body.
         Element::Event(event) if mode != ContentMode::Data && is_other(content, &event) => {
             ReplyContent::Unreadable(text.to_string(), MIXED.into())
         }
@@ -272,8 +276,8 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     })
 }
 
-/// True if the headers of a reply name another event than its body. They may repeat it (HTTP
-/// protocol binding, 3.2).
+/// True if the attributes in a reply's headers differ from those in its body. Headers may repeat
+/// attributes of the body (HTTP protocol binding, 3.2).
 fn is_other(content: &Content, event: &Event) -> bool {
     let members = event.members();
     let differs = |(name, value): &(String, String)| {
@@ -283,8 +287,8 @@ fn is_other(content: &Content, event: &Event) -> bool {
     content.attributes.iter().any(differs)
 }
 
-/// Returns the event of a response that declares itself one, as JSON. The error has its text, and
-/// the reason why it is not an event.
+/// Returns the event of a response as JSON. The response has declared itself an event. An error
+/// contains the response as text, and the reason why it is not an event.
 fn event_text(
     mode: ContentMode,
     content: &Content,
@@ -301,14 +305,15 @@ fn event_text(
             Err(unreadable("of the formats of events only application/cloudevents+json is read"))
         }
         (ContentMode::Data, _) => binary::structured(&content.attributes, content_type, body)
-            // A header that cannot be decoded is kept as received.
+            // A header that cannot be decoded is stored as it was received.
             .map_err(|why| {
                 (binary::structured_plain(&content.attributes, content_type, body), why.into())
             }),
     }
 }
 
-/// Replaces each character that no queue accepts, and an empty text, which SQS refuses too.
+/// Replaces each character that SQS does not accept, and an empty text, which SQS does not accept
+/// either.
 fn queueable(text: &str) -> String {
     let replaced = |c| if is_queue_character(c) { c } else { char::REPLACEMENT_CHARACTER };
     let text: String = text.chars().map(replaced).collect();

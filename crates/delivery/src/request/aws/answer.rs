@@ -12,15 +12,16 @@ use crate::delivery::outcome::{Content, Exchange, TransportResult};
 use crate::request::{Needs, Request};
 use crate::subscription::aws::AwsService;
 
-/// Maximum length of an error code in messages.
+/// Maximum length of an error code that a message quotes.
 const CODE_MAX_BYTES: usize = 80;
-/// Header that reports a failed function.
+/// Response header with which Lambda reports a failed function.
 const FUNCTION_ERROR: &str = "x-amz-function-error";
-/// Header with an error code.
+/// Response header with an error code.
 const ERROR_TYPE: &str = "x-amzn-errortype";
 
 impl Request {
-    /// Translates the response to a request to an AWS target. Other exchanges stay unchanged.
+    /// Translates the response of an AWS service to the equivalent HTTP status. Responses of other
+    /// destinations stay unchanged.
     #[must_use]
     pub fn understood(&self, exchange: Exchange) -> Exchange {
         match self.needs {
@@ -40,7 +41,8 @@ fn understood(service: AwsService, exchange: Exchange) -> Exchange {
     };
     let Some((failure, code)) = failure else { return exchange };
     let Some(failure) = failure else {
-        // An unknown code with a success status counts as 500. Otherwise the status decides.
+        // An unknown code with a success status counts as 500. Otherwise the response keeps its
+        // status.
         return if is_success { counted(exchange, 500, &code, status) } else { exchange };
     };
     match failure.status() {
@@ -53,7 +55,7 @@ fn understood(service: AwsService, exchange: Exchange) -> Exchange {
     }
 }
 
-/// Replaces the status; the detail keeps the original status.
+/// Replaces the status of a response. The detail states the original status.
 fn counted(mut exchange: Exchange, counted_as: u16, code: &str, sent: u16) -> Exchange {
     if counted_as == sent {
         return exchange;
@@ -64,7 +66,8 @@ fn counted(mut exchange: Exchange, counted_as: u16, code: &str, sent: u16) -> Ex
     exchange.with_detail(format_args!("{code}, sent with status {sent}"))
 }
 
-/// Returns the failure that a response with a success status reports.
+/// Returns the failure that a response with a success status reports; `None` if the service
+/// accepted the event.
 fn failure_in_success(
     service: AwsService,
     headers: &[(String, String)],
@@ -94,11 +97,12 @@ fn failure_in_success(
     };
     let is_taken =
         if service == AwsService::Sns { is_in_xml() } else { entry[receipt].is_string() };
-    // Without a receipt, the event may be lost: another server responded, or the response was cut.
+    // Without this member, the event may be lost: another server responded, or the response was
+    // cut.
     (!is_taken).then(|| (Some(AwsFailure::Unavailable), format!("an answer without {receipt}")))
 }
 
-/// Finds an error code in a header, in JSON, or in XML.
+/// Finds an error code in the headers, or in the body as JSON or XML.
 fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
     let of_header = header(headers, ERROR_TYPE).map(code_of).filter(|code| !code.is_empty());
     let of_json = || {
@@ -107,7 +111,7 @@ fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
             .into_iter()
             .find_map(|name| Some(code_of(answer[name].as_str()?)))
     };
-    // The second form is for long JSON that was cut.
+    // The second form is for JSON that is too long and was cut.
     let of_text = || {
         let text = String::from_utf8_lossy(body);
         [("<Code>", "</Code>"), ("\"__type\":\"", "\"")].into_iter().find_map(|(begin, end)| {
@@ -119,7 +123,7 @@ fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
     of_header.or_else(of_body)
 }
 
-/// Removes the namespace and the address around a code. Examples are
+/// Returns an error code without its namespace and URL. Examples are
 /// `com.amazonaws.sqs#QueueDoesNotExist`, `AWS.SimpleQueueService.NonExistentQueue` and
 /// `ResourceNotFoundException:http://…`.
 fn code_of(text: &str) -> String {

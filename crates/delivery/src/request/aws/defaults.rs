@@ -1,4 +1,4 @@
-//! Defaults of required AWS parameters, derived from the event.
+//! Derives required AWS parameters from the event, if the subscription does not state them.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value as Json};
@@ -9,13 +9,14 @@ use crate::delivery::outcome::Unsendable;
 use crate::subscription::aws::{AwsService, AwsTarget, seconds};
 use crate::time::moment;
 
-/// Maximum length of a message group id.
+/// Maximum length of a message group id in SQS and SNS.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 const GROUP_MAX_BYTES: usize = 128;
-/// Maximum length of a partition key.
+/// Maximum length of a partition key in Kinesis.
 /// <https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html>
 const KEY_MAX_CHARS: usize = 256;
-/// Characters that a message group id cannot have, in addition to non-ASCII ones.
+/// ASCII characters that are percent-encoded in a message group id. Non-ASCII characters are
+/// encoded too.
 const NO_GROUP: &AsciiSet = &CONTROLS.add(b' ');
 
 /// Adds the required parameters that the subscription does not state.
@@ -32,7 +33,7 @@ pub(super) fn add(
     let id = || Json::from(delivery.id.to_string());
     match target.arn.service() {
         AwsService::Sqs | AwsService::Sns if target.arn.is_fifo() => {
-            // Every attempt has the same id, so the service drops duplicates.
+            // Every attempt has the same id, so the service drops a repeated event.
             parameters.entry("MessageDeduplicationId").or_insert_with(id);
             if !parameters.contains_key("MessageGroupId") {
                 parameters
@@ -74,20 +75,21 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Returns the key that keeps related events in order: the subject, otherwise the id of the event.
+/// Returns the key by which related events keep their order: the subject of the event, otherwise
+/// its id.
 fn key(event: &Json, delivery: &Delivery) -> String {
     let named = ["subject", "id"].into_iter().filter_map(|name| event[name].as_str());
     let mut named = named.filter(|text| !text.is_empty());
     named.next().map_or_else(|| delivery.id.to_string(), ToOwned::to_owned)
 }
 
-/// Returns a key as a message group id: percent-encoded, or a digest if it is too long.
+/// Converts a key to a message group id: percent-encoded, or a digest if that is too long.
 fn group(key: &str) -> String {
     let encoded = utf8_percent_encode(key, NO_GROUP).to_string();
     if encoded.len() <= GROUP_MAX_BYTES { encoded } else { digest(&encoded) }
 }
 
-/// Returns the digest of a text as a UUID.
+/// Returns the digest of a text, in the form of a UUID.
 fn digest(text: &str) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
 }

@@ -5,24 +5,25 @@
 //! response counts.
 
 words! {
-    /// The meaning of an AWS error for a delivery.
+    /// The meaning of an AWS error for a delivery, and the equivalent HTTP status.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsFailure {
-        /// The service has already accepted an event with this name: a success, with status 200.
+        /// The service has already accepted an event with this id. This is a success, with status
+        /// 200.
         Repeated = "repeated",
-        /// Too many requests: retried, with status 429.
+        /// The service received too many requests. The attempt is retried, with status 429.
         Throttled = "throttled",
-        /// The service or the resource is unavailable: retried, with status 503.
+        /// The service or the resource is unavailable. The attempt is retried, with status 503.
         Unavailable = "unavailable",
-        /// The function failed: retried, with status 502.
+        /// The Lambda function failed. The attempt is retried, with status 502.
         Function = "function",
-        /// The request is invalid, and stays invalid: status 400.
+        /// The request is invalid, and would be invalid if it were repeated. The status is 400.
         Refused = "refused",
-        /// The role has no permission: status 403.
+        /// The role of the deployment has no permission. The status is 403.
         Denied = "denied",
-        /// The resource does not exist: status 404.
+        /// The AWS resource does not exist. The status is 404.
         NotFound = "not found",
-        /// The event is too large: status 413.
+        /// The event is too large for the service. The status is 413.
         TooLarge = "too large",
         /// The credentials of the deployment are invalid at the moment. The attempt counts as
         /// aborted and is retried.
@@ -31,7 +32,8 @@ words! {
 }
 
 impl AwsFailure {
-    /// Returns the equivalent HTTP status; `None` if the credentials are invalid.
+    /// Returns the equivalent HTTP status; `None` if the credentials are invalid, because the
+    /// attempt then counts as aborted.
     #[must_use]
     pub const fn status(self) -> Option<u16> {
         match self {
@@ -48,7 +50,7 @@ impl AwsFailure {
     }
 }
 
-/// Returns the meaning of an error code; `None` for an unknown one.
+/// Returns the meaning of an error code; `None` if the code is unknown.
 #[must_use]
 pub fn failure_of(code: &str) -> Option<AwsFailure> {
     const SUFFIX: &str = "exception";
@@ -60,7 +62,7 @@ pub fn failure_of(code: &str) -> Option<AwsFailure> {
     found.map(|(_, failure)| *failure)
 }
 
-/// The error codes by meaning. The sources are
+/// The known error codes by meaning. The sources are
 /// <https://docs.aws.amazon.com/general/latest/gr/CommonErrors.html> and the API reference of each
 /// action.
 const CODES: [(&[&str], AwsFailure); 8] = [

@@ -1,8 +1,9 @@
-//! The request of a delivery to an AWS target, and the meaning of its response.
+//! Composes requests to AWS resources, and translates the responses.
 //!
-//! This module is separate from requests to URLs because an AWS service has a protocol of its own.
-//! The event is one member of a message, and a response with status 200 may be a failure. There is
-//! no SDK client: the common sender sends and signs these requests, with its limits.
+//! This module is separate from requests to URLs because each AWS service has its own protocol. The
+//! event is one member of a message, and a response with status 200 may be a failure. There is no
+//! SDK client: these requests are sent and signed by the same sender as all others, with its
+//! limits.
 //!
 //! A request has the members that the AWS SDK would send for the same parameters. Only the ARN
 //! determines the resource.
@@ -29,11 +30,11 @@ use crate::subscription::header::{cannot_be_sent, check_value};
 use crate::subscription::{Method, Subscription};
 use crate::template::Values;
 
-/// Composes the request of one attempt of a delivery to an AWS target.
+/// Composes the request of one attempt of a delivery to an AWS resource.
 ///
 /// # Errors
-/// [`Unsendable`] if a parameter cannot be made from the event, or if credentials were not looked
-/// up.
+/// [`Unsendable`] if a parameter cannot be derived from the event, or if the credentials were not
+/// loaded.
 pub(super) fn compose(
     subscription: &Subscription,
     target: &AwsTarget,
@@ -53,7 +54,7 @@ pub(super) fn compose(
     defaults::add(&mut parameters, target, delivery, || templates::event(subscription, delivery))?;
     let Protocol { path, query, headers, body } =
         Protocol::of(target, payload, parameters).map_err(Unsendable::Impossible)?;
-    // Checks headers, because Lambda parameters are headers and may contain text of the event.
+    // Headers are checked, because Lambda parameters are headers and may contain text of the event.
     for (name, value) in &headers {
         check_value(value)
             .map_err(|problem| Unsendable::Impossible(cannot_be_sent(name, &problem)))?;
@@ -77,7 +78,7 @@ pub(super) fn compose(
     })
 }
 
-/// Returns the parameters of the subscription, with rendered expressions.
+/// Returns the parameters that the subscription states, after expressions were rendered.
 fn stated_parameters(
     target: &AwsTarget,
     values: Option<&Values>,

@@ -1,5 +1,5 @@
-//! The protocols of AWS services: JSON with a target header, the query protocol of SNS, and the
-//! REST protocol of Lambda.
+//! Serializes requests in the protocols of AWS services: JSON with a target header, the query
+//! protocol of SNS, and the REST protocol of Lambda.
 //!
 //! This module is separate because it makes no decisions: it only serializes. Names of members and
 //! headers are those of the services' API references.
@@ -13,12 +13,13 @@ use url::form_urlencoded::Serializer;
 
 use crate::subscription::aws::{AwsService, AwsTarget, TargetArn};
 
-/// All characters that must be encoded in a part of a path or query (RFC 3986, 2.3).
+/// Characters that must be encoded in a part of a path or query: all except unreserved ones (RFC
+/// 3986, 2.3).
 const NOT_UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Version of the SNS API.
+/// Version of the SNS API that requests state.
 const SNS_VERSION: &str = "2010-03-31";
-/// Parameters of Lambda that are sent as headers.
+/// Lambda parameters that are sent as headers, each with the name of its header.
 const LAMBDA_HEADERS: [(&str, &str); 5] = [
     ("InvocationType", "x-amz-invocation-type"),
     ("LogType", "x-amz-log-type"),
@@ -36,11 +37,10 @@ pub(super) struct Protocol {
 }
 
 impl Protocol {
-    /// Returns the parts of a request with this payload. The parameters must have the types of the
-    /// service.
+    /// Serializes a request with this payload. The parameters must have the types that the service
+    /// requires.
     ///
-    /// # Errors
-    /// The payload is not UTF-8, but the service accepts only text.
+    /// # Errors Fails if the service accepts only text, but the payload is not UTF-8.
     pub(super) fn of(
         target: &AwsTarget,
         payload: Bytes,
@@ -99,7 +99,7 @@ fn text(payload: &[u8]) -> Result<&str, String> {
         .map_err(|_| "the service takes text only, and the body is not UTF-8".to_owned())
 }
 
-/// Returns a request of the JSON protocol in this version.
+/// Returns a request of the JSON protocol with this version and this target header.
 fn json_request(version: &str, target: &str, members: &Json) -> Protocol {
     let headers = [
         ("content-type", format!("application/x-amz-json-{version}")),
@@ -113,7 +113,7 @@ fn json_request(version: &str, target: &str, members: &Json) -> Protocol {
     }
 }
 
-/// Returns a request of the query protocol, a form. Message attributes are numbered.
+/// Returns a request of the query protocol, whose body is a form. Message attributes are numbered.
 fn form(members: &Map<String, Json>) -> Protocol {
     let mut form = Serializer::new(String::new());
     form.append_pair("Action", "Publish").append_pair("Version", SNS_VERSION);
@@ -139,7 +139,8 @@ fn form(members: &Map<String, Json>) -> Protocol {
     }
 }
 
-/// Returns a Lambda invocation. The payload is the body, and parameters are headers.
+/// Returns a request that invokes a Lambda function. The payload is the body, and parameters are
+/// headers.
 fn invoke(arn: &TargetArn, payload: Bytes, parameters: &Map<String, Json>) -> Protocol {
     let encoded = |text: &str| utf8_percent_encode(text, NOT_UNRESERVED).to_string();
     let header = |(parameter, header): (&str, &str)| {
@@ -154,7 +155,7 @@ fn invoke(arn: &TargetArn, payload: Bytes, parameters: &Map<String, Json>) -> Pr
     }
 }
 
-/// Returns a scalar as text.
+/// Returns a JSON string, number or boolean as plain text.
 fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }

@@ -1,8 +1,7 @@
-//! Tokens for destinations: the request to the token server, the meaning of its response, and when
-//! to fetch another one.
+//! Composes token requests, reads the responses, and decides when to fetch another token.
 //!
 //! The protocol is OAuth 2.0 with client credentials (RFC 6749, 4.4 and 5). This module is pure.
-//! The owner of a [`TokenState`] exchanges the request, one at a time for each client.
+//! The owner of a [`TokenState`] sends the request, one at a time for each client.
 //!
 //! An error quotes no part of a response except an error code of RFC 6749, 5.2, and never a secret.
 
@@ -24,13 +23,14 @@ use crate::subscription::secret::{Keyring, Secret};
 use crate::subscription::tls::CaBundle;
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 
-/// Response timeout of a token server.
+/// Timeout of a request to a token server.
 pub const TOKEN_TIMEOUT_MS: u64 = 10 * SECOND_MS;
 /// Time for which a token is used if the server does not state its lifetime.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 /// Maximum length of a token. Most servers accept headers of this size.
 const TOKEN_MAX_BYTES: usize = 16 * 1_024;
-/// The error codes that messages quote (RFC 6749, 5.2 and 4.1.2.1; RFC 8707, 2).
+/// The error codes that messages quote. Other texts in a response may be secret (RFC 6749, 5.2 and
+/// 4.1.2.1; RFC 8707, 2).
 const CODES: [&str; 10] = [
     "invalid_request",
     "invalid_client",
@@ -44,10 +44,9 @@ const CODES: [&str; 10] = [
     "temporarily_unavailable",
 ];
 
-/// Returns the request for a token.
+/// Composes the request for a token.
 ///
-/// # Errors
-/// The secret of the client was not looked up.
+/// # Errors Fails if the secret of the client was not loaded.
 pub fn ask(
     client: &ClientCredentials,
     ca_bundle: Option<&CaBundle>,
@@ -81,7 +80,8 @@ pub fn ask(
         timeout_ms: TOKEN_TIMEOUT_MS,
         needs: Needs::Body,
         answer_max_bytes: ANSWER_MAX_BYTES,
-        // The token server may have a certificate of the same authority as the destination.
+        // The certificate of the token server may be issued by the same authority as that of the
+        // destination.
         tls: RequestTls { ca_bundle: ca_bundle.cloned(), identity: None },
         signer: None,
         hidden: Vec::new(),
@@ -89,10 +89,10 @@ pub fn ask(
     })
 }
 
-/// Returns the token in the response to the request of [`ask`].
+/// Returns the token in the response to a token request.
 ///
 /// # Errors
-/// The reason why there is no token, with the host of the server and without secrets.
+/// The reason why there is no token. It contains the host of the server and no secrets.
 pub fn read(
     client: &ClientCredentials,
     keyring: &Keyring,
@@ -143,7 +143,7 @@ struct Answer {
 
 /// Returns the token in a successful response (RFC 6749, 5.1).
 fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
-    // Drops the parser's error: it may quote the response.
+    // The parser's error is dropped, because it may quote the response.
     let answer: Answer = serde_json::from_slice(body)
         .map_err(|_| "its answer is not a JSON object with an access_token".to_owned())?;
     if answer.token_type.is_some_and(|of| !of.eq_ignore_ascii_case("bearer")) {
@@ -164,7 +164,7 @@ fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
 /// Checks that a header can contain the token.
 ///
 /// # Errors
-/// Describes the problem without the token.
+/// A description of the problem, without the token.
 pub fn checked(token: String) -> Result<Secret, String> {
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("its token is not a text of visible characters".to_owned());
@@ -175,7 +175,7 @@ pub fn checked(token: String) -> Result<Secret, String> {
     Ok(Secret::new(token))
 }
 
-/// Parses a number of seconds; some servers send it as text.
+/// Parses a number of seconds. Some servers send it as a string.
 fn seconds(expires_in: &Value) -> Option<u64> {
     match expires_in {
         Value::Number(number) => number.as_u64(),
@@ -184,8 +184,8 @@ fn seconds(expires_in: &Value) -> Option<u64> {
     }
 }
 
-/// Returns a known error code. Any other text is dropped, because it could be anything, even a
-/// secret.
+/// Returns the error code of a response if it is a known one. Any other text is dropped, because it
+/// could be anything, even a secret.
 fn error_code(body: &[u8]) -> Option<&'static str> {
     #[derive(Deserialize)]
     struct Refusal {

@@ -1,10 +1,10 @@
-//! [`TokenState`]: the lifetime of a cached token, and when to fetch another one.
+//! [`TokenState`]: caches a token, and decides when to fetch another one.
 //!
 //! This module is separate from fetching, because OAuth 2.0 tokens and AWS credentials are cached
 //! by the same rules.
 //!
-//! - A token is used until one minute before its end. If half of its lifetime ends earlier, it is
-//!   used until then.
+//! - A token is used until one minute before it expires. A token that lives less than two minutes
+//!   is used for half of its lifetime.
 //! - A token is used for at most one day.
 //! - After a failure, no token is fetched for a few seconds, so that many concurrent deliveries
 //!   cause one request. The same applies after a request whose caller stopped waiting.
@@ -14,16 +14,16 @@ use crate::subscription::secret::Secret;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use crate::waits;
 
-/// A token is not used in this time before its end.
+/// Time before its expiration in which a token is no longer used.
 const ENDS_EARLY_MS: u64 = MINUTE_MS;
-/// Maximum time for which a token is used, whatever its server states.
+/// Maximum time for which a token is used, whatever lifetime its server states.
 const LIFE_MAX_MS: u64 = DAY_MS;
-/// Minimum time for which a token is used, so that the waiting deliveries can use it.
+/// Minimum time for which a token is used, so that the deliveries that wait for it can use it.
 const LIFE_MIN_MS: u64 = SECOND_MS;
-/// Minimum time between two replacements of refused tokens.
+/// Minimum time between two replacements of tokens that destinations refused.
 const REPLACED_EVERY_MS: u64 = MINUTE_MS;
 
-/// A token, and the time until which it is used.
+/// A token or another credential, and the time until which it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<T = Secret> {
     pub(super) value: T,
@@ -31,7 +31,7 @@ pub struct Token<T = Secret> {
 }
 
 impl<T> Token<T> {
-    /// Returns a token with the times of its request, of its response and of its end.
+    /// Returns a token that was requested, received and expires at these times.
     #[must_use]
     pub fn ending(value: T, asked_ms: u64, granted_ms: u64, ends_ms: u64) -> Self {
         let life_ms = ends_ms.saturating_sub(asked_ms);
@@ -39,22 +39,22 @@ impl<T> Token<T> {
         Self::used_until(value, granted_ms, asked_ms.saturating_add(used_ms))
     }
 
-    /// Returns a token that was granted at one time and is used until another.
+    /// Returns a token that was received at one time and is used until another.
     pub(super) fn used_until(value: T, granted_ms: u64, until_ms: u64) -> Self {
         Self { value, until_ms: until_ms.max(granted_ms.saturating_add(LIFE_MIN_MS)) }
     }
 }
 
-/// The state of one cached token.
+/// A cached token, and the results of the last requests for a token.
 #[derive(Debug)]
 pub struct TokenState<T = Secret> {
     token: Option<Token<T>>,
     /// Time and reason of the last failure to fetch a token.
     failed: Option<(u64, String)>,
-    /// Time of the last replacement of a refused token.
+    /// Time at which a refused token was last replaced.
     replaced_ms: Option<u64>,
-    /// Time of the last request for a token, until its result is recorded. It stays if the caller
-    /// stops waiting.
+    /// Time of a request for a token whose result was not recorded yet. It is also set if the
+    /// caller stopped waiting for the result.
     asked_ms: Option<u64>,
 }
 
@@ -67,16 +67,17 @@ impl<T> Default for TokenState<T> {
 /// The next step after a destination refused a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused<T = Secret> {
-    /// Use this token, which was fetched in the meantime.
+    /// Repeat the request with this token, which was fetched after the refused one.
     Use(T),
-    /// Fetch another token.
+    /// Fetch another token, and repeat the request with it.
     Ended,
-    /// Accept the refusal, because another token was fetched a moment ago.
+    /// Accept the refusal, because a refused token was replaced less than a minute ago.
     Stands,
 }
 
 impl<T: Clone + PartialEq> TokenState<T> {
-    /// Returns the token, or the reason why there is none; `None` if a token must be fetched.
+    /// Returns the cached token, or the reason why fetching one has just failed; `None` if a token
+    /// must be fetched.
     #[must_use]
     pub fn current(&self, now_ms: u64) -> Option<Result<T, String>> {
         match (&self.token, &self.failed) {
@@ -88,14 +89,14 @@ impl<T: Clone + PartialEq> TokenState<T> {
         }
     }
 
-    /// Returns the next step after a destination refused this token. Until it is replaced, other
-    /// deliveries use it, because their destinations may accept it.
+    /// Returns what to do after a destination refused this token. Until the token is replaced,
+    /// other deliveries use it, because their destinations may accept it.
     pub fn refused(&mut self, token: &T, now_ms: u64) -> Refused<T> {
         let Some(known) = self.token.as_ref().filter(|known| now_ms < known.until_ms) else {
             return Refused::Ended;
         };
         if known.value != *token {
-            // Another token was fetched in the meantime.
+            // The cached token is newer than the refused one.
             return Refused::Use(known.value.clone());
         }
         let is_early = |at_ms: u64| now_ms.abs_diff(at_ms) < REPLACED_EVERY_MS;
@@ -106,22 +107,22 @@ impl<T: Clone + PartialEq> TokenState<T> {
         Refused::Ended
     }
 
-    /// Returns how long to wait before fetching a token. There is a wait if a caller fetched one a
-    /// moment ago and stopped waiting.
+    /// Returns how long to wait in milliseconds before fetching a token. There is a wait if another
+    /// caller has just started a request and stopped waiting for it.
     #[must_use]
     pub fn wait_ms(&self, now_ms: u64) -> u64 {
         self.asked_ms.map_or(0, |at_ms| waits::token_ms(now_ms.abs_diff(at_ms)))
     }
 
-    /// Records that a caller fetches a token.
+    /// Records that a caller starts a request for a token.
     pub fn ask(&mut self, now_ms: u64) {
         self.asked_ms = Some(now_ms);
     }
 
-    /// Records the result of fetching a token and returns it.
+    /// Records the result of a request for a token, and returns it.
     ///
     /// # Errors
-    /// The error of `fetched`.
+    /// The error in `fetched`.
     pub fn keep(&mut self, fetched: Result<Token<T>, String>, now_ms: u64) -> Result<T, String> {
         self.asked_ms = None;
         match fetched {

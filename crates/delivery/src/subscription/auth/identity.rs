@@ -1,7 +1,7 @@
-//! [`WebIdentity`]: a token in which AWS states the identity of the caller (IAM outbound identity
+//! [`WebIdentity`]: a token in which AWS confirms the identity of the caller (IAM outbound identity
 //! federation).
 //!
-//! This module is separate because this kind of authentication has no secrets. A receiver verifies
+//! This module is separate because this type of authentication has no secrets. A receiver verifies
 //! the token with the account's issuer and keys, which are public, and with the name of the role.
 
 use std::ops::RangeInclusive;
@@ -15,12 +15,12 @@ use crate::subscription::auth::oauth2::check_parameter;
 use crate::subscription::kinds::headers::STATED_PATTERN;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// Default lifetime of tokens; AWS has the same default.
+/// Default lifetime of a token, which is that of AWS.
 /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_GetWebIdentityToken.html>
 pub const LIFETIME_DEFAULT_MS: u64 = 5 * MINUTE_MS;
-/// Range of lifetimes; see [`LIFETIME_DEFAULT_MS`] for the source.
+/// Allowed lifetimes of a token; see [`LIFETIME_DEFAULT_MS`] for the source.
 pub const LIFETIMES_MS: RangeInclusive<u64> = MINUTE_MS..=HOUR_MS;
-/// Maximum length of an audience; see [`LIFETIME_DEFAULT_MS`] for the source.
+/// Maximum length of a token's audience; see [`LIFETIME_DEFAULT_MS`] for the source.
 pub const AUDIENCE_MAX_CHARS: usize = 1_000;
 
 record! {
@@ -38,7 +38,7 @@ fn audience_schema() -> Json {
     json!({ "minLength": 1, "pattern": STATED_PATTERN })
 }
 
-/// The kind of a duration in whole seconds.
+/// The field type of token lifetimes: durations in whole seconds.
 struct Lifetime;
 
 impl Kind for Lifetime {
@@ -59,10 +59,10 @@ impl Kind for Lifetime {
     }
 }
 
-/// Checks that a text can be an audience.
+/// Checks that a text can be the audience of a token.
 ///
 /// # Errors
-/// Describes the problem.
+/// A description of the problem, if it cannot.
 pub fn check_audience(audience: &str) -> Result<(), String> {
     check_parameter(audience)?;
     if audience.chars().count() > AUDIENCE_MAX_CHARS {
@@ -74,7 +74,7 @@ pub fn check_audience(audience: &str) -> Result<(), String> {
 /// Checks that tokens can have this lifetime.
 ///
 /// # Errors
-/// Describes the problem.
+/// A description of the problem, if they cannot.
 pub fn check_lifetime(lifetime_ms: u64) -> Result<(), String> {
     if LIFETIMES_MS.contains(&lifetime_ms) && lifetime_ms.is_multiple_of(SECOND_MS) {
         return Ok(());

@@ -1,11 +1,11 @@
 //! [`Auth`]: the authentication of requests to a destination.
 //!
 //! This module is separate from the headers of a subscription because authentication depends on
-//! secrets and never on the event. Each kind defines which secrets it needs and which headers it
-//! adds.
+//! secrets and never on the event. Each type of authentication defines which secrets it needs and
+//! which headers it adds.
 //!
-//! No error and no `Debug` form contains the value of a secret. This module does not look secrets
-//! up: it gets them in the keyring of the request.
+//! No error and no `Debug` output contains the value of a secret. This module does not load
+//! secrets: it gets them in the keyring of the request.
 
 pub mod identity;
 pub mod oauth2;
@@ -25,7 +25,7 @@ use crate::subscription::kinds::headers::{self, STATED_PATTERN};
 use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::{Keyring, SecretName};
 
-/// The header of all kinds of authentication except `header`, which names its own.
+/// Name of the header that all types of authentication set, except `header`, which names its own.
 pub const AUTHORIZATION: &str = "authorization";
 
 alternatives! {
@@ -91,17 +91,17 @@ record! {
     }
 }
 
-/// The source of a token that is fetched before the request.
+/// The issuer of a token that must be fetched before a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenSource<'a> {
-    /// A token server, with the credentials of a client.
+    /// A token server, which issues a token for the credentials of a client.
     Client(&'a ClientCredentials),
-    /// AWS, which issues a token with the identity of the role.
+    /// AWS, which issues a token with the identity of the deployment's role.
     Aws(&'a WebIdentity),
 }
 
 impl Auth {
-    /// Lists the secrets that a request needs.
+    /// Lists the names of the secrets that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let (first, second) = match self {
             Self::Basic(Basic { password: secret, .. })
@@ -114,7 +114,7 @@ impl Auth {
         first.into_iter().chain(second)
     }
 
-    /// Returns the source of the token that a request needs.
+    /// Returns the issuer of the token that requests need; `None` if they need no token.
     #[must_use]
     pub fn token_source(&self) -> Option<TokenSource<'_>> {
         match self {
@@ -128,7 +128,7 @@ impl Auth {
         }
     }
 
-    /// Returns the scope of the AWS signature, if requests are signed with AWS credentials.
+    /// Returns the scope of the AWS signature; `None` if requests have no AWS signature.
     #[must_use]
     pub fn signing_scope(&self) -> Option<&SigningScope> {
         match self {
@@ -156,13 +156,13 @@ impl Auth {
         self.header_name().into_iter().chain(signing.iter().copied())
     }
 
-    /// Returns true if this authentication sets this header.
+    /// Returns true if this authentication sets the header with this name; case is ignored.
     #[must_use]
     pub fn has_header(&self, name: &str) -> bool {
         self.header_names().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// Returns the name of the header that contains secrets.
+    /// Returns the name of the header that contains a secret or a token, if there is one.
     fn header_name(&self) -> Option<&str> {
         match self {
             Self::Basic(_) | Self::Bearer(_) | Self::OAuth2(_) | Self::AwsIdentity(_) => {
@@ -173,10 +173,10 @@ impl Auth {
         }
     }
 
-    /// Returns the header that contains secrets.
+    /// Returns the header that contains a secret or a token, if there is one.
     ///
     /// # Errors
-    /// [`HeaderError`] if a secret is missing or cannot be sent.
+    /// [`HeaderError`] if a secret is missing or cannot be sent in a header.
     pub fn header(&self, keyring: &Keyring) -> Result<Option<(String, String)>, HeaderError> {
         let Some(name) = self.header_name() else { return Ok(None) };
         let value = match self {
@@ -196,7 +196,7 @@ impl Auth {
     }
 }
 
-/// Returns the value of a header with a token.
+/// Returns the header value `Bearer …` for a token.
 fn bearer(token: &str) -> Result<String, HeaderError> {
     if token.contains(char::is_whitespace) {
         let problem = "a token has no spaces, and no Bearer before it";
@@ -207,15 +207,15 @@ fn bearer(token: &str) -> Result<String, HeaderError> {
     Ok(format!("Bearer {token}"))
 }
 
-/// Returns the JSON Schema of the user of [`Auth::Basic`].
+/// Returns the JSON Schema of the field `user` of [`Auth::Basic`].
 fn user_schema() -> Json {
     json!({ "minLength": 1, "pattern": STATED_PATTERN, "not": { "pattern": ":" } })
 }
 
-/// Checks that a text can be the user of [`Auth::Basic`] (RFC 7617, 2).
+/// Checks that a text can be the field `user` of [`Auth::Basic`] (RFC 7617, 2).
 ///
 /// # Errors
-/// Describes the problem.
+/// A description of the problem, if it cannot.
 pub fn check_user(user: &str) -> Result<(), String> {
     if user.is_empty() || user.contains(':') {
         return Err("a user is not empty and has no colon".to_owned());

@@ -1,7 +1,7 @@
 //! [`ClientCredentials`]: an OAuth 2.0 token that is fetched with the credentials of a client.
 //!
-//! This module is separate because only this kind of authentication sends its secret to another
-//! server than the destination. `request::token` composes the token request and reads its response.
+//! This module is separate because only this type of authentication sends its secret to a server
+//! other than the destination. `request::token` composes the token request and reads its response.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,19 +19,20 @@ use crate::subscription::kinds::headers::STATED_PATTERN;
 use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::SecretName;
 
-/// Form fields that have a field of their own in documents. `parameters` must not contain them.
+/// Form fields of a token request that documents state in fields of their own. `parameters` must
+/// not contain them.
 pub const NAMED_PARAMETERS: [&str; 6] =
     ["grant_type", "client_id", "client_secret", "scope", "audience", "resource"];
-/// Maximum number of additional form fields.
+/// Maximum number of additional form fields in a token request.
 pub const PARAMETERS_MAX: usize = 10;
 
 words! {
     /// The place of the client secret in a token request (RFC 6749, 2.3.1).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Style {
-        /// In the header `authorization`.
+        /// The client secret is in the header `authorization`.
         Basic = "basic",
-        /// In the form.
+        /// The client secret is a field of the form.
         Post = "post",
     }
 }
@@ -59,7 +60,7 @@ record! {
     }
 }
 
-/// The kind of the value of a form field.
+/// The field type of form field values.
 pub(crate) const PARAMETER: Checked =
     Checked { max_chars: HEADER_VALUE_MAX_BYTES, check: check_parameter, schema: parameter_schema };
 
@@ -67,7 +68,7 @@ fn parameter_schema() -> Json {
     json!({ "minLength": 1, "pattern": STATED_PATTERN })
 }
 
-/// The kind of additional form fields, by name.
+/// The field type of additional form fields: a mapping from names to values.
 pub(crate) struct Parameters;
 
 impl Kind for Parameters {
@@ -82,7 +83,7 @@ impl Kind for Parameters {
             ));
         }
         let mut parameters: Vec<_> = entries.into_iter().filter_map(parameter).collect();
-        // Sorted as in the canonical form.
+        // The fields are sorted, as in the canonical form.
         parameters.sort();
         Some(parameters)
     }
@@ -105,7 +106,7 @@ impl Kind for Parameters {
         })
     }
 
-    /// Shows only names: a value may be a secret.
+    /// Returns only the names of the fields, because a value may be a secret.
     fn shown(&self, value: &Self::Value) -> Json {
         let shown = value.iter().map(|(name, _)| (name.clone(), json!("[secret]")));
         Json::Object(shown.collect())
@@ -125,8 +126,8 @@ fn parameter(Entry { name, key, value }: Entry<'_>) -> Option<(String, String)> 
 }
 
 impl ClientCredentials {
-    /// Returns the header `authorization` with the client's secret. Both parts are form-encoded
-    /// before they are joined (RFC 6749, 2.3.1).
+    /// Returns the value of the header `authorization` with this client secret. The client id and
+    /// the secret are form-encoded before they are joined (RFC 6749, 2.3.1).
     #[must_use]
     pub fn basic(&self, secret: &str) -> String {
         let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
@@ -138,7 +139,7 @@ impl ClientCredentials {
 /// Checks that a text can be the value of a form field.
 ///
 /// # Errors
-/// Describes the problem.
+/// A description of the problem, if it cannot.
 pub fn check_parameter(value: &str) -> Result<(), String> {
     if value.is_empty() || check_value(value).is_err() {
         return Err(
@@ -152,7 +153,7 @@ pub fn check_parameter(value: &str) -> Result<(), String> {
 /// Checks that a text can be the name of an additional form field.
 ///
 /// # Errors
-/// Describes the problem.
+/// A description of the problem, if it cannot.
 pub fn check_parameter_name(name: &str) -> Result<(), String> {
     if NAMED_PARAMETERS.contains(&name) {
         return Err(format!("{name} is a field of its own, or is sent anyway"));

@@ -1,9 +1,9 @@
 //! [`SigningScope`]: the scope of requests that are signed with AWS credentials (Signature Version
 //! 4).
 //!
-//! This module is separate because the credentials are no named secrets. They belong to the
-//! deployment and are fetched just before a request. The sender makes the signature, because the
-//! signature covers the bytes that are sent.
+//! This module is separate because AWS credentials are not secrets that a document names. They
+//! belong to the deployment and are fetched just before a request. The sender creates the
+//! signature, because the signature covers the bytes that are sent.
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
@@ -12,27 +12,28 @@ use url::Url;
 use crate::document::kind::{Checked, Word};
 use crate::document::record::Required;
 
-/// Headers that a signature sets; a subscription cannot set them.
+/// Headers that an AWS signature sets. A subscription cannot set them.
 pub const SIGNING_HEADERS: [&str; 4] =
     ["authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"];
-/// Maximum length of a region's name.
+/// Maximum length of an AWS region's name.
 pub const REGION_MAX_BYTES: usize = 32;
 
 words! {
-    /// The services whose endpoints can belong to users.
+    /// The AWS services that customers can use for endpoints of their own.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum SigningService {
-        /// API Gateway.
+        /// Amazon API Gateway.
         ExecuteApi = "execute-api",
         /// A Lambda function URL.
         Lambda = "lambda",
-        /// VPC Lattice.
+        /// Amazon VPC Lattice.
         VpcLattice = "vpc-lattice-svcs",
     }
 }
 
 impl SigningService {
-    /// Returns true if a signature covers the body. VPC Lattice refuses signatures that cover it.
+    /// Returns true if a signature covers the body. VPC Lattice refuses signatures that cover the
+    /// body.
     /// <https://docs.aws.amazon.com/vpc-lattice/latest/ug/sigv4-authenticated-requests.html>
     #[must_use]
     pub const fn signs_body(self) -> bool {
@@ -54,13 +55,13 @@ record! {
     }
 }
 
-/// The segment after the version in paths of the Lambda API.
+/// The path segment that follows the version in URLs of the Lambda API.
 const FUNCTIONS: &str = "functions";
 
 impl SigningScope {
     /// Returns true if a signed request to this URL could invoke any function through the Lambda
-    /// API. Only an AWS target may do that. The host is ignored, because a server can forward a
-    /// signed request. The path is reliable, because the signature covers it.
+    /// API. Only a destination with `aws` may do that. The host is ignored, because a server can
+    /// forward a signed request. The path is reliable, because the signature covers it.
     #[must_use]
     pub fn is_of_api(&self, url: &Url) -> bool {
         let path = percent_decode_str(url.path()).decode_utf8_lossy();
@@ -75,10 +76,10 @@ fn region_schema() -> Json {
     json!({ "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$" })
 }
 
-/// Checks that a text can be the name of a region.
+/// Checks that a text can be the name of an AWS region.
 ///
 /// # Errors
-/// Describes the problem.
+/// A description of the problem, if it cannot.
 pub fn check_region(region: &str) -> Result<(), String> {
     let is_part = |part: &str| {
         !part.is_empty()

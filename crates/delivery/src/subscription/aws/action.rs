@@ -1,4 +1,4 @@
-//! The AWS services of targets, and the action of each service.
+//! The AWS services that destinations can use, and the action of each service.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ words! {
 }
 
 words! {
-    /// The name of a service in ARNs, permissions, signatures and hosts.
+    /// The name of an AWS service in ARNs, permissions, signatures and host names.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsService {
         /// Amazon SQS.
@@ -43,7 +43,7 @@ words! {
 }
 
 impl AwsService {
-    /// Returns the only action that targets of this service have.
+    /// Returns the only action that destinations of this service have.
     #[must_use]
     pub const fn action(self) -> AwsAction {
         match self {
@@ -56,7 +56,7 @@ impl AwsService {
         }
     }
 
-    /// Returns the IAM action that permits the request.
+    /// Returns the IAM permission that the action requires, such as `sqs:SendMessage`.
     #[must_use]
     pub const fn iam_action(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl AwsService {
         }
     }
 
-    /// Returns the form of the last part of the service's ARNs, for messages.
+    /// Returns the syntax of the last part of the service's ARNs, for messages.
     pub(super) const fn resource_form(self) -> &'static str {
         match self {
             Self::Sqs => "QUEUE",
@@ -83,7 +83,7 @@ impl AwsService {
         }
     }
 
-    /// Returns the prefix of the last part of the service's ARNs.
+    /// Returns the constant beginning of the last part of the service's ARNs.
     pub(super) const fn resource_prefix(self) -> &'static str {
         match self {
             Self::Sqs | Self::Sns => "",

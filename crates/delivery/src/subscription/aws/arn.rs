@@ -1,4 +1,4 @@
-//! [`TargetArn`]: the ARN of a target, and the endpoint that results from it.
+//! [`TargetArn`]: the ARN of an AWS resource that is a destination, and its endpoint.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 use crate::subscription::auth::sigv4::check_region;
 
-/// The partitions with the domains of their hosts.
+/// The AWS partitions, each with the domain of its hosts.
 /// <https://docs.aws.amazon.com/general/latest/gr/rande.html>
 const PARTITIONS: [(&str, &str); 4] = [
     ("aws", "amazonaws.com"),
@@ -20,69 +20,70 @@ const PARTITIONS: [(&str, &str); 4] = [
     ("aws-us-gov", "amazonaws.com"),
     ("aws-eusc", "amazonaws.eu"),
 ];
-/// Maximum length of a resource's name in any of the services; EventBridge buses have the longest
+/// Maximum length of a resource's name. It is that of EventBridge buses, which have the longest
 /// names.
 const NAME_MAX_BYTES: usize = 256;
-/// Form of an ARN, for messages.
+/// The syntax of an ARN, for messages.
 const FORM: &str = "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, such as arn:aws:sqs:eu-west-1:123456789012:orders";
 
-/// A literal ARN of a service that targets may have.
+/// The ARN of a resource that is a destination, without wildcards and expressions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetArn {
     text: String,
     service: AwsService,
     region: String,
     account: String,
-    /// The name, with the alias or version of a function.
+    /// The name of the resource, with the alias or version of a function.
     name: String,
     endpoint: Url,
     address: Url,
 }
 
 impl TargetArn {
-    /// Returns the service of the resource.
+    /// Returns the AWS service of the resource.
     #[must_use]
     pub const fn service(&self) -> AwsService {
         self.service
     }
 
-    /// Returns the region of the resource, which determines the endpoint.
+    /// Returns the AWS region of the resource, which determines the endpoint.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }
 
-    /// Returns the number of the account that owns the resource.
+    /// Returns the number of the AWS account that owns the resource.
     #[must_use]
     pub fn account(&self) -> &str {
         &self.account
     }
 
-    /// Returns the name of the resource, with an alias if the ARN has one.
+    /// Returns the name of the resource, with the alias or version of a function.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the whole ARN.
+    /// Returns the complete ARN as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns `https://SERVICE.REGION.amazonaws.com/`, or the host of another partition.
+    /// Returns the URL of the service, `https://SERVICE.REGION.amazonaws.com/`, or that of another
+    /// partition.
     #[must_use]
     pub const fn endpoint(&self) -> &Url {
         &self.endpoint
     }
 
-    /// Returns the ARN as the address of a destination. Its scheme is `arn`.
+    /// Returns the ARN as the URL of a destination. Its scheme is `arn`.
     #[must_use]
     pub const fn address(&self) -> &Url {
         &self.address
     }
 
-    /// Returns true for a FIFO queue or FIFO topic.
+    /// Returns true if the resource is a FIFO queue or FIFO topic.
     #[must_use]
     pub fn is_fifo(&self) -> bool {
         matches!(self.service, AwsService::Sqs | AwsService::Sns) && self.name.ends_with(".fifo")
@@ -136,13 +137,13 @@ impl FromStr for TargetArn {
     }
 }
 
-/// Returns the domain of a partition's hosts; `None` for an unknown partition.
+/// Returns the domain of a partition's hosts; `None` if the partition is unknown.
 #[must_use]
 pub fn hosts_of(partition: &str) -> Option<&'static str> {
     PARTITIONS.iter().find(|(known, _)| *known == partition).map(|(_, hosts)| *hosts)
 }
 
-/// Returns true for a valid resource name, without wildcards and expressions.
+/// Returns true if the text can be the name of a resource, without wildcards and expressions.
 fn is_name(service: AwsService, text: &str) -> bool {
     let (parts_max, slash) = match service {
         AwsService::Lambda | AwsService::StepFunctions => (2, None),
@@ -153,13 +154,13 @@ fn is_name(service: AwsService, text: &str) -> bool {
     text.len() <= NAME_MAX_BYTES && text.split(':').count() <= parts_max && parts().all(is_part)
 }
 
-/// Returns true for a valid part of a name, such as an alias or a version.
+/// Returns true if the text can be a part of a name, such as an alias or a version.
 pub(super) fn is_part(part: &str) -> bool {
     let is_of_part = |of: char| of.is_ascii_alphanumeric() || "-_.$".contains(of);
     !part.is_empty() && part.chars().all(is_of_part)
 }
 
-/// The kind of the field `arn`.
+/// The field type of the field `arn`.
 pub(super) struct Arns;
 
 impl Kind for Arns {

@@ -5,7 +5,7 @@
 //!
 //! The ARN is literal, so an event cannot choose the resource. Reading a document checks names and
 //! types of all parameters. The deployment's [`policy`] decides whether a namespace may use a
-//! target.
+//! resource.
 
 mod action;
 mod arn;
@@ -61,20 +61,20 @@ fn check(target: &AwsTarget, fields: &Fields<'_>) -> Option<()> {
 }
 
 impl AwsTarget {
-    /// Returns the endpoint of the service in the region of the ARN.
+    /// Returns the URL of the service in the region of the ARN.
     #[must_use]
     pub fn endpoint(&self) -> &Url {
         self.arn.endpoint()
     }
 
-    /// Returns true if parameters, or the defaults of parameters, depend on the event.
+    /// Returns true if the parameters, or their defaults, depend on the event.
     pub(crate) fn reads_event(&self) -> bool {
         let has_defaults =
             matches!(self.arn.service(), AwsService::EventBridge | AwsService::Kinesis);
         self.parameters.is_some() || self.arn.is_fifo() || has_defaults
     }
 
-    /// Returns the ARN that policies must allow. For a function it ends with the qualifier.
+    /// Returns the ARN that policies must allow. For a function it includes the qualifier.
     #[must_use]
     pub fn resource(&self) -> Cow<'_, str> {
         let stated = self.parameters.as_ref().and_then(|of| of.written[QUALIFIER].as_str());
@@ -82,7 +82,8 @@ impl AwsTarget {
         stated.map_or_else(|| arn.into(), |qualifier| format!("{arn}:{qualifier}").into())
     }
 
-    /// Returns the permission that the role needs on [`Self::resource`], such as `sqs:SendMessage`.
+    /// Returns the IAM permission that the role needs on [`Self::resource`], such as
+    /// `sqs:SendMessage`.
     #[must_use]
     pub fn iam_action(&self) -> &'static str {
         self.arn.service().iam_action()

@@ -1,7 +1,7 @@
-//! The parameters of targets, by service, and their types.
+//! The parameters of requests to AWS services, and their types.
 //!
 //! This module is separate because parameters are checked twice: in the document, where expressions
-//! still have no value, and after rendering. Names and types are those of the services' API
+//! have no value yet, and after rendering. Names and types are those of the services' API
 //! references.
 
 use std::time::Duration;
@@ -20,19 +20,19 @@ use crate::template::{BodyTemplate, has_tags};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment;
 
-/// Name of the field in errors.
+/// Path of the field `parameters`, for error messages.
 const PLACE: &str = "destination.aws.parameters";
-/// Maximum delay of an SQS message.
+/// Maximum delay of an SQS message in seconds.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-timers.html>
 const DELAY_MAX_SECONDS: u64 = 900;
 
-/// Parameter with the alias or version of a function.
+/// Name of the Lambda parameter with the alias or version of a function.
 pub(super) const QUALIFIER: &str = "Qualifier";
 
-/// Parameters with which a service detects duplicates.
+/// Names of the parameters by which services detect duplicates.
 const IDENTITIES: [&str; 3] = ["DurableExecutionName", "MessageDeduplicationId", "name"];
 
-/// The type of a parameter.
+/// The type of a parameter's value.
 #[derive(Debug, Clone, Copy)]
 enum Type {
     Text,
@@ -40,22 +40,22 @@ enum Type {
     Number(u64),
     Word(&'static [&'static str]),
     Texts,
-    /// A time in RFC 3339; the request has seconds since 1970.
+    /// A time in RFC 3339. The request contains it as seconds since 1970.
     Time,
-    /// Message attributes: each has a type and a value.
+    /// A mapping of message attributes, each with a type and a value.
     Attributes,
 }
 
-/// The time of a check.
+/// The time at which a parameter is checked: before or after rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// In the document: the value of an expression is unknown.
+    /// Before rendering: the values of expressions are unknown.
     Written,
-    /// After rendering: a text may stand for a number, and a number for a text.
+    /// After rendering: a string may represent a number, and a number a string.
     Rendered,
 }
 
-/// Returns the parameters of a service.
+/// Returns the names of a service's parameters, with their types.
 const fn parameters(service: AwsService) -> &'static [(&'static str, Type)] {
     match service {
         AwsService::Sqs => &[
@@ -97,8 +97,8 @@ const fn parameters(service: AwsService) -> &'static [(&'static str, Type)] {
     }
 }
 
-/// The kind of the field `parameters`. Its names depend on the ARN, so [`check_parameters`] checks
-/// them.
+/// The field type of the field `parameters`. The valid names depend on the ARN, so
+/// [`check_parameters`] checks them.
 pub(super) struct Parameters;
 
 impl Kind for Parameters {
@@ -124,7 +124,7 @@ impl Kind for Parameters {
     }
 }
 
-/// Checks names and types of the parameters at this position.
+/// Checks the names and types of the parameters that a document states.
 pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
     let all = parameters(arn.service());
     let mut are_right = true;
@@ -138,8 +138,8 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
             QUALIFIER if arn.name().contains(':') => {
                 Some("the ARN has an alias or a version already".to_owned())
             }
-            // The qualifier must be literal, because `AWS_TARGETS` allows it by name. So an event
-            // cannot choose it.
+            // The qualifier must be literal, because `AWS_TARGETS` allows functions by their
+            // qualified names. So an event cannot choose it.
             QUALIFIER if !entry.value.json().as_str().is_some_and(is_part) => Some(
                 "the name of an alias or a version is expected, without expressions".to_owned(),
             ),
@@ -171,10 +171,11 @@ fn unknown(service: AwsService, name: &str) -> Message {
     })
 }
 
-/// Returns the rendered parameters in the types of the service, without those that are null.
+/// Converts rendered parameters to the types that the service expects. Parameters that are null are
+/// omitted.
 ///
 /// # Errors
-/// Names the parameter whose value has a wrong type, without the value.
+/// The name of the parameter whose value has a wrong type, without the value.
 pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, Json>, String> {
     let read: Map<String, Json> =
         serde_json::from_slice(json).map_err(|_| format!("{PLACE} are no mapping"))?;
@@ -190,7 +191,7 @@ pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, J
     Ok(typed)
 }
 
-/// Converts a value to the type that the service expects.
+/// Converts the value of a parameter to the type that the service expects.
 fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
     if stage == Stage::Written && (stated.is_null() || stated.as_str().is_some_and(has_tags)) {
         return Ok(Json::Null);
@@ -218,7 +219,7 @@ fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
     }
 }
 
-/// Returns a time as seconds since 1970, with a fraction if there is one. The services require this
+/// Returns a time as seconds since 1970, with a fraction if necessary. The services require this
 /// form.
 pub(crate) fn seconds(ms: u64) -> Json {
     match ms % SECOND_MS {
@@ -242,8 +243,8 @@ fn number(stated: &Json, stage: Stage) -> Option<u64> {
     text.map_or_else(|| stated.as_u64(), |text| text.parse().ok())
 }
 
-/// Converts attributes by name: `{DataType: String, StringValue: …}`, or with a `BinaryValue` in
-/// Base64.
+/// Converts a mapping of message attributes: `{DataType: String, StringValue: …}`, or with a
+/// `BinaryValue` in base64.
 fn attributes(stated: &Json, stage: Stage) -> Result<Json, String> {
     const FORM: &str = "attributes are written as NAME: {DataType: String, StringValue: TEXT}, \
                         or with DataType: Binary and a BinaryValue in Base64";

@@ -1,11 +1,11 @@
 //! Matches ARNs with a pattern that has wildcards, by the rules of IAM policies.
 //!
-//! This module is separate because it is pure and must be exact. It decides which targets a
+//! This module is separate because it is pure and must be exact. It decides which resources a
 //! namespace may use, and which missing permissions `check` and `doctor` report. It does not
 //! support policy variables: ARNs in stack parameters have none.
 
-/// Returns true if the pattern covers every resource that consists of these texts with arbitrary
-/// characters between them. A single text is exactly one resource.
+/// Returns true if the pattern covers every resource whose name consists of these texts with
+/// arbitrary characters between them. A single text is exactly one resource.
 ///
 /// `*` matches any number of characters, `?` matches one. A segment is the text between two colons.
 /// A `*` matches only within its segment, unless it is the last character of the segment.
@@ -14,8 +14,8 @@
 pub fn covers(pattern: &str, resource: &[&str]) -> bool {
     let resource = units(resource);
     let pattern: Vec<char> = pattern.chars().collect();
-    // At index n: true if the pattern up to here can match exactly the first n units of the
-    // resource.
+    // The value at index n is true if the pattern up to here can match exactly the first n units of
+    // the resource.
     let mut covered: Vec<bool> = (0..=resource.len()).map(|units| units == 0).collect();
     for (index, character) in pattern.iter().enumerate() {
         covered = match character {
@@ -35,12 +35,12 @@ pub fn covers(pattern: &str, resource: &[&str]) -> bool {
     covered.last().copied().unwrap_or(false)
 }
 
-/// A unit of a resource.
+/// A unit of a resource's name: one character, or a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
-    /// This literal character.
+    /// This literal character, which the pattern must match.
     Character(char),
-    /// Arbitrary characters; only `*` matches them.
+    /// A gap that stands for arbitrary characters. Only `*` matches it.
     Anything,
 }
 
@@ -55,13 +55,13 @@ fn units(resource: &[&str]) -> Vec<Unit> {
     units
 }
 
-/// Advances by one unit where the unit matches.
+/// Returns the positions after one more unit, which must match.
 fn stepped(covered: &[bool], resource: &[Unit], matches: impl Fn(&Unit) -> bool) -> Vec<bool> {
     let further = covered.iter().zip(resource).map(|(covered, unit)| *covered && matches(unit));
     std::iter::once(false).chain(further).collect()
 }
 
-/// Advances by any number of units that may be skipped.
+/// Returns the positions after any number of further units that `may_skip` allows.
 fn stretched(covered: &[bool], resource: &[Unit], may_skip: impl Fn(&Unit) -> bool) -> Vec<bool> {
     let mut stretched = covered.to_vec();
     for (index, unit) in resource.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! [`AwsPolicy`]: the targets that a deployment allows, by namespace.
+//! [`AwsPolicy`]: the AWS resources that subscriptions of each namespace may use.
 //!
 //! This module is separate from subscriptions. Otherwise, the author of a subscription could use
 //! every resource that the role can access. The list is a setting of the deployment, `AWS_TARGETS`.
 //!
-//! A target is refused unless a pattern in the list covers it. The deployment's own resources are
+//! A resource is refused unless a pattern in the list covers it. The deployment's own resources are
 //! always refused.
 
 use thiserror::Error;
@@ -12,12 +12,12 @@ use super::pattern::covers;
 use super::{AwsService, AwsTarget};
 use crate::document::findings::quoted;
 
-/// Maximum length of a pattern. The time of a comparison is proportional to it.
+/// Maximum length of a pattern. The time of a comparison is proportional to the length.
 const PATTERN_MAX_CHARS: usize = 512;
-/// Form of the list, for messages.
+/// The syntax of the list, for messages.
 const FORM: &str = "NAMESPACE=ARN, such as shop=arn:aws:sqs:eu-west-1:123456789012:shop-*; * as the namespace means all";
 
-/// The targets that a deployment allows, and its own resources.
+/// The AWS resources that a deployment allows as destinations, and its own resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwsPolicy {
     targets: AwsTargets,
@@ -25,43 +25,43 @@ pub struct AwsPolicy {
     account: Option<String>,
 }
 
-/// ARN patterns by namespace: the setting `AWS_TARGETS`.
+/// The setting `AWS_TARGETS`: allowed ARN patterns, by namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwsTargets(Vec<(String, ArnPattern)>);
 
-/// The deployment's own resources: the setting `OWN_RESOURCE_ARNS`.
+/// The setting `OWN_RESOURCE_ARNS`: the deployment's own resources, which are never allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnResources(Vec<ArnPattern>);
 
-/// An ARN with the wildcards of IAM policies.
+/// An ARN that may contain the wildcards of IAM policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ArnPattern(String);
 
-/// The reason why a target is refused.
+/// The reason why a subscription may not use an AWS resource.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AwsRefusal {
-    /// The target belongs to the deployment.
+    /// The resource belongs to the deployment.
     #[error("{0} belongs to this deployment, so no subscription may use it")]
     Own(String),
-    /// No pattern covers the target for the namespace.
+    /// No pattern for the namespace covers the resource.
     #[error(
         "AWS_TARGETS does not list {arn} for the namespace \"{namespace}\"; add {namespace}={arn} to the template's parameter AwsTargets"
     )]
     NotListed {
-        /// The ARN of the target.
+        /// The ARN of the refused resource.
         arn: String,
-        /// The namespace of the subscription.
+        /// The namespace of the subscription that names the resource.
         namespace: String,
     },
-    /// A Firehose stream in another account. The Firehose API has only names of streams, so the
-    /// request would reach a stream in the account of the role.
+    /// The resource is a Firehose stream in another account. The Firehose API has only names of
+    /// streams, so the request would reach a stream in the account of the role.
     #[error(
         "{arn} is in another account than the role ({account}), and Firehose finds streams by name in the account of the role"
     )]
     OtherAccount {
-        /// The ARN of the target.
+        /// The ARN of the refused resource.
         arn: String,
-        /// The account of the role.
+        /// The account of the role that signs requests.
         account: String,
     },
 }
@@ -75,8 +75,8 @@ impl AwsPolicy {
         Self { targets, own, account }
     }
 
-    /// Returns the reason why subscriptions of a namespace may not use this target; `None` if they
-    /// may.
+    /// Returns the reason why subscriptions of a namespace may not use this resource; `None` if
+    /// they may.
     #[must_use]
     pub fn refusal(&self, namespace: &str, target: &AwsTarget) -> Option<AwsRefusal> {
         let arn = &*target.resource();
@@ -98,7 +98,7 @@ impl AwsTargets {
     /// Parses `AWS_TARGETS`: items of the form `NAMESPACE=ARN`, separated by commas.
     ///
     /// # Errors
-    /// Names the first invalid item.
+    /// A message about the first invalid item.
     pub fn parse(text: &str) -> Result<Self, String> {
         let read = entries(text).map(|entry| {
             Self::entry(entry).ok_or_else(|| format!("{} is not {FORM}", quoted(entry)))
@@ -113,7 +113,7 @@ impl AwsTargets {
         is_right.then_some((namespace.to_owned(), ArnPattern::parse(arn.trim())?))
     }
 
-    /// Returns true if a pattern covers the ARN for this namespace.
+    /// Returns true if subscriptions of this namespace may use the resource with this ARN.
     #[must_use]
     pub fn permits(&self, namespace: &str, arn: &str) -> bool {
         let of_namespace = self.0.iter().filter(|(of, _)| of == "*" || of == namespace);
@@ -122,10 +122,10 @@ impl AwsTargets {
 }
 
 impl OwnResources {
-    /// Parses `OWN_RESOURCE_ARNS`: ARNs that may have wildcards, separated by commas.
+    /// Parses `OWN_RESOURCE_ARNS`: ARNs that may contain wildcards, separated by commas.
     ///
     /// # Errors
-    /// Names the first item that is not an ARN.
+    /// A message about the first item that is not an ARN.
     pub fn parse(text: &str) -> Result<Self, String> {
         let patterns = entries(text).map(|entry| {
             ArnPattern::parse(entry).ok_or_else(|| format!("{} is not an ARN", quoted(entry)))
@@ -133,13 +133,13 @@ impl OwnResources {
         patterns.collect::<Result<Vec<_>, String>>().map(Self)
     }
 
-    /// Lists the ARNs in the form of IAM policies.
+    /// Lists the ARNs, with the wildcards of IAM policies.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|pattern| pattern.0.as_str())
     }
 
-    /// Adds the function with this name and all its qualifiers. Account and region are those of the
-    /// other resources.
+    /// Adds the function with this name and all its qualifiers. Its account and region are those of
+    /// the other resources.
     #[must_use]
     pub fn with_function(mut self, name: &str) -> Self {
         let located = self.0.iter().find_map(|ArnPattern(arn)| {
@@ -155,11 +155,12 @@ impl OwnResources {
         self
     }
 
-    /// Returns true if a pattern covers the ARN, or the ARN without its alias or version.
+    /// Returns true if a pattern covers the ARN, or the ARN of a function without its alias or
+    /// version.
     #[must_use]
     pub fn contains(&self, arn: &str) -> bool {
         // In the ARN of a function, the sixth colon precedes the name, and the seventh precedes the
-        // alias.
+        // alias or version.
         let unqualified = arn.match_indices(':').nth(6).map(|(at, _)| arn.split_at(at).0);
         let spellings = [Some(arn), unqualified];
         self.0.iter().any(|own| spellings.iter().flatten().any(|arn| own.covers(arn)))
@@ -177,7 +178,8 @@ impl ArnPattern {
         (is_arn && text.chars().count() <= PATTERN_MAX_CHARS).then(|| Self(text.to_owned()))
     }
 
-    /// Compares segment by segment, so that a `*` for the region cannot match further segments.
+    /// Returns true if the pattern covers the ARN. Segments are compared one by one, so that a `*`
+    /// for the region cannot match further segments.
     fn covers(&self, arn: &str) -> bool {
         let mut parts = self.0.splitn(6, ':').zip(arn.splitn(6, ':'));
         parts.all(|(pattern, part)| covers(pattern, &[part]))

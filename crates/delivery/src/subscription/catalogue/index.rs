@@ -18,30 +18,30 @@ use crate::subscription::filter::advanced::{Arrays, Test, TextMatch, folded_text
 use crate::subscription::filter::key::Key;
 use crate::subscription::name::NameRange;
 
-/// The index of one topic.
+/// An index of the subscriptions of one topic.
 #[derive(Debug, Clone)]
 pub(super) struct Index {
-    /// Sorted by name. Other fields refer to positions in this list.
+    /// The subscriptions, sorted by name. Other fields refer to positions in this list.
     subscriptions: Vec<Arc<Subscription>>,
-    /// For each distinct filter, the positions of its subscriptions: at least one.
+    /// For each distinct filter, the positions of the subscriptions that have it.
     filters: Vec<Vec<usize>>,
-    /// For each operand, the texts to compare and the filters that need the comparison.
+    /// For each operand, the texts that filters compare with it.
     demands: BTreeMap<Operand, Texts>,
-    /// The filters without a condition that can be looked up.
+    /// The positions of filters without a condition that can be looked up.
     others: Vec<usize>,
 }
 
-/// The part of an event that a comparison reads.
+/// The value in an event that a comparison reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Operand {
-    /// A member with exactly this text.
+    /// The text of a member, compared exactly.
     Member(String),
-    /// The value at an Event Grid key, or each element of an array there; case is ignored.
+    /// The value at an Event Grid key, or each element of an array there. Case is ignored.
     Folded { key: Key, arrays: Arrays },
 }
 
 impl Operand {
-    /// Returns the texts of this operand in an event.
+    /// Returns the values of this operand in an event with these members.
     fn texts<'a>(&self, members: &Members<'a>) -> Vec<Cow<'a, str>> {
         match self {
             Self::Member(name) => members.get(name).and_then(scalar).into_iter().collect(),
@@ -52,14 +52,14 @@ impl Operand {
     }
 }
 
-/// The relation between an operand and a text.
+/// The relation between an operand and a text that makes a comparison true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Relation {
     Is,
     BeginsWith,
 }
 
-/// A comparison that can be looked up.
+/// A comparison of an operand with a text, which can be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Comparison {
     operand: Operand,
@@ -67,11 +67,11 @@ struct Comparison {
     text: String,
 }
 
-/// A necessary condition: every event that the filter matches satisfies at least one of these
-/// comparisons.
+/// A necessary condition of a filter: every event that the filter matches satisfies at least one of
+/// these comparisons.
 type Demand = Vec<Comparison>;
 
-/// Returns the necessary conditions of a filter. A matching event satisfies all of them.
+/// Returns the necessary conditions of a filter. A matching event satisfies each of them.
 fn demands(filter: &Filter) -> Vec<Demand> {
     let one = |name: &str, relation: Relation, text: &str| {
         let operand = Operand::Member(name.to_owned());
@@ -108,12 +108,12 @@ fn demands(filter: &Filter) -> Vec<Demand> {
     }
 }
 
-/// The texts with which filters compare one operand.
+/// The texts that filters compare with one operand, with the positions of the filters.
 #[derive(Debug, Clone, Default)]
 struct Texts {
     is: BTreeMap<String, Vec<usize>>,
     begins_with: BTreeMap<String, Vec<usize>>,
-    /// The distinct lengths of `begins_with` in bytes, ascending.
+    /// The distinct lengths in bytes of the texts in `begins_with`, ascending.
     lengths: Vec<usize>,
 }
 
@@ -131,10 +131,10 @@ impl Texts {
         texts.entry(text).or_default().push(filter);
     }
 
-    /// Returns the filters whose comparison with a text is true.
+    /// Returns the positions of the filters whose comparison with a text is true.
     fn find<'s>(&'s self, text: &'s str) -> impl Iterator<Item = usize> + 's {
         let beginnings = self.lengths.iter().map_while(|length| {
-            // Skips lengths that would split a character.
+            // Lengths that would split a character are skipped.
             (*length <= text.len()).then(|| text.get(..*length))
         });
         let begins_with = beginnings.flatten().filter_map(|text| self.begins_with.get(text));
@@ -156,8 +156,8 @@ impl Index {
         }
         let first = |positions: &Vec<usize>| demands(&subscriptions[positions[0]].filter);
         let all: Vec<Vec<Demand>> = filters.iter().map(first).collect();
-        // Indexes each filter by its most selective condition. A type that all filters name is not
-        // selective.
+        // Each filter is indexed by its most selective condition. A type that all filters name is
+        // not selective.
         let mut counts: HashMap<&Comparison, usize> = HashMap::new();
         for comparison in all.iter().flatten().flatten() {
             *counts.entry(comparison).or_default() += 1;
@@ -180,20 +180,20 @@ impl Index {
         Self { subscriptions, filters, demands, others }
     }
 
-    /// Returns the filters that may match an event.
+    /// Returns the positions of the filters that may match an event.
     fn candidates(&self, members: &Members<'_>) -> Vec<usize> {
-        // A set, because an event may repeat a text in an array any number of times.
+        // This is a set, because an array of the event may repeat a text any number of times.
         let mut found: BTreeSet<usize> = BTreeSet::new();
         for (operand, texts) in &self.demands {
             for text in operand.texts(members).into_iter().collect::<BTreeSet<_>>() {
                 found.extend(texts.find(&text));
             }
         }
-        // These filters are in no lookup, so adding them makes no duplicates.
+        // These filters are not indexed, so adding them creates no duplicates.
         found.into_iter().chain(self.others.iter().copied()).collect()
     }
 
-    /// Returns the matching subscriptions with a name in the range, sorted by name.
+    /// Returns the subscriptions that match an event and have a name in the range, sorted by name.
     pub(super) fn matching<'s>(
         &'s self,
         members: &Members<'_>,

@@ -1,8 +1,8 @@
 //! [`Catalogue`]: topics and their subscriptions, for lookup by name and by event.
 //!
-//! A catalogue is immutable while it is in use. The catalogue of files is built anew whenever they
-//! are read. The catalogue of a deployment has only the topics of the current records. It
-//! distinguishes topics that do not exist from topics that were not read.
+//! A catalogue does not change while it is in use. If it comes from files, a new one is built
+//! whenever the files are read. The catalogue of a deployment contains only the topics of the
+//! current records. It distinguishes topics that do not exist from topics that were not read.
 
 mod index;
 
@@ -22,14 +22,14 @@ use crate::subscription::topic_settings::TopicSettings;
 /// A topic, without its subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// The name, written `namespace/topic`.
+    /// The full name, written `namespace/topic`.
     pub name: TopicName,
-    /// The settings for reading its events.
+    /// The settings that determine how events of the topic are read.
     pub settings: TopicSettings,
 }
 
 impl Topic {
-    /// Returns a topic that no document describes. Its input is `auto`.
+    /// Returns a topic that no document describes. Its input format is `auto`.
     #[must_use]
     pub fn new(name: TopicName) -> Self {
         Self { name, settings: TopicSettings::default() }
@@ -44,7 +44,8 @@ pub struct TopicSubscriptions {
     subscriptions: BTreeMap<String, Arc<Subscription>>,
     /// The names of subscriptions that exist but are unusable, with the reason for each.
     unusable: BTreeMap<String, String>,
-    /// Built for the first event, because most topics of a process receive none.
+    /// The index of the usable subscriptions. It is built for the first event, because most topics
+    /// of a process receive none.
     index: OnceLock<Index>,
 }
 
@@ -64,19 +65,19 @@ impl TopicSubscriptions {
         Self { topic, subscriptions, unusable, index: OnceLock::new() }
     }
 
-    /// Replaces the unusable subscriptions; each has the reason why.
+    /// Sets the names of unusable subscriptions, with the reason for each.
     #[must_use]
     pub fn with_unusable(self, unusable: BTreeMap<String, String>) -> Self {
         Self { unusable, ..self }
     }
 
-    /// Returns the subscriptions that exist but are unusable, with the reason for each.
+    /// Returns the names of subscriptions that exist but are unusable, with the reason for each.
     #[must_use]
     pub fn unusable(&self) -> &BTreeMap<String, String> {
         &self.unusable
     }
 
-    /// Adds a subscription of this topic, or replaces the one with the same name.
+    /// Adds a subscription of this topic. It replaces one with the same name.
     pub fn add(&mut self, mut subscription: Subscription) {
         subscription.mapping = Arc::clone(&self.topic.settings.mapping);
         let name = subscription.name.name.clone();
@@ -84,7 +85,7 @@ impl TopicSubscriptions {
         self.index.take();
     }
 
-    /// Returns the topic itself.
+    /// Returns the topic itself, without its subscriptions.
     #[must_use]
     pub fn topic(&self) -> &Topic {
         &self.topic
@@ -101,7 +102,7 @@ impl TopicSubscriptions {
         self.subscriptions.is_empty()
     }
 
-    /// Returns the fewest ranges that contain these names and no usable subscription.
+    /// Returns as few ranges as possible that contain these names and no usable subscription.
     fn ranges_without_usable(&self, names: &BTreeSet<&str>) -> Vec<NameRange> {
         let mut ranges: Vec<NameRange> = Vec::new();
         let mut last: Option<&str> = None;
@@ -121,7 +122,7 @@ impl TopicSubscriptions {
         ranges
     }
 
-    /// Builds the index now, so that the first event does not wait for it.
+    /// Builds the index now, so that the first event does not have to wait.
     pub fn build_index(&self) {
         self.index();
     }
@@ -134,43 +135,43 @@ impl TopicSubscriptions {
 /// Deployment-wide settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The topics of publishers that cannot name a topic.
+    /// The topics of publishers whose service cannot name a topic.
     pub publishers: BTreeMap<Publisher, TopicName>,
     /// The topic to which notices about destinations are published; `None` disables notices.
     pub notices: Option<TopicName>,
-    /// The policy for the hosts to which secrets may be sent.
+    /// The policy that determines the hosts to which each secret may be sent.
     pub secrets: SecretPolicy,
 }
 
-/// Topics with their subscriptions: all of a set of files, or those that were read from a
-/// deployment.
+/// Topics with their subscriptions. A catalogue from files contains all of them, and that of a
+/// deployment those that were read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
     settings: Arc<Settings>,
     topics: BTreeMap<TopicName, Arc<TopicSubscriptions>>,
-    /// The results of reading topics on demand; `None` if the catalogue is complete.
+    /// The results of reading topics on demand; `None` if the catalogue contains all topics.
     read: Option<BTreeMap<TopicName, Found>>,
-    /// The topics whose newest state was requested since this catalogue was started.
+    /// The topics whose newest state was requested since this catalogue was created.
     asked: BTreeSet<TopicName>,
-    /// True if the newest settings were requested since this catalogue was started.
+    /// True if the newest settings were requested since this catalogue was created.
     has_newest_settings: bool,
 }
 
 /// The result of reading a topic on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// The topic exists and is in the catalogue.
+    /// The topic exists, and its subscriptions are in the catalogue.
     Topic,
-    /// The topic was removed on purpose.
+    /// The topic was removed, and the removal is recorded.
     Removed,
-    /// The topic does not exist, and there is no mark of a removal.
+    /// The topic does not exist, and no removal is recorded.
     Nothing,
     /// The topic could not be read, for this reason.
     Unreadable(String),
 }
 
 impl Catalogue {
-    /// Returns a catalogue without topics, to which topics are added on demand.
+    /// Returns a catalogue without topics. Topics are read on demand and added.
     #[must_use]
     pub fn by_need(settings: impl Into<Arc<Settings>>) -> Self {
         Self {
@@ -182,31 +183,31 @@ impl Catalogue {
         }
     }
 
-    /// Returns the same topics with these settings.
+    /// Returns a catalogue with the same topics and these settings.
     #[must_use]
     pub fn with_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
         Self { settings: settings.into(), ..self.clone() }
     }
 
-    /// Returns the same topics with these settings, which are the newest.
+    /// Returns a catalogue with the same topics and these settings, which are the newest.
     #[must_use]
     pub fn with_newest_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
         Self { has_newest_settings: true, ..self.with_settings(settings) }
     }
 
-    /// Returns true if the newest settings were requested since this catalogue was started.
+    /// Returns true if the newest settings were requested since this catalogue was created.
     #[must_use]
     pub fn are_settings_newest(&self) -> bool {
         self.has_newest_settings
     }
 
-    /// Adds a topic that was read on demand.
+    /// Adds a topic that was read on demand, with its subscriptions.
     pub fn add_found(&mut self, name: TopicName, topic: Arc<TopicSubscriptions>) {
         self.topics.insert(name.clone(), topic);
         self.read.get_or_insert_default().insert(name, Found::Topic);
     }
 
-    /// Adds the reason why this topic is not in the catalogue.
+    /// Records that a topic was read on demand, and why it is not in the catalogue.
     pub fn add_missing(&mut self, name: TopicName, found: Found) {
         self.topics.remove(&name);
         self.read.get_or_insert_default().insert(name, found);
@@ -223,19 +224,20 @@ impl Catalogue {
         self.asked.insert(topic);
     }
 
-    /// Returns true if the newest state of a topic was requested since this catalogue was started.
+    /// Returns true if the newest state of a topic was requested since this catalogue was created.
     #[must_use]
     pub fn was_asked(&self, topic: &TopicName) -> bool {
         self.asked.contains(topic)
     }
 
-    /// Returns true if this topic was read and does not exist.
+    /// Returns true if the topic was read and does not exist.
     #[must_use]
     pub fn lacks(&self, topic: &TopicName) -> bool {
         matches!(self.found(topic), Some(Found::Removed | Found::Nothing))
     }
 
-    /// Returns a topic with all of its subscriptions.
+    /// Returns the topic with this name and its subscriptions; `None` if it is not in the
+    /// catalogue.
     #[must_use]
     pub fn topic_subscriptions(&self, name: &TopicName) -> Option<&Arc<TopicSubscriptions>> {
         self.topics.get(name)
@@ -247,24 +249,25 @@ impl Catalogue {
         &self.settings
     }
 
-    /// Returns true if the catalogue has every topic, like that of files.
+    /// Returns true if the catalogue contains all topics, like a catalogue from files.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.read.is_none()
     }
 
-    /// Returns true if this topic was read, whatever the result, or if the catalogue is complete.
+    /// Returns true if the topic was read, whatever the result, or if the catalogue contains all
+    /// topics.
     #[must_use]
     pub fn knows(&self, topic: &TopicName) -> bool {
         self.read.as_ref().is_none_or(|read| read.contains_key(topic))
     }
 
-    /// Adds a topic, or replaces the one with the same name. The reader of documents checks
-    /// uniqueness, because it can report positions.
+    /// Adds a topic without subscriptions. It replaces one with the same name. The reader of
+    /// documents reports duplicates, because it has their positions.
     pub fn add_topic(&mut self, topic: Topic) {
         for publisher in &topic.settings.from {
             let of = Arc::make_mut(&mut self.settings).publishers.entry(publisher.clone());
-            // If several topics list the publisher, the first by name gets its records.
+            // If several topics list the publisher, its records belong to the first topic by name.
             let of = of.or_insert_with(|| topic.name.clone());
             *of = topic.name.clone().min(of.clone());
         }
@@ -276,7 +279,7 @@ impl Catalogue {
         self.topics.insert(topic.topic.name.clone(), Arc::new(topic));
     }
 
-    /// Replaces the deployment-wide settings, and adds the publishers to their topics.
+    /// Replaces the deployment-wide settings, and adds their publishers to the topics.
     pub fn set_settings(&mut self, settings: Settings) {
         for (publisher, topic) in &settings.publishers {
             if let Some(of) = self.topics.get_mut(topic) {
@@ -290,8 +293,8 @@ impl Catalogue {
         self.settings = Arc::new(settings);
     }
 
-    /// Adds a subscription. If no document describes its topic, a topic with the input `auto` is
-    /// added too. Add described topics first, because their mapping is copied to the subscription.
+    /// Adds a subscription. If its topic is missing, it adds a topic with the input format `auto`.
+    /// Topics must be added before their subscriptions, because their mapping is copied.
     pub fn add_subscription(&mut self, subscription: Subscription) {
         let topic = &subscription.name.topic;
         let new = || Arc::new(TopicSubscriptions::new(Topic::new(topic.clone())));
@@ -299,7 +302,7 @@ impl Catalogue {
         Arc::make_mut(of).add(subscription);
     }
 
-    /// Removes the subscriptions of a topic and returns them.
+    /// Removes all subscriptions of a topic, and returns them.
     pub fn take_subscriptions(&mut self, topic: &TopicName) -> Vec<Subscription> {
         let of = self.topics.get_mut(topic).map(Arc::make_mut);
         let subscriptions = of.map(|of| std::mem::take(&mut of.subscriptions)).unwrap_or_default();
@@ -311,7 +314,7 @@ impl Catalogue {
         Arc::make_mut(&mut self.settings).notices = Some(topic);
     }
 
-    /// Sets the policy for secrets.
+    /// Sets the policy that determines the hosts to which each secret may be sent.
     pub fn restrict_secrets(&mut self, policy: SecretPolicy) {
         Arc::make_mut(&mut self.settings).secrets = policy;
     }
@@ -323,13 +326,13 @@ impl Catalogue {
         self.settings.notices.as_ref()
     }
 
-    /// Returns a topic without its subscriptions.
+    /// Returns the topic with this name, without its subscriptions.
     #[must_use]
     pub fn topic(&self, name: &TopicName) -> Option<&Topic> {
         self.topics.get(name).map(|of| &of.topic)
     }
 
-    /// Returns the topic that lists this publisher in its `from`.
+    /// Returns the topic that lists this publisher in its field `from`.
     #[must_use]
     pub fn topic_from(&self, publisher: &Publisher) -> Option<&TopicName> {
         self.settings.publishers.get(publisher)
@@ -344,7 +347,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the reason why an existing subscription is unusable.
+    /// Returns the reason why an existing subscription is unusable; `None` if it is usable.
     #[must_use]
     pub fn unusable(&self, name: &SubscriptionName) -> Option<&str> {
         let topic = self.topics.get(&name.topic)?;
@@ -352,7 +355,7 @@ impl Catalogue {
         unusable.or_else(|| self.waits_for(topic.subscriptions.get(&name.name)?))
     }
 
-    /// Returns the reason if a topic to which the subscription forwards events could not be read.
+    /// Returns the reason why a topic to which the subscription sends events could not be read.
     fn waits_for(&self, subscription: &Subscription) -> Option<&str> {
         subscription.other_topics().find_map(|topic| self.unreadable(&topic))
     }
@@ -363,8 +366,8 @@ impl Catalogue {
         found.into_iter().any(|found| matches!(found, Found::Unreadable(_)))
     }
 
-    /// Returns the fewest ranges within this one that contain all unusable subscriptions and no
-    /// usable one.
+    /// Returns as few ranges as possible, within `names`, that contain all unusable subscriptions
+    /// of a topic and no usable one.
     #[must_use]
     pub fn unusable_ranges(&self, topic: &TopicName, names: &NameRange) -> Vec<NameRange> {
         let Some(topic) = self.topics.get(topic) else { return Vec::new() };
@@ -377,7 +380,7 @@ impl Catalogue {
         topic.ranges_without_usable(&unusable)
     }
 
-    /// Returns true if a topic has a usable subscription in this range.
+    /// Returns true if a topic has a usable subscription whose name is in the range.
     #[must_use]
     pub fn has_usable(&self, topic: &TopicName, names: &NameRange) -> bool {
         let subscriptions = self.topics.get(topic).into_iter().flat_map(|of| &of.subscriptions);
@@ -385,13 +388,13 @@ impl Catalogue {
         in_range.any(|(_, subscription)| self.waits_for(subscription).is_none())
     }
 
-    /// Returns a usable subscription.
+    /// Returns the subscription with this name; `None` if it is not in the catalogue.
     #[must_use]
     pub fn subscription(&self, name: &SubscriptionName) -> Option<&Arc<Subscription>> {
         self.topics.get(&name.topic)?.subscriptions.get(&name.name)
     }
 
-    /// Lists all usable subscriptions, sorted by name.
+    /// Lists the subscriptions of all topics, sorted by name.
     pub fn subscriptions(&self) -> impl Iterator<Item = &Arc<Subscription>> {
         self.topics.values().flat_map(|of| of.subscriptions.values())
     }

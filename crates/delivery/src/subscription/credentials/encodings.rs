@@ -1,5 +1,4 @@
-//! Encodings of a text as other programs write them: JSON, HTML, URLs, string literals, dumps and
-//! base64.
+//! Encodes a text as other programs write it: JSON, HTML, URLs, string literals, dumps and base64.
 //!
 //! This module is separate because it is a list of the habits of other programs. Common encodings
 //! come first. An encoder may return the text unchanged; `spellings` removes duplicates.
@@ -7,15 +6,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
-/// Returns true for a character that an encoder does not escape.
+/// Returns true if an encoder writes the character unescaped.
 type Keeps = fn(char) -> bool;
-/// Escapes a character.
+/// Returns the escape sequence for a character.
 type Escape = fn(char) -> String;
 
-/// Number of entries at the beginning of the lists below that are parts of base64.
+/// Number of entries at the beginning of the results below that are parts of base64 texts.
 pub(super) const PARTS_OF_BASE64: usize = 3;
 
-/// Encodes a text in the ways that are often applied to a text that is already encoded.
+/// Encodes a text in the ways that programs often apply to texts that are already encoded.
 pub(super) fn common(text: &[u8]) -> Vec<Vec<u8>> {
     let mut all = base64(text);
     all.extend([
@@ -28,11 +27,11 @@ pub(super) fn common(text: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Encodes a text in every known way.
+/// Encodes a text in every known way, the common ways first.
 pub(super) fn every(text: &[u8]) -> Vec<Vec<u8>> {
     let mut all = common(text);
     all.extend(whole_base64(text));
-    // Upper case matters if the digits are then encoded in base64.
+    // Upper case makes a difference if the digits are then encoded in base64.
     all.push(hex::encode_upper(text).into_bytes());
     all.push(bytes_escaped(text, is_unreserved, |byte| format!("%{byte:02x}")));
     all.extend(in_addresses(text));
@@ -54,8 +53,8 @@ fn whole_base64(text: &[u8]) -> [Vec<u8>; 2] {
     [STANDARD.encode(text).into_bytes(), STANDARD_NO_PAD.encode(text).into_bytes()]
 }
 
-/// Encodes the text in base64 at each of three alignments. Each result has only the characters that
-/// do not depend on the neighbouring bytes.
+/// Encodes a text in base64 at each of the three alignments that it can have in a longer text. The
+/// results have only the characters that do not depend on the neighbouring bytes.
 fn base64(text: &[u8]) -> Vec<Vec<u8>> {
     let aligned = |before: usize| {
         let padded = [&b"xx"[..before], text, b"xx"].concat();
@@ -69,12 +68,14 @@ fn hex(text: &[u8]) -> Vec<u8> {
     hex::encode(text).into_bytes()
 }
 
-/// Percent-encoding (RFC 3986, 2.1).
+/// Encodes a text with percent-encoding (RFC 3986, 2.1). Characters for which `keeps` is true stay
+/// unchanged.
 fn percent(text: &[u8], keeps: Keeps) -> Vec<u8> {
     bytes_escaped(text, keeps, |byte| format!("%{byte:02X}"))
 }
 
-/// Quoted-printable (RFC 2045, 6.7).
+/// Encodes a text as quoted-printable (RFC 2045, 6.7). Characters for which `keeps` is true stay
+/// unchanged.
 fn quoted_printable(text: &[u8], keeps: Keeps) -> Vec<u8> {
     bytes_escaped(text, keeps, |byte| format!("={byte:02X}"))
 }
@@ -104,7 +105,8 @@ fn in_addresses(text: &[u8]) -> Vec<Vec<u8>> {
     sets.into_iter().map(|keeps| percent(text, keeps)).chain([unicode, all_unicode]).collect()
 }
 
-/// JSON strings (RFC 8259, 7): escapes only the required characters, and `also`.
+/// Encodes a text as the content of a JSON string (RFC 8259, 7). It escapes only the required
+/// characters, and `also`.
 fn json(text: &[u8], also: char) -> Vec<u8> {
     let is_plain = |c: char| !c.is_ascii_control() && !matches!(c, '"' | '\\');
     let spell = |c: char| if is_plain(c) && c != also { c.to_string() } else { json_short(c) };
@@ -123,10 +125,10 @@ fn json_short(c: char) -> String {
 
 fn in_json(text: &[u8]) -> Vec<Vec<u8>> {
     let sets: [(Keeps, Escape); 6] = [
-        // ASCII only, as Python and PHP write JSON.
+        // The result is ASCII only, as Python and PHP write JSON.
         (|c| is_printable(c) && !"\"\\".contains(c), json_short),
         (|c| is_printable(c) && !"\"\\/".contains(c), json_short),
-        // Safe in HTML, as Go and PHP write JSON.
+        // The result is safe in HTML, as Go and PHP write JSON.
         (|c| !c.is_ascii_control() && !"\"\\<>&".contains(c), json_in_html),
         (|c| is_printable(c) && !"\"\\<>&'".contains(c), json_in_html),
         (
@@ -136,7 +138,7 @@ fn in_json(text: &[u8]) -> Vec<Vec<u8>> {
                 other => unicode_literal(other),
             },
         ),
-        // As .NET writes JSON.
+        // The result is JSON as .NET writes it.
         (
             |c| is_printable(c) && !"\"\\<>&'+`".contains(c),
             |c| match c {
@@ -202,7 +204,7 @@ fn html_hex(c: char) -> String {
     format!("&#x{:x};", u32::from(c))
 }
 
-/// Named character references of ASCII characters (HTML standard).
+/// Named character references of ASCII characters, from the HTML standard.
 const HTML_NAMES: [(char, &str); 33] = [
     ('&', "amp"),
     ('<', "lt"),
@@ -246,7 +248,7 @@ fn html_named(c: char) -> String {
     }
 }
 
-/// Escapes in string literals of programming languages and style sheets.
+/// Encodes a text with the escapes of string literals in programming languages and style sheets.
 fn as_literals(text: &[u8]) -> Vec<Vec<u8>> {
     let of_bytes: [fn(u8) -> String; 5] = [
         |byte| format!("\\x{byte:02x}"),
@@ -272,7 +274,7 @@ fn as_literals(text: &[u8]) -> Vec<Vec<u8>> {
     bytes.chain(in_each_set(text, &of_characters)).chain([quoted, quotes, for_shells]).collect()
 }
 
-/// Lists the numbers of the bytes, as in arrays and hex dumps.
+/// Encodes a text as a list of the numbers of its bytes, as in arrays and hex dumps.
 pub(super) fn as_lists(text: &[u8]) -> Vec<Vec<u8>> {
     let joined = |one: fn(u8) -> String, between: &str| {
         text.iter().copied().map(one).collect::<Vec<_>>().join(between).into_bytes()
@@ -297,8 +299,9 @@ pub(super) fn as_lists(text: &[u8]) -> Vec<Vec<u8>> {
     all.into_iter().chain([octal, indented]).chain(pairs).collect()
 }
 
-/// UTF-16, for texts that are encoded once more. The search finds plain UTF-16 because it skips
-/// control characters. For ASCII texts, the two byte orders differ only at the ends.
+/// Encodes a text in UTF-16, for texts that are then encoded once more. Plain UTF-16 needs no
+/// spelling of its own, because the search skips control characters. For ASCII texts, the two byte
+/// orders differ only at the ends.
 fn as_utf16(text: &[u8]) -> [Vec<u8>; 2] {
     let units: Vec<u16> = chars(text).collect::<String>().encode_utf16().collect();
     [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| {
@@ -309,9 +312,9 @@ fn as_utf16(text: &[u8]) -> [Vec<u8>; 2] {
 
 /// Applies each escape to four sets of characters:
 /// - all characters;
-/// - all but letters and digits;
-/// - those that are special in URLs;
-/// - those that are special in literals.
+/// - all except letters and digits;
+/// - characters that are special in URLs;
+/// - characters that are special in literals.
 fn in_each_set(text: &[u8], escapes: &[Escape]) -> Vec<Vec<u8>> {
     let sets: [Keeps; 4] = [|_| false, char::is_alphanumeric, is_unreserved, is_plain_in_literals];
     let each = |escape: &Escape| sets.map(|keeps| escaped(text, keeps, *escape));
@@ -334,18 +337,19 @@ fn bytes_escaped(text: &[u8], keeps: Keeps, escape: impl Fn(u8) -> String) -> Ve
     all
 }
 
-/// Writes `\u0061`, or a pair of surrogates.
+/// Returns the escape `\u0061` of a character, or a pair of escapes for two surrogates.
 fn unicode_literal(c: char) -> String {
     units(c, "\\u", "")
 }
 
-/// Writes the UTF-16 code units of a character.
+/// Returns the UTF-16 code units of a character in hexadecimal, each between `before` and `after`.
 fn units(c: char, before: &str, after: &str) -> String {
     let mut buffer = [0; 2];
     c.encode_utf16(&mut buffer).iter().map(|unit| format!("{before}{unit:04x}{after}")).collect()
 }
 
-/// Returns the characters of a text. If the text is not valid UTF-8, each byte is a character.
+/// Returns the characters of a text. If the text is not valid UTF-8, each byte counts as a
+/// character.
 fn chars(text: &[u8]) -> Box<dyn Iterator<Item = char> + '_> {
     match std::str::from_utf8(text) {
         Ok(text) => Box::new(text.chars()),
@@ -365,7 +369,7 @@ fn is_printable(c: char) -> bool {
     c == ' ' || c.is_ascii_graphic()
 }
 
-/// Returns true for a character that literals need not escape to be safe in HTML.
+/// Returns true if a character may stay unescaped in literals that must be safe in HTML.
 fn is_plain_in_literals(c: char) -> bool {
     is_printable(c) && !"\"'\\<>&=".contains(c)
 }

@@ -1,5 +1,5 @@
-//! [`Credentials`]: the values that one request sends as credentials, and their removal from
-//! responses and errors.
+//! [`Credentials`]: the credentials that one request contains, and their removal from responses and
+//! errors.
 //!
 //! An endpoint that refuses a request may repeat parts of it: headers, the URL, or everything in
 //! base64. So the stored part of a response, and each error message, is searched for many

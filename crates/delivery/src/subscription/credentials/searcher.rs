@@ -11,46 +11,48 @@ use super::ending::Ending;
 use super::spans::Spans;
 use super::spellings::{Depth, Spelling, fold, spellings};
 
-/// Maximum size of all spellings of a set of values.
+/// Maximum total size in bytes of the spellings of all values.
 const SET_MAX_BYTES: usize = 1_024 * 1_024;
-/// Maximum size of the spellings of one value. Composed encodings need most of it.
+/// Maximum total size in bytes of the spellings of one value. Composed encodings need most of it.
 const VALUE_MAX_BYTES: usize = 128 * 1_024;
-/// Maximum size of the spellings for each byte of a long value, so that every single encoding fits.
+/// Maximum total size of the spellings per byte of a long value. Every single encoding fits into
+/// it.
 const BYTE_MAX_BYTES: usize = 256;
-/// Number of matching bytes that are enough to hide a longer spelling.
+/// Number of matching bytes after which a longer spelling counts as found.
 pub(super) const ENOUGH_BYTES: usize = 128;
-/// Minimum length of the beginning of an encoded value that is hidden at the end of a cut text.
+/// Minimum length of the part of an encoded value that is hidden at the end of a cut text.
 const CUT_MIN_BYTES: usize = 4;
-/// Minimum length of a contained value that reduces the search depth of its container.
+/// Minimum length of a value that counts if it is contained in another value. The containing value
+/// is then searched in fewer encodings.
 const PART_MIN_BYTES: usize = 8;
-/// Maximum memory of the cached searchers.
+/// Maximum total memory in bytes of the cached searchers.
 const KEPT_MAX_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// The searchers of the most recently used sets of values, newest first.
+/// Cache of the searchers for recently used sets of values, newest first.
 static KEPT: Mutex<Vec<Arc<Searcher>>> = Mutex::new(Vec::new());
 
-/// Searches texts for a set of values.
+/// Searches texts for all spellings of a set of values.
 pub(super) struct Searcher {
     values: Vec<Vec<u8>>,
-    /// Sorted by their bytes, for binary search.
+    /// The spellings, sorted by their bytes for binary search.
     spellings: Vec<Spelling>,
-    /// Its patterns are the beginnings of `spellings`, in the same order.
+    /// The automaton. Its patterns are the beginnings of `spellings`, in the same order.
     automaton: AhoCorasick,
 }
 
 impl Searcher {
-    /// Builds a searcher that is used for one text only. It covers single encodings, which are
+    /// Builds a searcher that is used for one text only. It covers only single encodings, which are
     /// faster to build.
     pub(super) fn of_one_request(values: &[Vec<u8>]) -> Self {
         Self::new(values, Depth::Single, Depth::Plain)
     }
 
-    /// Returns the cached searcher of these values, or builds it.
+    /// Returns the searcher for these values from the cache, or builds it.
     pub(super) fn kept(values: &[Vec<u8>]) -> Arc<Self> {
         let lock = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |kept: &Arc<Self>| kept.values == values;
         let kept = lock().iter().find(|kept| is_same(kept)).cloned();
-        // Builds the searcher without holding the lock, so that other searches are not blocked.
+        // The searcher is built without holding the lock, so that other searches are not blocked.
         let searcher =
             kept.unwrap_or_else(|| Arc::new(Self::new(values, Depth::Composed, Depth::Single)));
         let mut kept = lock();
@@ -63,14 +65,15 @@ impl Searcher {
         searcher
     }
 
-    /// Returns the memory of the spellings and the automaton, without the overhead of lists.
+    /// Returns the memory of the spellings and the automaton in bytes, without the overhead of
+    /// lists.
     fn bytes(&self) -> usize {
         let spellings: usize = self.spellings.iter().map(|of| of.bytes.len()).sum();
         spellings + self.automaton.memory_usage()
     }
 
-    /// Builds a searcher with spellings up to `depth`. A value that contains another value is
-    /// searched only up to `of_holders`, because the other value is found within it.
+    /// Builds a searcher with spellings up to `depth`. A value that contains another value has
+    /// spellings only up to `of_holders`, because the other value is found within it.
     fn new(values: &[Vec<u8>], depth: Depth, of_holders: Depth) -> Self {
         let share = SET_MAX_BYTES / values.len().max(1);
         let of_value = |value: &Vec<u8>| {
@@ -88,7 +91,7 @@ impl Searcher {
         Self { values: values.to_vec(), spellings, automaton }
     }
 
-    /// Returns the ranges of all values in a text.
+    /// Returns the ranges of a text that contain a value in any spelling.
     pub(super) fn search(&self, text: &[u8], ending: Ending) -> Spans {
         let mut spans = Spans::default();
         self.search_view(&View::of(text, |_| 0), ending, &mut spans);
@@ -109,7 +112,7 @@ impl Searcher {
                 continue;
             };
             let from = found.start();
-            // Skips a match that lies within an earlier match of the same spelling.
+            // A match within an earlier match of the same spelling is skipped.
             if from + ENOUGH_BYTES.min(spelling.bytes.len()) <= *hidden_to {
                 continue;
             }
@@ -123,8 +126,8 @@ impl Searcher {
         }
     }
 
-    /// Adds the beginning of a spelling at the end of a cut text. A beginning of at least
-    /// `ENOUGH_BYTES` has been found already.
+    /// Finds a spelling of which only the beginning is left at the end of a cut text. A beginning
+    /// of at least `ENOUGH_BYTES` has already been found.
     fn search_end(&self, view: &View, spans: &mut Spans) {
         let length = view.bytes.len();
         for from in length.saturating_sub(ENOUGH_BYTES)..length {
@@ -143,7 +146,7 @@ impl Searcher {
     }
 }
 
-/// Returns true if a value contains another value.
+/// Returns true if a value contains another one of the values.
 fn holds_another(value: &[u8], values: &[Vec<u8>]) -> bool {
     let is_part = |other: &Vec<u8>| {
         (PART_MIN_BYTES..value.len()).contains(&other.len())
@@ -152,16 +155,16 @@ fn holds_another(value: &[u8], values: &[Vec<u8>]) -> bool {
     values.iter().any(is_part)
 }
 
-/// A text in the form in which it is searched.
+/// A text in the form in which the automaton searches it.
 struct View {
-    /// The text after [`fold`].
+    /// The bytes of the text after [`fold`], without skipped bytes.
     bytes: Vec<u8>,
-    /// The position of each byte in the original text.
+    /// The position of each of these bytes in the original text.
     places: Vec<usize>,
 }
 
 impl View {
-    /// Folds a text. `left_out` returns the number of bytes to skip at the beginning of a slice.
+    /// Folds a text. `left_out` returns how many bytes to skip at the beginning of a slice.
     fn of(text: &[u8], left_out: fn(&[u8]) -> usize) -> Self {
         let mut view = Self { bytes: Vec::with_capacity(text.len()), places: Vec::new() };
         let mut at = 0;
@@ -188,8 +191,8 @@ impl View {
         }
     }
 
-    /// Returns true unless a short spelling has a letter or digit beside it, or belongs to a longer
-    /// encoded text.
+    /// Returns true if a match counts. A short spelling does not count if a letter or digit is
+    /// beside it, or if it belongs to a longer encoded text.
     fn has(&self, spelling: &Spelling, from: usize, to: usize) -> bool {
         let before = from.checked_sub(1).and_then(|at| self.bytes.get(at));
         let is_outside = |beside: &u8| {
@@ -199,8 +202,8 @@ impl View {
         !spelling.is_short || [before, self.bytes.get(to)].into_iter().flatten().all(is_outside)
     }
 
-    /// Returns the end of a spelling that starts here, or of the part of a long spelling that
-    /// matches. Returns `None` if it does not match.
+    /// Returns the end of a spelling that starts at `from`. For a long spelling it is the end of
+    /// the part that matches. Returns `None` if the spelling does not match.
     fn end_of(&self, spelling: &Spelling, from: usize) -> Option<usize> {
         let text = self.bytes.get(from..)?;
         let agreed = spelling.bytes.iter().zip(text).take_while(|(a, b)| a == b).count();
@@ -210,9 +213,9 @@ impl View {
     }
 }
 
-/// Returns the length of a line break or control character at the beginning of a text. Programs
-/// wrap base64 lines and omit control characters, and UTF-16 has NUL bytes between ASCII
-/// characters.
+/// Returns the length of a line break or control character at the beginning of a text, otherwise
+/// zero. Such bytes are skipped: programs wrap base64 lines and omit control characters, and UTF-16
+/// has NUL bytes between ASCII characters.
 fn break_bytes(text: &[u8]) -> usize {
     let indented = |bytes: usize| {
         let rest = text.get(bytes..).unwrap_or_default();
@@ -221,7 +224,7 @@ fn break_bytes(text: &[u8]) -> usize {
     match text {
         [b'=', b'\r', b'\n', ..] => 3,
         [b'=', b'\n', ..] | [b'\\', b'n' | b'r', ..] | [0xc2, 0x80..=0x9f, ..] => 2,
-        // Here the text was cut within a line break.
+        // The text was cut within a line break.
         [b'=' | b'\\'] => 1,
         [b'=', b'\r'] => 2,
         [b'\n', ..] => indented(1),

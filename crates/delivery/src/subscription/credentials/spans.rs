@@ -1,11 +1,11 @@
 //! [`Spans`]: byte ranges of a text, and their replacement.
 
-/// Byte ranges of a text, each from its start to its exclusive end.
+/// Byte ranges of a text. Each is a start and an exclusive end.
 #[derive(Default)]
 pub(super) struct Spans(Vec<(usize, usize)>);
 
 impl Spans {
-    /// Adds a range.
+    /// Adds the range from `from` up to, but not including, `to`.
     pub(super) fn add(&mut self, from: usize, to: usize) {
         match self.0.last_mut() {
             // Extends the previous range if the new one starts within it. A text with many
@@ -15,8 +15,8 @@ impl Spans {
         }
     }
 
-    /// Returns the text with each range replaced; ranges that touch are replaced once. Returns
-    /// `None` without ranges.
+    /// Returns the text with each range replaced by `with`. Ranges that touch are replaced
+    /// together. Returns `None` if there are no ranges.
     pub(super) fn replace_in(mut self, text: &[u8], with: &[u8]) -> Option<Vec<u8>> {
         if self.0.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! The spellings of a value: unencoded, in every known encoding, and in up to three encodings
+//! Lists the spellings of a value: unencoded, in every known encoding, and in up to three encodings
 //! applied one after the other.
 //!
 //! This module is separate because the automaton of [`super::searcher`] needs a bounded list.
@@ -9,18 +9,18 @@ use std::collections::HashSet;
 
 use super::encodings::{PARTS_OF_BASE64, as_lists, common, every};
 
-/// A value below this length is hidden only where it is surrounded by other characters than letters
-/// and digits.
+/// Length in bytes below which a value counts as short. A short value is hidden only if no letter
+/// or digit is beside it.
 pub const SHORT_BYTES: usize = 4;
 
-/// Maximum length of a pattern of the automaton. The rest of a longer spelling is compared byte by
+/// Maximum length of a pattern in the automaton. The rest of a longer spelling is compared byte by
 /// byte.
 const PATTERN_MAX_BYTES: usize = 16;
 /// Maximum number of spellings of one value.
 const SPELLINGS_MAX: usize = 4_096;
 
-/// Maps bytes that the search treats as equal to the same byte. These are upper and lower case, the
-/// two alphabets of base64, and spaces and control characters.
+/// Maps bytes that the search treats as equal to one byte. Equal bytes are upper and lower case,
+/// the differing characters of the two base64 alphabets, and spaces and control characters.
 pub(super) fn fold(byte: u8) -> u8 {
     match byte {
         b'+' | b'-' => b' ',
@@ -30,14 +30,14 @@ pub(super) fn fold(byte: u8) -> u8 {
     }
 }
 
-/// A text to search for.
+/// A text for which the search looks: a value, or an encoding of it.
 #[derive(Debug, Clone)]
 pub(super) struct Spelling {
-    /// The text after [`fold`].
+    /// The bytes of the text after [`fold`].
     pub(super) bytes: Vec<u8>,
-    /// True if the value is shorter than [`SHORT_BYTES`].
+    /// True if the value is shorter than [`SHORT_BYTES`], even if the spelling is longer.
     pub(super) is_short: bool,
-    /// True for an encoded form of the value.
+    /// True if the text is an encoding of the value, and not the value itself.
     pub(super) is_encoded: bool,
 }
 
@@ -48,18 +48,18 @@ impl Spelling {
     }
 }
 
-/// The number of encodings that are applied one after the other.
+/// The maximum number of encodings that are applied one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
-    /// No encoding.
+    /// Only the value itself, without encodings.
     Plain,
-    /// At most one encoding.
+    /// The value itself, and each encoding of it.
     Single,
-    /// At most three encodings.
+    /// The value itself, and up to three encodings applied one after the other.
     Composed,
 }
 
-/// Returns the spellings of a value, up to a total size in bytes.
+/// Returns the folded spellings of a value, up to a total size in bytes.
 pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spelling> {
     let is_short = value.len() < SHORT_BYTES;
     let mut list = List { left_bytes: bytes_max, is_short, ..List::default() };
@@ -68,7 +68,7 @@ pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spe
         return list.all;
     }
     if is_short {
-        // Leaves out parts of base64: they would be even shorter than the value.
+        // Parts of base64 texts are left out: they would be even shorter than the value.
         list.add(every(value).get(PARTS_OF_BASE64..).unwrap_or_default(), true);
         return list.all;
     }
@@ -87,18 +87,18 @@ pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spe
 #[derive(Default)]
 struct List {
     all: Vec<Spelling>,
-    /// The folded spellings, to find duplicates.
+    /// The folded spellings so far, to find duplicates.
     folded: HashSet<Vec<u8>>,
-    /// The unfolded spellings, to find duplicates before they are encoded again. Spellings that
-    /// differ only in case are equal after folding, but their encodings differ.
+    /// The unfolded spellings so far, to find duplicates before they are encoded again. Spellings
+    /// that differ only in case are equal after folding, but their encodings differ.
     encoded: HashSet<Vec<u8>>,
     left_bytes: usize,
     is_short: bool,
 }
 
 impl List {
-    /// Adds new spellings until a limit is reached. Returns them unfolded, because they may be
-    /// encoded again.
+    /// Adds texts that are not in the list yet, until a limit is reached. Returns the added texts
+    /// unfolded, because they may be encoded again.
     fn add(&mut self, texts: &[Vec<u8>], is_encoded: bool) -> Vec<Vec<u8>> {
         let min_bytes = if is_encoded && !self.is_short { SHORT_BYTES } else { 1 };
         let mut added = Vec::new();
@@ -117,7 +117,7 @@ impl List {
         added
     }
 
-    /// Adds everything that an encoder returns for these texts.
+    /// Encodes each of these texts with an encoder, and adds the results.
     fn add_encoded(
         &mut self,
         texts: &[Vec<u8>],
@@ -125,7 +125,8 @@ impl List {
     ) -> Vec<Vec<u8>> {
         let mut added = Vec::new();
         for text in texts {
-            // Stops early: an encoded text is at least as long as the text.
+            // Skips texts whose encodings would exceed the limit: they are at least as long as the
+            // text.
             if self.all.len() == SPELLINGS_MAX || text.len() > self.left_bytes {
                 continue;
             }

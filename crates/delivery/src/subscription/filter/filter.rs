@@ -1,4 +1,5 @@
-//! [`Filter`]: the condition of a subscription, its evaluation, and its readable text.
+//! [`Filter`]: the condition that events must satisfy to be delivered, its evaluation, and its
+//! text.
 //!
 //! This module is separate because the index and the explanation are derived from filters.
 
@@ -9,51 +10,51 @@ use super::cesql::Cesql;
 use crate::event::Members;
 use crate::event::path::scalar;
 
-/// A condition on the members of an event.
+/// A condition that events must satisfy, on their members.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Filter {
-    /// True if every condition is true. Without conditions, every event matches.
+    /// True if every one of these conditions is true. Without conditions, every event matches.
     All(Vec<Filter>),
-    /// True if at least one condition is true.
+    /// True if at least one of these conditions is true.
     Any(Vec<Filter>),
-    /// True if the condition is false.
+    /// True if this condition is false.
     Not(Box<Filter>),
-    /// Compares the whole member.
+    /// True if a member equals a value.
     Exact {
-        /// The name of the member.
+        /// The name of the compared member.
         name: String,
-        /// The value to compare with.
+        /// The value that the member must have.
         value: String,
     },
-    /// Compares the whole member and its type. A number or boolean with the same spelling is not
-    /// equal.
+    /// True if a member is a string that equals a text. A number or boolean with the same spelling
+    /// is not equal.
     ExactText {
-        /// The name of the member.
+        /// The name of the compared member.
         name: String,
-        /// The text to compare with.
+        /// The text that the member must have.
         value: String,
     },
-    /// Compares the beginning of the member.
+    /// True if a member begins with a value.
     Prefix {
-        /// The name of the member.
+        /// The name of the compared member.
         name: String,
-        /// The beginning to compare with.
+        /// The value with which the member must begin.
         value: String,
     },
-    /// Compares the end of the member.
+    /// True if a member ends with a value.
     Suffix {
-        /// The name of the member.
+        /// The name of the compared member.
         name: String,
-        /// The end to compare with.
+        /// The value with which the member must end.
         value: String,
     },
-    /// A condition of an Event Grid advanced filter.
+    /// A condition of Event Grid's advanced filters.
     Advanced(Condition),
-    /// An expression of CloudEvents SQL.
+    /// An expression in CloudEvents SQL.
     Cesql(Cesql),
 }
 
-/// Prints the filter as a readable expression.
+/// Prints the filter as an expression for people.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |filters: &[Self], word: &str| {
@@ -77,11 +78,11 @@ impl fmt::Display for Filter {
 }
 
 impl Filter {
-    /// Matches every event.
+    /// A filter that every event matches.
     pub const EVERYTHING: Self = Self::All(Vec::new());
 
-    /// Returns the number of conditions and of values that they compare with. The memory of the
-    /// filter is proportional to it.
+    /// Returns the number of conditions and of the values in them. The memory of the filter is
+    /// proportional to this number.
     #[must_use]
     pub fn size(&self) -> usize {
         let sum = |filters: &[Self]| filters.iter().map(Self::size).sum::<usize>();

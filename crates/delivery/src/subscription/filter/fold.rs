@@ -1,4 +1,4 @@
-//! Case-insensitive comparison: Unicode's simple case folding.
+//! Compares texts without regard to case, by Unicode's simple case folding.
 //!
 //! This module is separate because comparing lower-case forms is wrong. A sigma at the end of a
 //! word has a special lower-case form. So `ΟΔΟΣ` in lower case is no prefix of `ΟΔΟΣΑ` in lower
@@ -7,7 +7,7 @@
 //! full folding: Event Grid compares ordinally, character by character.
 //! <https://www.unicode.org/reports/tr44/#CaseFolding.txt>
 
-/// Folds each character of a text.
+/// Returns a text whose characters are case-folded, for comparison.
 #[must_use]
 pub fn folded(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().map(fold).collect() }

@@ -1,13 +1,13 @@
-//! [`Key`]: the key of an Event Grid advanced filter, a path to a value of an event.
+//! [`Key`]: the key of an Event Grid advanced filter, which is a path to a value of an event.
 //!
-//! This module is separate because a key means different members in different schemas. `eventType`
-//! is `type` in a CloudEvent, and `topic` is `source`. The data of a custom event is the whole
-//! event. A key is a path with dots between its parts, without escapes ("Event filtering",
-//! limitations). An exact match of a name is preferred; otherwise case is ignored, as in the
-//! examples of that page.
+//! This module is separate because a key refers to different members in different schemas.
+//! `eventType` is `type` in a CloudEvent, and `topic` is `source`. The data of a custom event is
+//! the whole event. A key is a path with dots between its parts, without escapes ("Event
+//! filtering", limitations). An exact match of a name is preferred; otherwise case is ignored, as
+//! in the examples of that page.
 //!
-//! Null counts as a missing value. If a member is null, another member that the key also means is
-//! used. A key does not lead into arrays; the condition, or [`Key::leaves`], does.
+//! Null counts as a missing value. If a member is null, another member to which the key also refers
+//! is used. A key does not lead into arrays; the condition, or [`Key::leaves`], does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,8 +18,8 @@ use serde_json::value::RawValue;
 use super::fold::same;
 use crate::event::Members;
 
-/// Members that have another name in the other schema: the name in a key, in lower case, and the
-/// other name.
+/// Members that have different names in CloudEvents and in the Event Grid schema. Each entry is the
+/// name in a key, in lower case, and the other name.
 const ALIASES: [(&str, &str); 7] = [
     ("eventid", "id"),
     ("eventtype", "type"),
@@ -30,14 +30,14 @@ const ALIASES: [(&str, &str); 7] = [
     ("eventtime", "time"),
 ];
 
-/// The JSON text of null.
+/// The raw JSON of null.
 const NULL: &str = "null";
-/// The member with the payload.
+/// Name of the member with the payload.
 const DATA: &str = "data";
-/// Members that distinguish an event with attributes from a bare payload.
+/// Names of members that only events with attributes have. An event without them is a bare payload.
 const ENVELOPE: [&str; 2] = ["specversion", "eventType"];
 
-/// Maximum nesting of lists in [`Key::leaves`]. The stack grows with the nesting.
+/// Maximum nesting of lists that [`Key::leaves`] follows. The stack grows with the nesting.
 const LISTS_MAX: usize = 64;
 
 /// The path to a value of an event. It has at least one part.
@@ -58,13 +58,15 @@ impl Key {
         self.0.len() == 1
     }
 
-    /// Returns the value as JSON text, as the publisher wrote it; `None` for null.
+    /// Returns the raw JSON of the value, as the publisher wrote it; `None` if it is missing or
+    /// null.
     #[must_use]
     pub fn value<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         self.find(members).filter(|value| *value != NULL)
     }
 
-    /// Returns the value as JSON text, as the publisher wrote it. Null is a value here.
+    /// Returns the raw JSON of the value, as the publisher wrote it. Unlike [`Key::value`], it
+    /// returns null too.
     #[must_use]
     pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         let (first, rest) = self.0.split_first()?;
@@ -101,12 +103,12 @@ impl fmt::Display for Key {
     }
 }
 
-/// Returns the value at a path below this value.
+/// Returns the value at a path within this JSON value.
 fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
     path.iter().try_fold(value, |value, part| member(value, part))
 }
 
-/// Adds the values at a path below this value.
+/// Adds the values at a path within this JSON value that are neither lists nor objects.
 fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut Vec<&'a str>) {
     match (value.as_bytes().first(), path) {
         (Some(b'['), _) => {
@@ -126,7 +128,7 @@ fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut
     }
 }
 
-/// Finds a member of the event by its name, or by its name in the other schema.
+/// Finds a top-level member of the event, by its name or by its name in the other schema.
 fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     let alias = ALIASES.iter().find(|(of, _)| same(of, name)).map(|(_, alias)| *alias);
     preferred([named(members, name), alias.and_then(|alias| named(members, alias))])
@@ -137,7 +139,7 @@ fn named<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     preferred(iter::once(members.get(name)).chain(without_case.map(Some)))
 }
 
-/// Finds a member of a JSON object. If names repeat, the last one counts.
+/// Finds a member of a JSON object. If several members have the name, the last one is used.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(object).ok()?;
     let without_case = members.iter().filter(|(of, _)| same(of, name)).map(|(_, value)| value);
@@ -145,7 +147,7 @@ fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     preferred(found.map(|value| value.map(|value| value.get())))
 }
 
-/// Returns the first value other than null, or null if there is no other value.
+/// Returns the first of the values that is not null. If all of them are null, returns null.
 fn preferred<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Option<&'a str> {
     let mut null = None;
     for value in values.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Addresses of endpoints, containers and queues, as documents write them.
+//! Parses addresses of endpoints, containers and queues, as documents state them.
 //!
 //! This module is separate because destinations, sinks, token servers and `Destinations` documents
 //! state addresses. It does not check that an address exists.
@@ -15,37 +15,37 @@ use crate::subscription::sink::{Container, Sink, SinkQueue, check_prefix};
 use crate::subscription::topic_address::topic_of;
 use crate::template::has_tags;
 
-/// Maximum length of a prefix within a container. Three names and an hour need up to 830 of the
+/// Maximum length of a key prefix within a container. Three names and an hour need up to 830 of the
 /// 1,024 bytes of a key.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 const PREFIX_MAX_BYTES: usize = 180;
-/// Valid lengths of a bucket's name.
+/// Allowed lengths of a bucket's name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
-/// The rule for bucket names, for messages.
+/// The rule for names of buckets, for error messages.
 pub const BUCKET_RULE: &str = "a bucket's name is 3 to 63 letters, digits, points and hyphens";
 
-/// All forms of addresses, for messages.
+/// All forms of addresses, for error messages.
 pub const ADDRESSES: &str = "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
 /// JSON Schema pattern of the addresses in a `Destinations` document.
 pub const ADDRESS_PATTERN: &str = "^([hH][tT][tT][pP][sS]?|[sS]3|[sS][qQ][sS])://.";
-/// Form of a queue's address, for messages.
+/// The form of an SQS queue's address, for error messages.
 const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
 
-/// The resource at an address.
+/// The resource to which an address leads.
 #[derive(Clone)]
 pub enum Target {
-    /// An HTTP endpoint.
+    /// An HTTP endpoint, for events or dead letters.
     Endpoint(Url),
-    /// A container for dead letters.
+    /// A container in which dead letters are stored.
     Container(Container),
-    /// A queue for dead letters.
+    /// An SQS queue to which dead letters are sent.
     Queue(SinkQueue),
 }
 
 impl Target {
-    /// Returns the URL if events can be sent there. Reports a container or a queue, which accept
-    /// only dead letters.
+    /// Returns the URL if events can be sent to the resource. Reports a container or a queue,
+    /// because they accept only dead letters.
     pub fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
         let what = match self {
             Self::Endpoint(url) => return Some(url),
@@ -80,17 +80,18 @@ impl From<Target> for Sink {
 
 /// The result of parsing an address.
 pub enum Resolved {
-    /// A valid address.
+    /// The text is a valid address of this resource.
     Target(Target),
-    /// An invalid address, which has been reported.
+    /// The text is an invalid address. The problem has already been reported.
     Reported,
-    /// Neither an address nor a key of a `Destinations` document.
+    /// The text is neither an address nor a key of a `Destinations` document.
     Unknown,
 }
 
 impl Resolved {
-    /// Returns the target, or makes sure that there is a finding. `unknown` is the finding for an
-    /// unknown address; for a mistyped URL, it describes the mistake.
+    /// Returns the resource, or reports why there is none. `unknown` is the message for a text that
+    /// is not an address. If the text looks like a mistyped URL, the message describes the mistake
+    /// instead.
     pub fn or_refuse(self, at: &Cursor<'_>, unknown: Message) -> Option<Target> {
         match self {
             Self::Target(target) => Some(target),
@@ -103,30 +104,30 @@ impl Resolved {
     }
 }
 
-/// The kind of the address of an HTTP endpoint.
+/// The field type of the URL of an HTTP endpoint.
 pub struct Endpoint {
-    /// The error for a text that is no address.
+    /// The error message for a text that is not an address.
     unknown: &'static str,
-    /// Valid forms, for messages.
+    /// The valid forms, for error messages.
     rule: &'static str,
-    /// True if a topic is valid too, as `topic:namespace/topic`.
+    /// True if a topic is valid too, written `topic:namespace/topic`.
     or_topic: bool,
 }
 
 impl Endpoint {
-    /// For destinations and recipients of replies; a topic is valid.
+    /// The field type for destinations and recipients of replies, which may also be topics.
     pub const OF_EVENTS: Self = Self {
         unknown: "neither an address nor a key of a Destinations document",
         rule: "http://… or https://…",
         or_topic: true,
     };
-    /// For all other requests, such as those to token servers.
+    /// The field type for all other endpoints, such as token servers.
     pub const OTHER: Self =
         Self { unknown: "not an address", rule: "https://… or http://…", or_topic: false };
 }
 
 impl Endpoint {
-    /// Parses a text, and reports errors at this position of the file.
+    /// Parses a text as a URL, and reports errors at this position of the document.
     pub fn read_text(&self, text: &str, at: &Cursor<'_>) -> Option<Url> {
         let topic = || Url::parse(text).ok().filter(|url| topic_of(url).is_some());
         if let Some(topic) = self.or_topic.then(topic).flatten() {
@@ -160,7 +161,8 @@ impl Kind for Endpoint {
     }
 }
 
-/// Parses an address and reports its errors. No message quotes a URL: it may contain credentials.
+/// Parses an address, and reports an invalid one. No message quotes a URL, because it may contain
+/// credentials.
 pub fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {
         None => Resolved::Unknown,
@@ -181,8 +183,8 @@ pub fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     }
 }
 
-/// Parses an address; the error describes the problem. Returns `None` if the text has no known
-/// scheme.
+/// Parses an address, and returns a message about the problem if it is invalid. Returns `None` if
+/// the text has no known scheme.
 pub fn parsed(text: &str) -> Option<Result<Target, Message>> {
     let (scheme, rest) = text.split_once("://")?;
     match scheme.to_ascii_lowercase().as_str() {
@@ -204,13 +206,13 @@ fn endpoint(text: &str) -> Result<Url, Message> {
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
     match url.host_str() {
         None | Some("") => Err("the URL has no host".into()),
-        // Finds a doubled scheme, as in https://https://host. No host has the name of a scheme.
+        // Detects a doubled scheme, as in https://https://host. No host has the name of a scheme.
         Some("http" | "https") => Err("the URL has two schemes".into()),
         Some(_) => Ok(url),
     }
 }
 
-/// Returns true for a valid bucket name.
+/// Returns true if the text is a valid name of a bucket.
 pub fn is_bucket(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     BUCKET_BYTES.contains(&name.len()) && name.chars().all(allowed)

@@ -1,4 +1,4 @@
-//! Conditions of Event Grid's advanced filters, as documents state them.
+//! Reads and writes conditions of Event Grid's advanced filters, as documents state them.
 //!
 //! This module is separate because two formats have these conditions: Event Grid resources, and the
 //! native documents into which they are translated.
@@ -14,10 +14,10 @@ use crate::subscription::filter::advanced::{
 use crate::subscription::filter::key::Key;
 use crate::subscription::filter::number::Number;
 
-/// Maximum length of a value in characters.
+/// Maximum length in characters of a text to compare with.
 const TEXT_MAX_CHARS: usize = 512;
 
-/// Rules for comparing arrays, in the native format.
+/// The names of the rules for comparing arrays in native documents.
 const ARRAYS: [(&str, Arrays); 4] = [
     ("otherType", Arrays::OtherType),
     ("elements", Arrays::Elements),
@@ -25,10 +25,10 @@ const ARRAYS: [(&str, Arrays); 4] = [
     ("leaves", Arrays::Leaves),
 ];
 
-/// Name of the field that makes comparisons of texts case-sensitive.
+/// Name of the field with which comparisons distinguish upper and lower case.
 const CASE_SENSITIVE: &str = "caseSensitive";
 
-/// Reads a condition in the native format.
+/// Reads a condition of a native document.
 pub fn native(at: &Cursor<'_>) -> Option<Filter> {
     at.mapping(|fields| {
         let arrays = fields.get("arrays").map_or(Some(Arrays::OtherType), |at| at.choice(&ARRAYS));
@@ -39,7 +39,8 @@ pub fn native(at: &Cursor<'_>) -> Option<Filter> {
     })?
 }
 
-/// Reads the values again in their original case. Only texts can be case-sensitive.
+/// Reads the values again in their original case. Reports a condition that does not compare texts,
+/// because only texts can be case-sensitive.
 fn case_sensitive(fields: &Fields<'_>, filter: Filter) -> Option<Filter> {
     let Filter::Advanced(Condition { key, test, arrays }) = filter else { return Some(filter) };
     let with_case = |test: &TextTest| Some(TextTest::with_case(test.how(), several(fields, text)?));
@@ -58,7 +59,7 @@ fn case_sensitive(fields: &Fields<'_>, filter: Filter) -> Option<Filter> {
     Some(Filter::Advanced(Condition { key, test, arrays }))
 }
 
-/// Returns a condition in the native format.
+/// Returns a condition as a native document states it.
 pub fn written(Condition { key, test, arrays }: &Condition) -> Json {
     let (operator, values) = match test {
         Test::Number(test) => number_test(test, false),
@@ -85,7 +86,7 @@ pub fn written(Condition { key, test, arrays }: &Condition) -> Json {
     written
 }
 
-/// An operator, with the field of its values and the values.
+/// The name of an operator, the name of the field with its values, and the values.
 type Operator = (&'static str, Option<(&'static str, Json)>);
 
 fn number_test(test: &NumberTest, is_negated: bool) -> Operator {
@@ -121,7 +122,7 @@ fn text_test(test: &TextTest, is_negated: bool) -> Operator {
     (operator, Some(("values", json!(test.values()))))
 }
 
-/// Returns the number, or its digits as text if JSON would round it.
+/// Returns the number as JSON. If JSON would round it, returns its digits as a string.
 fn number_json(number: &Number) -> Json {
     let text = number.to_string();
     let whole = text.parse::<i64>().map(|whole| json!(whole)).ok();
@@ -129,7 +130,7 @@ fn number_json(number: &Number) -> Json {
     whole.or_else(fraction).filter(|json| format!("{json}") == text).unwrap_or_else(|| json!(text))
 }
 
-/// Reads a number, or the text of a number that JSON would round.
+/// Reads a number, or a string with the digits of a number that JSON would round.
 fn any_number(at: &Cursor<'_>) -> Option<Number> {
     let of_text = at.peek_text().and_then(Number::parse);
     match of_text.filter(|number| number_json(number).is_string()) {
@@ -138,10 +139,11 @@ fn any_number(at: &Cursor<'_>) -> Option<Number> {
     }
 }
 
-/// Finds the reader of an operator by its name.
+/// Finds the function that reads the test of an operator, by the name that the cursor contains.
 type ReadOperator = fn(&Cursor<'_>, &[(&'static str, ReadTest)]) -> Option<ReadTest>;
 
-/// Reads a condition.
+/// Reads a condition with its key, its operator and its values. `operator` finds the reader of the
+/// operator.
 pub fn condition(fields: &Fields<'_>, arrays: Arrays, operator: ReadOperator) -> Option<Filter> {
     let key = fields.required("key").and_then(|cursor| {
         Key::parse(cursor.text()?).or_else(|| {
@@ -156,10 +158,10 @@ pub fn condition(fields: &Fields<'_>, arrays: Arrays, operator: ReadOperator) ->
     Some(Filter::Advanced(Condition { key: key?, test: test?, arrays }))
 }
 
-/// Reads the test of one operator.
+/// Reads the values of one operator, and returns the test.
 pub type ReadTest = fn(&Fields<'_>) -> Option<Test>;
 
-/// The readers of all operators.
+/// The operators of advanced filters, each with the function that reads its test.
 const OPERATORS: [(&str, ReadTest); 19] = [
     ("NumberIn", |of| numbers(of).map(Test::Number)),
     ("NumberNotIn", |of| numbers(of).map(Test::NotNumber)),
@@ -198,7 +200,7 @@ fn texts(fields: &Fields<'_>, how: TextMatch) -> Option<TextTest> {
     several(fields, text).map(|texts| TextTest::new(how, &texts))
 }
 
-/// Reads `values`, which must have at least one element.
+/// Reads the field `values`, which must have at least one element.
 fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) -> Option<Vec<T>> {
     let cursor = fields.required("values")?;
     let elements = cursor.list()?;
@@ -218,7 +220,7 @@ fn text(cursor: &Cursor<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Reads a range of two numbers in rising order. Both ends are inclusive.
+/// Reads a range: a list of two numbers in ascending order. Both ends are inclusive.
 fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
     let ends: Vec<Option<Number>> = cursor.list()?.iter().map(any_number).collect();
     match ends.as_slice() {

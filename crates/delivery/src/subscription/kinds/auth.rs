@@ -7,7 +7,8 @@ use url::Url;
 use crate::document::findings::{Message, quoted};
 use crate::subscription::auth::Auth;
 
-/// Returns the field that prevents this `auth`, with a message; `None` if nothing does.
+/// Returns the name of the field that prevents the use of this `auth`, with a message; `None` if no
+/// field does.
 pub fn obstacle<'h>(
     auth: &Auth,
     mut headers: impl Iterator<Item = &'h str>,

@@ -1,5 +1,5 @@
-//! The field `batch`, which enables batches if a document states their maximum number of events or
-//! preferred size.
+//! Reads the field `batch`, which enables batches if a document states their maximum number of
+//! events or preferred size.
 //!
 //! This module is separate because one of the two numbers is enough: the other then has its
 //! default.
@@ -12,19 +12,19 @@ use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Declaration, Optional, Presence, Record as _, Shown};
 use crate::subscription::batch::{BATCH_EVENTS_MAX, Batch};
 
-/// The value with which a Subscription disables the batches of its Topic.
+/// The value of `batch` with which a Subscription disables the batches of its Topic.
 pub const NONE: &str = "none";
-/// Shown for the fields of `batch` if batches are disabled.
+/// Text for the fields of `batch` if batches are disabled, for display.
 const NO_BATCHES: &str = "no batches";
 
-/// Reports `onRefused` in a document that does not enable batches.
+/// Reports that `onRefused` has no effect, because its document does not enable batches.
 pub fn report_without_batch(on_refused: &Cursor<'_>) {
     let message = Message::new("onRefused has no effect where each event has a request of its own");
     on_refused.error(message.help("maxEvents (maxEventsPerBatch in Event Grid) enables batches"));
 }
 
-/// The field `batch`. A Topic may state `onRefused` without enabling batches; its Subscriptions
-/// then decide.
+/// The presence rule of the field `batch`. A Topic may state `onRefused` without enabling batches,
+/// which its Subscriptions can then do.
 pub struct Batches;
 
 impl Presence for Batches {
@@ -49,7 +49,7 @@ impl Presence for Batches {
 
     fn write(&self, value: &Option<Batch>) -> Option<Json> {
         let mut written = value.as_ref()?.write();
-        // States a number even if all values are defaults: without a number, batches would be
+        // A number is stated even if all values are defaults. Without a number, batches would be
         // disabled.
         written.entry("maxEvents").or_insert_with(|| json!(BATCH_EVENTS_MAX));
         Some(Json::Object(written))

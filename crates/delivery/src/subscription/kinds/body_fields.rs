@@ -1,4 +1,4 @@
-//! The fields `body`, `bodyText` and `contentType`, which are merged together.
+//! Merges the fields `body`, `bodyText` and `contentType` of several documents together.
 //!
 //! This module is separate because every other field is merged on its own. With that rule, a
 //! Subscription with `bodyText` and a Topic with `body` would result in two bodies. Instead, the
@@ -12,10 +12,10 @@ use crate::document::reader::Fields;
 use crate::document::record::{Optional, Presence};
 use crate::document::value::Kind;
 
-/// The fields that state a body.
+/// The fields with which a document states a body.
 const BODIES: [&str; 2] = ["body", "bodyText"];
 
-/// An optional field that is merged together with the body.
+/// The presence rule of an optional field that is merged together with the body.
 pub struct OfBody<K>(pub Optional<K>);
 
 impl<K: Kind> Presence for OfBody<K> {

@@ -1,4 +1,4 @@
-//! Certificate authorities, as documents state them.
+//! Reads certificate authorities, as documents state them.
 
 use serde_json::{Value as Json, json};
 
@@ -6,7 +6,7 @@ use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 use crate::subscription::tls::{CA_BUNDLE_MAX_BYTES, CaBundle};
 
-/// The kind of a bundle of certificates in PEM.
+/// The field type of bundles of certificates in PEM.
 pub struct CaBundles;
 
 impl Kind for CaBundles {
@@ -24,7 +24,8 @@ impl Kind for CaBundles {
         json!({ "type": "string", "maxLength": CA_BUNDLE_MAX_BYTES, "pattern": "-----BEGIN CERTIFICATE-----" })
     }
 
-    /// Shows the number of certificates and the beginning of a digest, for comparison.
+    /// Returns the number of certificates and the beginning of a digest, with which people can
+    /// compare bundles.
     fn shown(&self, value: &CaBundle) -> Json {
         json!(value.to_string())
     }

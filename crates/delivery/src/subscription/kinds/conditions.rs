@@ -1,7 +1,8 @@
-//! Conditions of filters: `exact`, `prefix`, `suffix`, `all`, `any`, `not` and `cesql`.
+//! Reads and writes the conditions of filters: `exact`, `prefix`, `suffix`, `all`, `any`, `not` and
+//! `cesql`.
 //!
-//! This module is separate because two families of documents have these operators of the
-//! CloudEvents Subscriptions API. Each family has rules of its own for the contents of an operator.
+//! This module is separate because two types of documents have these operators of the CloudEvents
+//! Subscriptions API. Each type has rules of its own for the contents of an operator.
 
 use serde_json::{Value as Json, json};
 
@@ -11,28 +12,30 @@ use crate::document::reader::Cursor;
 use crate::subscription::filter::Filter;
 use crate::subscription::filter::cesql::Cesql;
 
-/// Maximum nesting of `all`, `any` and `not`.
+/// Maximum nesting depth of `all`, `any` and `not`.
 pub const DEPTH_MAX: usize = 10;
-/// The operators, for findings.
+/// The names of the operators, for error messages.
 pub const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
 
 /// Attributes of the Event Grid schema that CloudEvents does not have.
 const EVENT_GRID_ATTRIBUTES: [&str; 4] =
     ["dataVersion", "eventTime", "eventType", "metadataVersion"];
-/// The names that filters can compare, for findings.
+/// The names that filters can compare, for error messages.
 pub const VISIBLE: &str = "filters see the attributes of an event and not its data: names of lower-case letters \
                                   and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion \
                                   (Event Grid)";
 
-/// Returns true for the name of an attribute in CloudEvents or in the Event Grid schema.
+/// Returns true if the text can be the name of an attribute, in CloudEvents or in the Event Grid
+/// schema.
 pub fn is_attribute(name: &str) -> bool {
     let of_cloud_events = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    // `data` has the form of an attribute's name, but it is not one.
+    // `data` has the form of an attribute's name, but is not an attribute.
     let is_attribute = !name.is_empty() && name != "data";
     is_attribute && name.chars().all(of_cloud_events) || EVENT_GRID_ATTRIBUTES.contains(&name)
 }
 
-/// Makes the comparison of a member with a value, from the member's name and the value.
+/// Creates the filter that compares a member with a value. The arguments are the member's name and
+/// the value.
 pub type Compare = fn(String, String) -> Filter;
 
 const COMPARISONS: [(&str, Compare); 3] = [
@@ -41,7 +44,7 @@ const COMPARISONS: [(&str, Compare); 3] = [
     ("suffix", |name, value| Filter::Suffix { name, value }),
 ];
 
-/// Refuses conditions that are nested too deep.
+/// Reports conditions that are nested too deep, and returns `None`.
 pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()> {
     if depth > most {
         return cursor.refuse(format!("conditions nest at most {most} deep"));
@@ -49,8 +52,8 @@ pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()>
     Some(())
 }
 
-/// Reads the condition of each operator in one mapping; `None` for an invalid one. `field` finds an
-/// operator, `compared` reads a comparison, and `inner` reads a nested condition.
+/// Reads the condition of each operator in one mapping. An invalid one is `None` in the list.
+/// `field` finds an operator, `compared` reads a comparison, and `inner` reads a nested condition.
 pub fn operators<'a>(
     field: impl Fn(&'static str) -> Option<Cursor<'a>>,
     compared: impl Fn(&Cursor<'a>, Compare) -> Option<Filter>,
@@ -67,7 +70,8 @@ pub fn operators<'a>(
     conditions
 }
 
-/// Reads an expression of CloudEvents SQL. A warning reports what its author may not have meant.
+/// Reads an expression of CloudEvents SQL. Adds a warning if the expression may not mean what its
+/// author intended.
 pub fn cesql(cursor: &Cursor<'_>) -> Option<Filter> {
     let reading = match Cesql::read(cursor.text()?) {
         Ok(reading) => reading,
@@ -94,17 +98,17 @@ fn several<'a>(
     cursor.each(inner)
 }
 
-/// Joins conditions with `all`. A single condition is returned unchanged.
+/// Joins conditions with `all`. A single condition is returned as it is.
 pub fn joined(mut filters: Vec<Filter>) -> Filter {
     if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
 }
 
-/// Returns a filter in the native format.
+/// Returns a filter as a native document states it.
 pub fn written(filter: &Filter) -> Json {
     let several = |all: &[Filter]| all.iter().map(written).collect::<Vec<_>>();
     match filter {
-        // Writes expressions for empty lists, which documents may not have: they could mean
-        // everything or nothing.
+        // Documents must not contain empty lists, because they could mean everything or nothing. An
+        // expression replaces them.
         Filter::All(all) if all.is_empty() => json!({ "cesql": "TRUE" }),
         Filter::Any(all) if all.is_empty() => json!({ "cesql": "FALSE" }),
         Filter::All(all) => json!({ "all": several(all) }),

@@ -1,7 +1,7 @@
-//! `filter`: conditions on the members of an event, as a mapping of operators.
+//! Reads the field `filter`: conditions on the members of an event, as a mapping of operators.
 //!
-//! This module is separate because only filters nest. An event must satisfy every operator of a
-//! mapping, and every member of an operator. An empty condition is refused: it could mean
+//! This module is separate because only filters are nested. An event must satisfy every operator of
+//! a mapping, and every member of an operator. An empty condition is refused, because it could mean
 //! everything or nothing. A member that no event of the topic has is refused too. Such a condition
 //! matches nothing, or everything under `not`.
 
@@ -17,7 +17,7 @@ use crate::document::reader::{Cursor, Entry};
 use crate::event::Input;
 use crate::subscription::filter::Filter;
 
-/// The kind of the field `filter`: a mapping of operators.
+/// The field type of the field `filter`: a mapping of operators.
 pub struct Filters;
 
 impl Kind for Filters {
@@ -50,8 +50,8 @@ fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
         conditions
     })?;
     let conditions = conditions.into_iter().collect::<Option<Vec<_>>>()?;
-    // If all operators are unknown, they were reported. A filter without conditions would match
-    // everything.
+    // If all operators are unknown, they have been reported. A filter without conditions would
+    // match every event.
     (!conditions.is_empty()).then(|| joined(conditions))
 }
 
@@ -68,7 +68,7 @@ fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     compared.into_iter().collect::<Option<_>>().map(joined)
 }
 
-/// Reports the names in a filter that no event of this input has as an attribute.
+/// Reports the names in a filter that are not attributes of any event with this input format.
 pub fn check_names(cursor: &Cursor<'_>, input: Input) {
     for entry in cursor.peek_entries() {
         match entry.name {
@@ -84,8 +84,8 @@ pub fn check_names(cursor: &Cursor<'_>, input: Input) {
     }
 }
 
-/// Reports a name that is no attribute. Events of a custom topic have members with other names, but
-/// a dot is no path there.
+/// Reports a name that is not an attribute. Custom events have members with other names, but a dot
+/// in such a name is not a path.
 fn check_name(member: &Entry<'_>, input: Input) {
     let Entry { name, key, .. } = member;
     if is_attribute(name) {

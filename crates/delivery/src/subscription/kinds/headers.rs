@@ -1,8 +1,8 @@
-//! Headers that a subscription adds to its requests.
+//! Reads the headers that a subscription adds to its requests.
 //!
-//! This module is separate because every family of documents follows the same rules. No document
-//! can split, misroute or mislabel a request with a header. No message quotes a header's value: it
-//! may be a secret.
+//! This module is separate because the same rules apply in every dialect. No document can split,
+//! misroute or mislabel a request with a header. No message quotes a header's value, because it may
+//! be a secret.
 
 use serde_json::{Value as Json, json};
 
@@ -19,8 +19,8 @@ use crate::subscription::templates::Templated;
 use crate::template::has_tags;
 use crate::template::limits::TEMPLATE_MAX_BYTES;
 
-/// Headers that a subscription must not set. They belong to the connection, the request, its body
-/// or its signature.
+/// Headers that a subscription must not set, because they belong to the connection, the request,
+/// its body or its signature.
 const REFUSED_NAMES: [&str; 20] = [
     "connection",
     "content-length",
@@ -43,11 +43,12 @@ const REFUSED_NAMES: [&str; 20] = [
     "webhook-signature",
     "webhook-timestamp",
 ];
-/// Prefixes of Event Grid's headers, and of CloudEvents attributes in binary mode.
+/// Prefixes of Event Grid's own headers, and of CloudEvents attributes in binary mode. A
+/// subscription must not set headers with them.
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
 /// Headers that change how a server interprets, routes or traces a request, or who seems to have
-/// sent it. A file may state their values. An event may not, because its publisher chooses its
-/// values.
+/// sent it. A document may state their values. An event may not supply them, because its publisher
+/// chooses its values.
 const REFUSED_FROM_EVENT: [&str; 14] = [
     "content-encoding",
     "content-location",
@@ -64,11 +65,11 @@ const REFUSED_FROM_EVENT: [&str; 14] = [
     "x-original-url",
     "x-real-ip",
 ];
-/// Prefixes of further headers of that kind.
+/// Prefixes of further headers whose value an event may not supply.
 const REFUSED_PREFIXES_FROM_EVENT: [&str; 2] = ["x-forwarded-", "x-rewrite-"];
 
-/// Reads a list of headers with the family's reader for one header. At most ten headers are valid,
-/// without duplicates.
+/// Reads a list of headers; `read` reads one header. At most ten headers are valid, without
+/// duplicates.
 pub fn list<'a>(
     cursor: &Cursor<'a>,
     read: impl Fn(&Fields<'a>) -> Option<Header>,
@@ -99,8 +100,8 @@ pub fn list<'a>(
     Some(headers)
 }
 
-/// Returns true if an event may supply the value of a header. Compares `_` as `-`, because some
-/// servers do.
+/// Returns true if an event may supply the value of the header. `_` counts as `-`, because some
+/// servers treat them as equal.
 fn may_come_from_event(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     !REFUSED_FROM_EVENT.contains(&name.as_str())
@@ -108,7 +109,7 @@ fn may_come_from_event(name: &str) -> bool {
         && !REFUSED_PREFIXES_FROM_EVENT.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Reads the name of a header (RFC 9110, 5.6.2: a token) that a subscription may set.
+/// Reads the name of a header that a subscription may set. The name is a token of RFC 9110, 5.6.2.
 pub fn name(cursor: &Cursor<'_>) -> Option<String> {
     let name = cursor.text()?;
     let lower = name.to_ascii_lowercase();
@@ -123,7 +124,7 @@ pub fn name(cursor: &Cursor<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Reads the value of a header.
+/// Reads the value of a header, which must be valid in a request.
 pub fn value(cursor: &Cursor<'_>) -> Option<String> {
     let value = cursor.scalar()?;
     if let Err(problem) = check_value(&value) {
@@ -132,18 +133,18 @@ pub fn value(cursor: &Cursor<'_>) -> Option<String> {
     Some(value)
 }
 
-/// The kind of the path of a value in an event.
+/// The field type of paths to a value in an event.
 pub const PATH: Parsed<Path> = Parsed::new("a path", PATH_RULE, "path");
-/// JSON Schema pattern of valid names.
+/// JSON Schema pattern of valid header names.
 const NAME_PATTERN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
-/// JSON Schema pattern of names that belong to Event Grid and CloudEvents.
+/// JSON Schema pattern of header names that belong to Event Grid or CloudEvents.
 const REFUSED_PATTERN: &str = "^([aA][eE][gG]|[cC][eE])-";
-/// JSON Schema pattern of valid values that are not empty.
+/// JSON Schema pattern of valid header values that are not empty.
 pub const STATED_PATTERN: &str = "^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$";
-/// JSON Schema pattern of valid values.
+/// JSON Schema pattern of valid header values, including the empty one.
 const VALUE_PATTERN: &str = "^([^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?)?$";
 
-/// The kind of a header's name.
+/// The field type of names of headers.
 pub struct Name;
 
 impl Kind for Name {
@@ -162,7 +163,7 @@ impl Kind for Name {
     }
 }
 
-/// The kind of the field `headers`. Each header states exactly one source of its value.
+/// The field type of the field `headers`. Each header states exactly one source of its value.
 pub struct Headers;
 
 impl Kind for Headers {
@@ -205,7 +206,8 @@ impl Kind for Headers {
         } })
     }
 
-    /// Shows names and sources, but no values: a value may be a secret.
+    /// Returns the names of headers and the sources of their values, but no values, because a value
+    /// may be a secret.
     fn shown(&self, value: &Vec<Header>) -> Json {
         let shown = |header: &Header| {
             let mut shown = written(header);
@@ -247,13 +249,13 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     Some(Header { name: name?, value: value? })
 }
 
-/// Reads the value of a header from its only source.
+/// Reads the source of a header's value. A header must state exactly one.
 fn header_value(fields: &Fields<'_>, name: &str) -> Option<Value> {
     let hidden = fields.get("hidden");
     match ["value", "path", "secret"].map(|name| fields.get(name)) {
         [Some(at), None, None] => {
             let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
-            // A hidden value is no template, because errors of templates quote the text.
+            // A hidden value is not a template, because errors of templates quote the text.
             if let Some(text) = at.peek_text().filter(|text| !is_hidden && has_tags(text)) {
                 let place = format!("destination.headers.{name}");
                 let mut compiled = Templated::text(text, &place);

@@ -1,19 +1,20 @@
-//! Ranges of `maxPerSecond` and `maxReplies`.
+//! Declares the ranges of `maxPerSecond` and `maxReplies`.
 //!
-//! This module is separate because several families of documents can set these limits, each with a
-//! field or an annotation of its own.
+//! This module is separate because several dialects can set these limits, each with a field or an
+//! annotation of its own.
 
 use std::ops::RangeInclusive;
 
 use crate::document::findings::{Message, quoted};
 use crate::document::reader::Cursor;
 
-/// Range of `maxPerSecond`: requests per second to a destination.
+/// Allowed values of `maxPerSecond`: requests per second to a destination.
 pub const PER_SECOND: RangeInclusive<u32> = 1..=10_000;
-/// Range of `maxReplies`: deliveries that result from replies to replies, for one published event.
+/// Allowed values of `maxReplies`: deliveries that result from replies to replies, for one
+/// published event.
 pub const REPLIES: RangeInclusive<u32> = 0..=10_000;
 
-/// Reads a number that an annotation states as text.
+/// Reads a number within a range, which an annotation states as a string.
 pub fn text(cursor: &Cursor<'_>, range: RangeInclusive<u32>) -> Option<u32> {
     let text = cursor.scalar()?;
     let number = text.parse().ok().filter(|number| range.contains(number));

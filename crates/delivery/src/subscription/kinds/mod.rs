@@ -1,7 +1,7 @@
-//! Kinds of values that only subscriptions have: statuses, headers, filters, schedules, addresses.
+//! Field types that only subscriptions have: statuses, headers, filters, schedules, addresses.
 //!
-//! This module is separate from the records that declare fields of these kinds, and from the
-//! general kinds in `document::kind`.
+//! This module is separate from the records that declare fields of these types, and from the
+//! general field types in `document::kind`.
 
 pub mod address;
 pub mod advanced;

@@ -1,7 +1,7 @@
-//! Names of namespaces, topics and subscriptions, as documents write them.
+//! Reads names of namespaces, topics and subscriptions, as documents state them.
 //!
-//! This module is separate because every family of documents has the same rule. The rule follows
-//! from the keys of dead letters.
+//! This module is separate because the same rule applies in every dialect. The rule follows from
+//! the keys of dead letters.
 
 use serde_json::{Value as Json, json};
 
@@ -10,12 +10,13 @@ use crate::document::kind::{Checked, Kind};
 use crate::document::reader::Cursor;
 use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
 
-/// Reads a name.
+/// Reads the name of a namespace, a topic or a subscription.
 pub fn read(cursor: &Cursor<'_>) -> Option<String> {
     checked(cursor.text()?, cursor)
 }
 
-/// Checks a name that was derived from the value at the cursor.
+/// Checks a name that was derived from the value at the cursor. Reports an invalid name and returns
+/// `None`.
 pub fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
     if !is_name(text) {
         return cursor.refuse(Message::new(format!("not a usable name: {NAME_RULE}")));
@@ -27,7 +28,7 @@ pub fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Reads the full name of a topic.
+/// Reads the full name of a topic, `namespace/topic`.
 pub fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
         cursor
@@ -36,7 +37,7 @@ pub fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     Some(TopicName { namespace: checked(namespace, cursor)?, topic: checked(topic, cursor)? })
 }
 
-/// The kind of the name of a namespace, a topic or a subscription.
+/// The field type of the name of a namespace, a topic or a subscription.
 pub struct Name;
 
 impl Kind for Name {
@@ -55,7 +56,7 @@ impl Kind for Name {
     }
 }
 
-/// The kind of the full name of a topic, `namespace/topic`.
+/// The field type of the full name of a topic, `namespace/topic`.
 pub struct FullName;
 
 impl Kind for FullName {
@@ -74,10 +75,10 @@ impl Kind for FullName {
     }
 }
 
-/// The kind of a DNS name (RFC 1035, 2.3.4).
+/// The field type of DNS names (RFC 1035, 2.3.4).
 pub const DNS_NAME: Checked =
     Checked { max_chars: DNS_NAME_MAX_BYTES, check: check_dns_name, schema: dns_schema };
-/// Maximum lengths of a DNS name and of one label (RFC 1035, 2.3.4).
+/// Maximum lengths in bytes of a DNS name, and of one label in it (RFC 1035, 2.3.4).
 const DNS_NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;
 

@@ -1,6 +1,6 @@
-//! `from`: publishers that cannot set the `topic` attribute.
+//! Reads the field `from`: publishers whose service cannot set the `topic` attribute.
 //!
-//! This module is separate because each kind of publisher has a field of its own. It does not
+//! This module is separate because each type of publisher has a field of its own. It does not
 //! detect that two topics claim the same publisher; the reader of all documents does.
 
 use serde_json::{Value as Json, json};
@@ -12,7 +12,7 @@ use crate::event::Input;
 use crate::event::envelope::{Publisher, input_of};
 use crate::subscription::kinds::address::{BUCKET_RULE, is_bucket};
 
-/// Maximum number of publishers of one topic.
+/// Maximum number of publishers in the field `from` of one topic.
 const PUBLISHERS_MAX: usize = 100;
 /// Maximum length of an SNS topic's name, without the suffix of a FIFO topic.
 /// <https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html>
@@ -23,10 +23,10 @@ const ACCOUNT_DIGITS: usize = 12;
 /// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_CreateEventBus.html>
 const SOURCE_MAX_BYTES: usize = 256;
 
-/// Example of an SNS topic's ARN, for messages.
+/// Example of an SNS topic's ARN, for error messages.
 const ARN_RULE: &str = "such as arn:aws:sns:eu-central-1:123456789012:orders";
 
-/// The kind of the field `from`.
+/// The field type of the field `from`.
 pub struct Publishers;
 
 impl Kind for Publishers {
@@ -63,7 +63,7 @@ impl Kind for Publishers {
     }
 }
 
-/// Reads a publisher from one of three fields.
+/// Reads a publisher. Exactly one of three fields must identify it.
 fn publisher(fields: &Fields<'_>) -> Option<Publisher> {
     match ["snsTopic", "eventSource", "bucket"].map(|name| fields.get(name)) {
         [Some(arn), None, None] => Some(Publisher::SnsTopic(sns_topic(&arn)?)),
@@ -79,7 +79,7 @@ fn publisher(fields: &Fields<'_>) -> Option<Publisher> {
     }
 }
 
-/// Pairs publishers with the positions of their names.
+/// Returns the publishers of a field `from`, with the positions of their names.
 pub fn located<'a, 'p>(
     from: Option<&Cursor<'a>>,
     publishers: &'p [Publisher],
@@ -89,9 +89,9 @@ pub fn located<'a, 'p>(
     publishers.iter().zip(named).collect()
 }
 
-/// Warns about publishers whose records do not have the input format of the topic.
+/// Adds warnings about publishers whose records do not have the input format of the topic.
 pub fn report_unreadable(publishers: &[(&Publisher, Cursor<'_>)], input: Input) {
-    // With other inputs, every publisher can send valid records.
+    // With other input formats, every publisher can send valid records.
     if !matches!(input, Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3) {
         return;
     }
@@ -117,7 +117,7 @@ fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Returns true for `arn:partition:sns:region:account:name`.
+/// Returns true if the text is the ARN of an SNS topic: `arn:partition:sns:region:account:name`.
 fn is_sns_topic(arn: &str) -> bool {
     let ["arn", partition, "sns", region, account, name] = arn.split(':').collect::<Vec<_>>()[..]
     else {

@@ -1,7 +1,8 @@
-//! Keys of `Destinations` documents, stored beside the addresses to which they were resolved.
+//! Reads keys of `Destinations` documents, which are stored beside the addresses to which they were
+//! resolved.
 //!
-//! This module is separate because a key and its address are one value in two fields. Both come
-//! from the same document.
+//! This module is separate because a key and its address are one value in two fields. Both must
+//! come from the same document.
 
 use serde_json::{Value as Json, json};
 
@@ -11,14 +12,14 @@ use crate::document::kind::{Checked, Kind as _};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Optional, Presence};
 
-/// Maximum length of a key. Azure resource ids have a few hundred characters.
+/// Maximum length of a key in bytes. Azure resource ids have a few hundred characters.
 const MAX_BYTES: usize = 2_048;
 
-/// The key of the address in another field of the same mapping. A key without that address has no
-/// effect, and a warning reports it.
+/// The presence rule of the key of an address. The other field contains the address. A key without
+/// that address has no effect, and a warning reports it.
 pub struct KeyOf(pub &'static str);
 
-/// The key as an optional text.
+/// The key as an ordinary optional string.
 const KEY: Optional<Checked> = Optional(Checked { max_chars: MAX_BYTES, check, schema }, "none");
 
 fn check(text: &str) -> Result<(), String> {
@@ -35,7 +36,8 @@ fn schema() -> Json {
     json!({ "minLength": 1 })
 }
 
-/// Returns true if a key may be stored. A URL may not: it may contain credentials.
+/// Returns true if a key may be stored. A URL must not be stored as a key, because it may contain
+/// credentials.
 #[must_use]
 pub fn may_be_stored(key: &str) -> bool {
     check(key).is_ok()

@@ -1,4 +1,4 @@
-//! Recipients of replies, as native documents state them.
+//! Reads the recipient of replies, as native documents state it.
 
 use serde_json::{Value as Json, json};
 
@@ -8,7 +8,7 @@ use crate::document::reader::Cursor;
 use crate::subscription::topic_address::{address_of, topic_of};
 use crate::subscription::{ReplyTo, display};
 
-/// The kind of the field `reply`: an address, or a topic as `topic:namespace/topic`.
+/// The field type of the field `reply`: an address, or a topic as `topic:namespace/topic`.
 pub struct Replies;
 
 impl Kind for Replies {
@@ -30,7 +30,7 @@ impl Kind for Replies {
         Endpoint::OF_EVENTS.schema()
     }
 
-    /// Shows an address without credentials and query.
+    /// Returns the recipient without credentials and query of an address.
     fn shown(&self, reply: &ReplyTo) -> Json {
         match reply {
             ReplyTo::Address(url) => json!(display(url)),

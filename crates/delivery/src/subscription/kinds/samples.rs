@@ -1,4 +1,4 @@
-//! Samples of topics: an event as publishers send it.
+//! Reads the sample of a topic: an example of an event as publishers send it.
 //!
 //! This module is separate from events because a document states a sample as a value, while
 //! publishers send text.
@@ -8,11 +8,11 @@ use serde_json::{Value as Json, json};
 use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 
-/// Maximum size of a sample as JSON. The limit is low because every reader of a topic reads its
-/// sample too.
+/// Maximum size of a sample in bytes, as JSON. The limit is low because every process that reads a
+/// topic reads its sample too.
 pub const SAMPLE_MAX_BYTES: usize = 16 * 1024;
 
-/// The kind of the field `sample`.
+/// The field type of the field `sample`.
 pub struct Sample;
 
 impl Kind for Sample {

@@ -1,7 +1,7 @@
-//! `retry.schedule`: the waits between attempts, as a kind and its parameters.
+//! Reads `retry.schedule`: the waits between attempts, as a `kind` and its parameters.
 //!
 //! This module is separate because each kind of schedule has parameters of its own. A parameter of
-//! another kind is an error. A schedule is one field: the schedule of a Subscription replaces that
+//! another kind is an error. A schedule is one value: the schedule of a Subscription replaces that
 //! of its Topic as a whole.
 
 use std::sync::Arc;
@@ -16,21 +16,22 @@ use crate::subscription::bounds::LIFETIME_MAX_MS;
 use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
 use crate::waits::{Kind, Schedule};
 
-/// Maximum length of a list of waits or moments. Longer lists would be hard to read.
+/// Maximum number of waits or moments in a list. Longer lists would be hard to read.
 const WAITS_MAX: usize = 100;
-/// Default of `delay`, for every kind of schedule.
+/// Default value of `delay`, for every kind of schedule.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
-/// Default of `max` for linear and exponential schedules.
+/// Default value of `max`, for linear and exponential schedules.
 const MAX_DEFAULT_MS: u64 = HOUR_MS;
 
-/// The field with the waits of a kind, and the reader of the kind.
+/// The field that contains the waits of a schedule kind, and the function that reads the kind.
 type KindFields = (&'static str, fn(&Fields<'_>) -> Option<Kind>);
 
-/// The words for numbering retries, and true if the first retry has number 0 in the formula.
+/// The names of the ways to number retries. The second value is true if the first retry has number
+/// 0 in the formula.
 const NUMBERINGS: [(&str, bool); 2] = [("fromOne", false), (FROM_ZERO, true)];
 const FROM_ZERO: &str = "fromZero";
 
-/// The kinds of schedules, by the word for each in documents.
+/// The kinds of schedules, by their names in documents.
 const KINDS: [(&str, KindFields); 5] = [
     ("linear", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Linear { delay_ms }))),
     ("exponential", EXPONENTIAL),
@@ -41,7 +42,8 @@ const KINDS: [(&str, KindFields); 5] = [
 const EXPONENTIAL: KindFields =
     ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Exponential { delay_ms }));
 
-/// The kind of the field `schedule`, which replaces the schedule of other documents as a whole.
+/// The field type of the field `schedule`, which replaces the schedule of other documents as a
+/// whole.
 pub struct Waits;
 
 impl kind::Kind for Waits {
@@ -73,7 +75,7 @@ impl kind::Kind for Waits {
     }
 }
 
-/// Reads a schedule. A missing `kind` is exponential, and a missing `delay` is PT1S.
+/// Reads a schedule. The default of `kind` is exponential, and that of `delay` is PT1S.
 fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let kind = match fields.get("kind") {
         Some(cursor) => cursor.choice(&KINDS),
@@ -82,7 +84,7 @@ fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
     let numbering = fields.get("numbering").map(|cursor| (cursor.choice(&NUMBERINGS), cursor));
     let kinds_fields = ["delay", "waits", "moments"].map(|field| (field, fields.key(field)));
-    // Returns late, so that the other fields count as known even if the kind is invalid.
+    // An invalid kind is handled only now, so that the other fields count as known.
     let (own, read) = kind?;
     for (field, key) in &kinds_fields {
         if let Some(key) = key.as_ref().filter(|_| *field != own) {
@@ -102,7 +104,8 @@ fn read(fields: &Fields<'_>) -> Option<Schedule> {
     capped(fields, kind, max_ms)
 }
 
-/// Returns the kind with its retries numbered from zero or from one.
+/// Returns the kind with retries that are numbered from zero or from one. Reports kinds without
+/// numbering.
 fn numbered(kind: Kind, from_zero: bool, at: &Cursor<'_>) -> Option<Kind> {
     match kind {
         Kind::Linear { delay_ms } if from_zero => Some(Kind::LinearFromZero { delay_ms }),
@@ -124,8 +127,8 @@ fn delay_ms(fields: &Fields<'_>) -> Option<u64> {
         .map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(0..=LIFETIME_MAX_MS))
 }
 
-/// Returns the schedule with its cap. A delay above the cap is refused, because it would never
-/// apply.
+/// Returns the schedule with the cap on its waits. A delay above the cap is refused, because it
+/// would never apply.
 fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Option<Schedule> {
     let (delay_ms, default_ms) = match kind {
         Kind::Linear { delay_ms }
@@ -174,7 +177,8 @@ fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
     Some(moments_ms)
 }
 
-/// Splits a kind into its word, true if retries are numbered from zero, and its parameter.
+/// Returns the parts of a kind: its name, true if retries are numbered from zero, and the name and
+/// value of its parameter.
 fn parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
     let delay = |delay_ms: &u64| ("delay", vec![format_ms(*delay_ms)]);
     let list = |all_ms: &[u64]| all_ms.iter().map(|ms| format_ms(*ms)).collect();
@@ -198,7 +202,8 @@ fn written(schedule: &Schedule) -> Json {
     if from_zero {
         written["numbering"] = json!(FROM_ZERO);
     }
-    // Growing schedules have a default cap, so an uncapped one must state the maximum lifetime.
+    // Linear and exponential schedules have a default cap, so one without a cap must state the
+    // maximum lifetime.
     let max_ms = schedule.max_ms.or(is_growing.then_some(LIFETIME_MAX_MS));
     if let Some(max_ms) = max_ms {
         written["max"] = json!(format_ms(max_ms));
@@ -206,7 +211,7 @@ fn written(schedule: &Schedule) -> Json {
     written
 }
 
-/// Describes a schedule for people.
+/// Describes a schedule in words, for people.
 fn told(schedule: &Schedule) -> String {
     let (kind, from_zero, (_, values)) = parts(&schedule.kind);
     let numbering = if from_zero { ", numbered from zero" } else { "" };
@@ -239,8 +244,8 @@ fn properties() -> Json {
     ])
 }
 
-/// Returns a JSON Schema rule that requires the list of this kind and forbids parameters of other
-/// kinds.
+/// Returns a JSON Schema rule that requires the list of this kind, and forbids the parameters of
+/// other kinds.
 fn needs_list(kind: &str) -> Json {
     let other = if kind == "waits" { "moments" } else { "waits" };
     json!({

@@ -1,4 +1,4 @@
-//! Sinks of dead letters, as documents state them.
+//! Reads sinks of dead letters, as documents state them.
 
 use serde_json::{Value as Json, json};
 
@@ -10,10 +10,10 @@ use crate::subscription::display;
 use crate::subscription::name::TopicName;
 use crate::subscription::sink::Sink;
 
-/// Valid form of a sink that is a topic, for messages.
+/// The valid form of a sink that is a topic, for error messages.
 const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 
-/// The kind of the field `sink`: an address, or a topic.
+/// The field type of the field `sink`: an address, or a topic.
 pub struct Sinks;
 
 impl Kind for Sinks {
@@ -38,7 +38,7 @@ impl Kind for Sinks {
         }
     }
 
-    /// Shows an address without credentials and query.
+    /// Returns the sink without credentials and query of an address.
     fn shown(&self, value: &Sink) -> Json {
         match value {
             Sink::Address(url) => json!(display(url)),
@@ -64,10 +64,10 @@ impl Kind for Sinks {
     }
 }
 
-/// Reads the topic whose subscriptions receive dead letters.
+/// Reads a sink that is a topic, whose subscriptions receive dead letters.
 fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
-        // Other fields probably name a sink in another form. One finding then shows the valid form.
+        // Other fields probably name a sink in another form. One finding about that is enough.
         fields.accept_rest();
         return fields
             .parent()

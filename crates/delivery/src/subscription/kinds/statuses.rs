@@ -1,7 +1,7 @@
-//! Sets of HTTP statuses in documents, and their effect on a retry policy.
+//! Reads sets of HTTP statuses, and merges them into a retry policy.
 //!
-//! This module is separate because every family of documents can override the meaning of a status,
-//! with fields of its own.
+//! This module is separate because every dialect can override the meaning of a status, with fields
+//! of its own.
 
 use std::ops::RangeInclusive;
 
@@ -16,22 +16,22 @@ use crate::subscription::bounds::LIFETIME_MAX_MS;
 use crate::subscription::status_set::StatusSet;
 use crate::time::duration::format_ms;
 
-/// Range of HTTP statuses.
+/// Range of valid HTTP statuses.
 pub const STATUSES: RangeInclusive<u16> = 100..=599;
 
-/// Reads a list of statuses such as `202`, and ranges such as `200-299`.
+/// Reads a list of statuses such as `202`, and of ranges such as `200-299`.
 pub fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
     cursor.each(|element| range_of(&element.scalar()?, element)).map(StatusSet::new)
 }
 
-/// Reads statuses and ranges from one text, separated by commas.
+/// Reads statuses and ranges from one string, separated by commas.
 pub fn text(cursor: &Cursor<'_>) -> Option<StatusSet> {
     let text = cursor.scalar()?;
     let ranges: Vec<_> = text.split(',').map(|part| range_of(part.trim(), cursor)).collect();
     Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
 }
 
-/// Parses one status.
+/// Parses one status, which must be from 100 to 599.
 pub fn status(text: &str) -> Option<u16> {
     let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|status| digits && STATUSES.contains(status))
@@ -51,25 +51,25 @@ fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
     }
 }
 
-/// The fields that give statuses a meaning.
+/// The names of the fields that determine the meaning of statuses.
 const LISTS: [&str; 3] = ["success", "neverRetry", "retryOn"];
 
-/// A field that gives statuses a meaning.
+/// The presence rule of a field that determines the meaning of statuses.
 ///
 /// - The value is the list of the first document that states the field.
 /// - Statuses that an earlier document lists in any of the three fields are removed from it.
 /// - The last document has the defaults. They apply to statuses that no earlier document lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// Statuses that mean "delivered".
+    /// The listed statuses mean that the event is delivered.
     Success,
-    /// Statuses that are never retried.
+    /// The listed statuses are never retried.
     NeverRetry,
-    /// Statuses that are retried although the defaults never retry them.
+    /// The listed statuses are retried, although the defaults never retry them.
     RetryOn,
 }
 
-/// Returns the three lists that these documents state together.
+/// Returns the three lists that result from these documents together.
 fn stated(documents: &[Cursor<'_>]) -> [Option<StatusSet>; 3] {
     let mut lists = [None, None, None];
     let mut listed = StatusSet::default();
@@ -85,7 +85,7 @@ fn stated(documents: &[Cursor<'_>]) -> [Option<StatusSet>; 3] {
     lists
 }
 
-/// Reads a list silently: its findings have been reported before.
+/// Reads a list without reporting findings, because they have been reported before.
 fn list_in(document: &Cursor<'_>, name: &str) -> Option<StatusSet> {
     document.peek(name).and_then(|at| list(&at.silent()))
 }
@@ -107,8 +107,8 @@ impl Presence for Meaning {
         Some(match self {
             Self::Success => {
                 let success = success.unwrap_or_else(|| of_base("success")).difference(&changed);
-                // Skips the finding about missing successes if two lists of one document share a
-                // status, which has its own finding.
+                // If two lists of one document share a status, that has its own finding. Then the
+                // finding about missing successes is skipped.
                 let has_finding = || {
                     let own_success = list_in(fields.parent(), "success").unwrap_or_default();
                     let others =
@@ -170,8 +170,8 @@ impl Meaning {
     }
 }
 
-/// The kind of the field `leastWaits`: waits by status. It replaces the waits of other documents as
-/// a whole.
+/// The field type of the field `leastWaits`: minimum waits by status. They replace the waits of
+/// other documents as a whole.
 pub struct LeastWaits;
 
 impl Kind for LeastWaits {

@@ -1,4 +1,4 @@
-//! Templates, as documents state them: bodies, texts and query parameters.
+//! Reads templates, as documents state them: bodies, texts and query parameters.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -11,15 +11,15 @@ use crate::subscription::templates::{Problems, QueryParameter, Templated};
 use crate::template::limits::TEMPLATE_MAX_BYTES;
 use crate::template::{BodyTemplate, TemplateError, TextTemplate, has_tags, member};
 
-/// Name of the field `body` in errors.
+/// Path of the field `body`, for error messages.
 const BODY: &str = "destination.body";
 /// Maximum number of query parameters of a destination.
 const PARAMETERS_MAX: usize = 50;
-/// Maximum length of a parameter's name.
+/// Maximum length in bytes of a query parameter's name.
 const PARAMETER_NAME_MAX_BYTES: usize = 256;
 
-/// Returns the compiled template, or reports each error at its own position. `place` is the name
-/// of the field in errors.
+/// Returns the compiled template, or reports each error at its own position. `place` is the path of
+/// the field, for error messages.
 pub fn or_report<T>(at: &Cursor<'_>, place: &str, compiled: Result<T, Problems>) -> Option<T> {
     let report = |problem: TemplateError| {
         let within = problem.place.strip_prefix(place).unwrap_or_default();
@@ -31,8 +31,8 @@ pub fn or_report<T>(at: &Cursor<'_>, place: &str, compiled: Result<T, Problems>)
     compiled.map_err(|problems| problems.into_iter().for_each(report)).ok()
 }
 
-/// Returns the cursor at a position within a body, such as `.blocks[0].text`. Returns `None` if
-/// errors shorten the name of that position.
+/// Returns the cursor at a position within a body, such as `.blocks[0].text`. Returns `None` if an
+/// error shortens the name of that position.
 fn inner<'a>(at: &Cursor<'a>, within: &str) -> Option<Cursor<'a>> {
     if within.is_empty() {
         return Some(at.clone());
@@ -48,12 +48,12 @@ fn inner<'a>(at: &Cursor<'a>, within: &str) -> Option<Cursor<'a>> {
     })
 }
 
-/// Removes the template's text from errors: it may contain a credential.
+/// Removes the text of templates from errors, because it may contain a credential.
 pub(super) fn without_expressions(problems: Problems) -> Problems {
     problems.into_iter().map(TemplateError::without_expression).collect()
 }
 
-/// The kind of a JSON value whose strings are templates.
+/// The field type of JSON values whose strings are templates.
 pub struct Body;
 
 impl Kind for Body {
@@ -73,7 +73,7 @@ impl Kind for Body {
     }
 }
 
-/// Refuses numbers that JSON does not allow. They would be sent as null.
+/// Reports numbers that JSON does not allow, because they would be sent as null.
 fn check_numbers(node: &Node, at: &Cursor<'_>) -> Option<()> {
     match &node.value {
         Value::Fraction(number) if number.json().parse::<serde_json::Number>().is_err() => {
@@ -88,7 +88,8 @@ fn check_numbers(node: &Node, at: &Cursor<'_>) -> Option<()> {
     }
 }
 
-/// The kind of a text with expressions. Its parameter is the name of the field in errors.
+/// The field type of texts with expressions. Its parameter is the path of the field, for error
+/// messages.
 pub struct Text(pub &'static str);
 
 impl Kind for Text {
@@ -107,7 +108,7 @@ impl Kind for Text {
     }
 }
 
-/// The kind of the field `contentType`: a media type (RFC 9110, 8.3.1).
+/// The field type of the field `contentType`: a media type (RFC 9110, 8.3.1).
 pub const CONTENT_TYPE: Checked =
     Checked { max_chars: 255, check: check_content_type, schema: content_type_schema };
 
@@ -124,7 +125,7 @@ fn content_type_schema() -> Json {
     json!({ "pattern": "^[^/\\s]+/[^/\\s]+" })
 }
 
-/// The kind of the field `query`: parameters by name.
+/// The field type of the field `query`: a mapping from names of parameters to templates.
 pub struct Query;
 
 impl Kind for Query {
@@ -155,8 +156,9 @@ impl Kind for Query {
             }
             Some(QueryParameter { name: entry.name.to_owned(), value })
         });
-        // Collects all results first, so that every parameter gets its findings. Parameters are
-        // sorted as in the stored form, so that every request has them in the same order.
+        // Every parameter is read before errors are handled, so that all errors are reported. The
+        // parameters are sorted as in the stored form, so that every request has them in the same
+        // order.
         let read: Option<Vec<_>> = read.collect::<Vec<_>>().into_iter().collect();
         let mut parameters = read?;
         parameters.sort_by(|a, b| a.name.cmp(&b.name));

@@ -15,27 +15,27 @@ use crate::subscription::{DeliverySettings, ReplyTo, Subscription, shown};
 /// A field of the effective policy, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// The name in the native dialect.
+    /// The path of the field in the native dialect.
     pub field: String,
-    /// The value for tools.
+    /// The value as JSON, without secrets.
     pub value: Value,
-    /// The value for people.
+    /// The value as text for people, without secrets.
     pub text: String,
 }
 
-/// Returns the name of the setting at this path of fields. Fields of `destination` and `retry` have
-/// no prefix.
+/// Returns the name of the setting for this path of fields. The prefixes `destination` and `retry`
+/// are omitted.
 pub(crate) fn setting_name(path: &str) -> String {
     let own = ["destination.", "retry."].iter().find_map(|room| path.strip_prefix(room));
     own.unwrap_or(path).to_owned()
 }
 
-/// Lists all settings of a subscription in display order, without the URL and `paused`.
+/// Lists all settings of a subscription in display order, except the URL and `paused`.
 #[must_use]
 pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let mut all = Vec::new();
     DeliverySettings::from(subscription).show("", &mut all);
-    // Hides references that are not set.
+    // References that are not set are not shown.
     let is_shown = |of: &Shown| match of.path.as_str() {
         "destination.url" | "paused" => false,
         "destination.reference" | "deadLetter.reference" => !of.value.is_null(),

@@ -15,28 +15,29 @@ use bytes::Bytes;
 use s3s::{S3Error, s3_error};
 use tokio::sync::RwLock;
 
-/// The longest file name, in bytes, on common file systems.
+/// Maximum length of a file name, in bytes, on common file systems.
 const SEGMENT_LIMIT_BYTES: usize = 255;
 
 /// The folder that contains the buckets.
 #[derive(Debug)]
 pub(in super::super) struct Buckets {
     root: PathBuf,
-    /// Held exclusively from reading an object until it is replaced; shared by all other writes.
+    /// Lock that is held exclusively from reading an object until it is replaced. All other writes
+    /// share it.
     writes: RwLock<()>,
 }
 
 #[derive(Debug)]
 pub(super) struct ReadObject {
     pub(super) content: Bytes,
-    /// The time of writing.
+    /// Time at which the object was last written.
     pub(super) modified_ms: u64,
-    /// The ETag of the file, which differs from the ETag of S3.
+    /// The ETag of the file, which differs from the ETag that S3 would compute.
     file_etag: String,
 }
 
 impl Buckets {
-    /// Creates the folder and its first buckets.
+    /// Creates the root folder, and the given buckets in it.
     pub(in super::super) fn create(root: &Path, buckets: &[String]) -> anyhow::Result<Self> {
         let folders = buckets.iter().map(|bucket| root.join(bucket));
         for folder in iter::once(root.to_path_buf()).chain(folders) {
@@ -46,7 +47,7 @@ impl Buckets {
         Ok(Self { root: root.to_path_buf(), writes: RwLock::new(()) })
     }
 
-    /// The buckets sorted by name, with their modification times.
+    /// Returns the buckets sorted by name, with their modification times.
     pub(super) fn list(&self) -> io::Result<Vec<(String, SystemTime)>> {
         let mut buckets = Vec::new();
         for entry in fs::read_dir(&self.root)? {
@@ -63,12 +64,12 @@ impl Buckets {
         Ok(buckets)
     }
 
-    /// Creates a bucket; keeps an existing one, because every local bucket has the same owner.
+    /// Creates a bucket. Keeps an existing bucket, because every local bucket has the same owner.
     pub(super) fn create_bucket(&self, bucket: &str) -> io::Result<()> {
         fs::create_dir_all(self.root.join(bucket))
     }
 
-    /// The objects of an existing bucket.
+    /// Returns the objects of an existing bucket.
     pub(super) fn bucket(&self, bucket: &str) -> Result<Storage, S3Error> {
         let folder = self.root.join(bucket);
         let is_hidden = bucket.is_empty() || bucket.starts_with('.');
@@ -103,7 +104,7 @@ impl Buckets {
         }
     }
 
-    /// Writes an object. Replaces an existing one, unless it must be absent.
+    /// Writes an object, and replaces an existing one, unless the object must be absent.
     pub(super) async fn put(
         &self,
         bucket: &str,
@@ -126,7 +127,7 @@ impl Buckets {
         }
     }
 
-    /// Replaces an object if its content is the one that the writer read.
+    /// Replaces an object if its content is still the one that the writer has read.
     pub(super) async fn replace(
         &self,
         bucket: &str,
@@ -150,7 +151,7 @@ impl Buckets {
         }
     }
 
-    /// Deletes an object. Deleting a missing one succeeds, as in S3.
+    /// Deletes an object. Deleting a missing object succeeds, as in S3.
     pub(super) async fn delete(&self, bucket: &str, key: &str) -> Result<(), S3Error> {
         let objects = self.bucket(bucket)?;
         let _shared = self.writes.read().await;
@@ -158,7 +159,7 @@ impl Buckets {
         deleted.map_err(|error| self.key_error(bucket, key, error))
     }
 
-    /// Converts the error of reading, writing or deleting an object.
+    /// Converts an error of reading, writing or deleting an object to an S3 error.
     fn key_error(&self, bucket: &str, key: &str, error: StorageError) -> S3Error {
         if matches!(error, StorageError::InvalidKey(_)) {
             let mut segments = key.split('/');
@@ -188,7 +189,7 @@ impl Buckets {
     }
 }
 
-/// Returns true if the name is valid for a file and in the XML of a listing.
+/// True if the name is valid for a file and in the XML of a listing.
 fn is_name(name: &str) -> bool {
     name.len() <= SEGMENT_LIMIT_BYTES && !name.contains(char::is_control)
 }

@@ -1,12 +1,13 @@
 //! The `aws-chunked` framing, in which SDKs send a body that is followed by its checksum.
 //!
-//! Separate because it is pure and easy to get wrong.
+//! Separate because the framing is pure and easy to get wrong.
 //!
 //! Promises: returns the content, or `None` for an invalid frame. Does not verify the signature of
 //! a chunk or the trailing checksum:
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html>.
 
-/// The content of a framed body: chunks `SIZE[;extension]\r\nBYTES\r\n`, the last with size 0.
+/// Returns the content of a framed body: chunks `SIZE[;extension]\r\nBYTES\r\n`, the last with size
+/// 0. Returns `None` if a frame is invalid.
 pub(super) fn content(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut content = Vec::with_capacity(body.len());
     loop {

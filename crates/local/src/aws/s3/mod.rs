@@ -1,7 +1,7 @@
 //! S3 on a plain folder: the file `<data>/<bucket>/<key>` is an object.
 //!
 //! Separate from the queues because they only share the port. The crate `s3s` implements the
-//! protocol, `adapters::storage` stores the objects.
+//! protocol, and `adapters::storage` stores the objects.
 //!
 //! Promises: conditional reads and writes. Has no versions, multipart uploads, copies, metadata,
 //! virtual-hosted addresses or access control.
@@ -20,7 +20,7 @@ use s3s::{Body, S3Error, s3_error};
 
 pub(super) use buckets::Buckets;
 
-/// The largest object, because it is held in memory during a write.
+/// Maximum size of an object, because an object is held in memory during a write.
 const OBJECT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Creates the S3 service for these buckets.
@@ -28,7 +28,7 @@ pub(super) fn service(buckets: Buckets) -> S3Service {
     S3ServiceBuilder::new(operations::Operations(buckets)).build()
 }
 
-/// Responds to one request; ignores credentials.
+/// Responds to one request. Ignores credentials.
 pub(super) async fn respond(service: &S3Service, request: Request<Incoming>) -> Response<Body> {
     match call(service, request).await {
         Ok(response) => response,
@@ -54,7 +54,7 @@ async fn read_body(body: Incoming) -> Result<Bytes, S3Error> {
     }
 }
 
-/// The response if the error itself cannot be serialized.
+/// Returns the response for an error that itself cannot be serialized.
 fn empty_error() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;

@@ -1,4 +1,4 @@
-//! The operations of S3 that the local one supports. Each translates between the protocol and the
+//! The operations of S3 that the local S3 supports. Each translates between the protocol and the
 //! buckets.
 //!
 //! Separate from the buckets because the protocol has many types, and its rules do not concern
@@ -32,18 +32,18 @@ use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use super::super::REGION;
 use super::buckets::{Buckets, ReadObject, failure};
 
-/// The maximum and the default of keys per page (S3 `ListObjectsV2`).
+/// Maximum and default number of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
 
-/// The response of an operation.
+/// The response of an S3 operation.
 type Answer<T> = S3Result<S3Response<T>>;
 
-/// S3 on folders.
+/// The S3 operations on buckets that are folders.
 #[derive(Debug)]
 pub(super) struct Operations(pub(super) Buckets);
 
 impl Operations {
-    /// Reads an object and its ETag, if the conditions hold.
+    /// Reads an object and its ETag, if the conditions of the request are met.
     async fn read(
         &self,
         bucket: &str,
@@ -111,14 +111,15 @@ impl S3 for Operations {
         let page = self.0.list_page(&input.bucket, &list_request(&input)?).await?;
         let mut tags = Vec::with_capacity(page.entries.len());
         for entry in &page.entries {
-            // An object that was removed meanwhile has no tag.
+            // An object that was removed after it was listed has no tag.
             let object = self.0.get(&input.bucket, &entry.key).await.ok();
             tags.push(object.map(|object| tag(&object.content)));
         }
         Ok(S3Response::new(listed(input, page, tags)))
     }
 
-    /// The buckets have no versions, so each object has the version that S3 calls `null`.
+    /// Lists the objects of a bucket as versions. The buckets have no versions, so each object has
+    /// the version that S3 calls `null`.
     async fn list_object_versions(
         &self,
         request: S3Request<ListObjectVersionsInput>,
@@ -234,13 +235,13 @@ impl S3 for Operations {
 #[derive(Debug)]
 enum PutCondition {
     None,
-    /// The object must not exist.
+    /// The object must not exist before the put.
     Absent,
-    /// The object must have this ETag.
+    /// The object must have this ETag before the put.
     Tag(ETag),
 }
 
-/// The condition of a put; S3 permits only one.
+/// Returns the condition of a put, of which S3 permits only one.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>
 fn put_condition(
     if_match: Option<ETagCondition>,
@@ -259,8 +260,8 @@ fn put_condition(
     }
 }
 
-/// The ETag of an object, as S3 computes it without multipart upload: the MD5 of the content, in
-/// hexadecimal.
+/// Returns the ETag of an object as S3 computes it without multipart upload: the MD5 of the
+/// content, in hexadecimal.
 fn tag(content: &[u8]) -> ETag {
     ETag::Strong(hex::encode(Md5::digest(content)))
 }
@@ -272,7 +273,7 @@ fn tag_matches(condition: &ETagCondition, tag: &ETag) -> bool {
     }
 }
 
-/// The content type by the extension of the key, because files have no content type.
+/// Returns the content type for the extension of a key, because files have no content type.
 fn content_type(key: &str) -> &'static str {
     match key.rsplit_once('.').map(|(_, extension)| extension) {
         Some("json") => "application/json",
@@ -281,7 +282,7 @@ fn content_type(key: &str) -> &'static str {
     }
 }
 
-/// A byte range of the content, and its `Content-Range` header.
+/// Returns a byte range of the content, and its `Content-Range` header.
 fn byte_range(content: &Bytes, range: std::ops::Range<u64>) -> (Bytes, Option<String>) {
     let content_range =
         format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), content.len());

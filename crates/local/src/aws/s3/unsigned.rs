@@ -14,13 +14,13 @@ use s3s::{Body, HttpRequest, S3Error, s3_error};
 
 use super::chunked;
 
-/// The prefix of `x-amz-content-sha256` for a streamed body.
+/// Prefix of the header `x-amz-content-sha256` for a streamed body.
 const STREAMING: &[u8] = b"STREAMING-";
 
-/// The query parameters of presigned URLs that do not begin with `X-Amz-`.
+/// Query parameters of presigned URLs that do not begin with `X-Amz-`.
 const PRESIGNED_PARAMETERS: [&str; 3] = ["Signature", "Expires", "AWSAccessKeyId"];
 
-/// Removes the signature of a request, and unframes its body.
+/// Removes the signature from a request, and the framing from its body.
 pub(super) fn without_signature(mut head: Parts, body: Bytes) -> Result<HttpRequest, S3Error> {
     head.headers.remove(AUTHORIZATION);
     if let Some(uri) = without_presigning(&head.uri) {
@@ -32,7 +32,7 @@ pub(super) fn without_signature(mut head: Parts, body: Bytes) -> Result<HttpRequ
     Ok(Request::from_parts(head, Body::from(body)))
 }
 
-/// Removes the parameters of a presigned URL; `None` if the URI has none.
+/// Removes the parameters of a presigned URL; returns `None` if the URI has none.
 fn without_presigning(uri: &Uri) -> Option<String> {
     let query = uri.query()?;
     let kept: Vec<&str> = query.split('&').filter(|pair| !is_presigning(pair)).collect();
@@ -44,7 +44,7 @@ fn is_presigning(pair: &str) -> bool {
     name.to_ascii_lowercase().starts_with("x-amz-") || PRESIGNED_PARAMETERS.contains(&name)
 }
 
-/// Unframes a streamed body and adapts the headers.
+/// Removes the framing from a streamed body, and adapts the headers.
 fn unchunked(headers: &mut HeaderMap, body: &[u8]) -> Result<Bytes, S3Error> {
     let content = chunked::content(body)
         .ok_or_else(|| s3_error!(IncompleteBody, "the chunks of the body are invalid"))?;

@@ -2,8 +2,8 @@
 //!
 //! Separate because the engine checks delayed messages only once a second. A wait of one second
 //! took up to two, so a retry on a developer's machine came later than scheduled. Therefore this
-//! layer waits itself. Each operation that makes a message visible announces it here, at once or
-//! after the delay. Each waiting receive of the queue then checks again.
+//! layer does the waiting. Each operation that makes a message visible announces the message here,
+//! at once or after its delay. Each waiting receive of the queue then checks again.
 //!
 //! Promises: a delay has its requested length, to a few milliseconds. Holds no messages. A message
 //! without an announcement (returned after its visibility timeout, or moved by a redrive policy) is
@@ -21,17 +21,17 @@ use rustack_sqs_model::output::ReceiveMessageOutput;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// The longest interval between two checks of a waiting receive.
+/// Maximum interval between two checks of a waiting receive.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The waiting receives, by the name of the queue.
+/// Notifies waiting receives of new messages, by the name of the queue.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     queues: Mutex<HashMap<String, Arc<Notify>>>,
 }
 
 impl Arrivals {
-    /// Announces a message that becomes visible after this delay.
+    /// Announces a message that becomes visible after `delay_seconds`.
     pub(super) fn announce(&self, queue_url: &str, delay_seconds: i32) {
         let queue = self.of(queue_url);
         let delay = Duration::from_secs(u64::try_from(delay_seconds).unwrap_or_default());
@@ -46,7 +46,7 @@ impl Arrivals {
         });
     }
 
-    /// Receives messages, and waits for them as long as the request allows.
+    /// Receives messages. Waits for messages as long as the request allows.
     pub(super) async fn receive(
         &self,
         provider: &RustackSqs,
@@ -79,7 +79,8 @@ impl Arrivals {
         }
     }
 
-    /// The notifier of a queue, by its name only, because URLs may have different hosts.
+    /// Returns the notifier of a queue. Uses only the name of the queue, because its URLs may have
+    /// different hosts.
     fn of(&self, queue_url: &str) -> Arc<Notify> {
         let name = queue_url.rsplit('/').next().unwrap_or_default();
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Copies of the delayed messages of one queue, so that they can be received early.
 //!
-//! Separate because neither SQS nor the engine has such an operation, and messages that still wait
-//! when the queues end would be lost.
+//! Separate because neither SQS nor the engine can release delayed messages early, and messages
+//! that still wait when the queues end would be lost.
 //!
 //! Promises: a copy exists as long as its message is delayed. A receiver of copies may receive a
 //! message twice.
@@ -13,12 +13,12 @@ use std::time::Duration;
 use rustack_sqs_model::input::SendMessageInput;
 use tokio::time::sleep;
 
-/// The copies, by message id.
+/// Copies of delayed messages, by message id.
 #[derive(Debug, Default)]
 pub(super) struct Delayed(Mutex<HashMap<String, SendMessageInput>>);
 
 impl Delayed {
-    /// Stores the copy of a message until its delay is over.
+    /// Stores the copy of a message until the delay of the message is over.
     pub(super) fn keep(self: &Arc<Self>, id: String, message: SendMessageInput, delay: Duration) {
         self.with(|copies| copies.insert(id.clone(), message));
         let kept = Arc::clone(self);
@@ -28,7 +28,7 @@ impl Delayed {
         });
     }
 
-    /// Removes and returns all copies, without their delays.
+    /// Removes and returns all copies, as messages without a delay.
     pub(super) fn take(&self) -> Vec<SendMessageInput> {
         let copies = self.with(std::mem::take);
         copies.into_values().map(|copy| SendMessageInput { delay_seconds: None, ..copy }).collect()

@@ -1,8 +1,8 @@
 //! Wraps a message for the queue engine: the whole message becomes one attribute of an otherwise
 //! empty message.
 //!
-//! Separate because it is a workaround: the engine limits the size of the body and drops group and
-//! trace header, but does not inspect attributes.
+//! Separate because this is a workaround: the engine limits the size of the body and drops group
+//! and trace header, but does not inspect attributes.
 //!
 //! Promises: a message is received as it was sent, with the checksums that AWS computes. Validates
 //! nothing.
@@ -14,10 +14,10 @@ use rustack_sqs_model::input::{ReceiveMessageInput, SendMessageInput};
 use rustack_sqs_model::types::{Message, MessageAttributeValue};
 use serde::{Deserialize, Serialize};
 
-/// The attribute that holds the message inside the engine.
+/// Name of the attribute that contains the message inside the engine.
 const ATTRIBUTE: &str = "envelope";
 
-/// The body inside the engine, which rejects an empty one.
+/// Body of a message inside the engine, which rejects an empty body.
 const BODY: &str = "-";
 
 const TRACE_HEADER: &str = "AWSTraceHeader";
@@ -31,23 +31,23 @@ struct Envelope {
     trace: Option<String>,
 }
 
-/// The checksums that the sender compares with its own.
+/// The checksums in a response, which the sender compares with its own.
 #[derive(Debug)]
 pub(super) struct Checksums {
-    /// The checksum of the body.
+    /// The checksum of the message body.
     pub(super) body: String,
-    /// The checksum of the attributes, if there are any.
+    /// The checksum of the message attributes; `None` if there are no attributes.
     pub(super) attributes: Option<String>,
 }
 
-/// The attributes that a receiver requested.
+/// The attributes that a receive request asks for.
 #[derive(Debug)]
 pub(super) struct RequestedAttributes {
     system: Vec<String>,
     attributes: Vec<String>,
 }
 
-/// Wraps a message in an envelope.
+/// Wraps a message in an envelope, and returns the message's checksums.
 pub(super) fn seal(
     mut input: SendMessageInput,
 ) -> Result<(SendMessageInput, Checksums), serde_json::Error> {
@@ -71,7 +71,8 @@ pub(super) fn seal(
     Ok((input, checksums))
 }
 
-/// Changes a receive to request the envelope; returns the attributes that the client requested.
+/// Changes a receive request so that it requests the envelope. Returns the attributes that the
+/// client requested.
 pub(super) fn request_envelope(input: &mut ReceiveMessageInput) -> RequestedAttributes {
     let system =
         [input.attribute_names.clone(), input.message_system_attribute_names.clone()].concat();
@@ -80,7 +81,7 @@ pub(super) fn request_envelope(input: &mut ReceiveMessageInput) -> RequestedAttr
     RequestedAttributes { system, attributes }
 }
 
-/// Unwraps a message from its envelope.
+/// Unwraps a message from its envelope, with the requested attributes only.
 pub(super) fn open(
     mut message: Message,
     requested: &RequestedAttributes,
@@ -106,7 +107,8 @@ impl RequestedAttributes {
         self.system.iter().any(|pattern| pattern == "All" || pattern == name)
     }
 
-    /// Matches a name, `All`, `.*`, or a prefix followed by `.*` (SQS `ReceiveMessage`).
+    /// True if the client requested this attribute: by its name, by `All` or `.*`, or by a prefix
+    /// followed by `.*` (SQS `ReceiveMessage`).
     fn has_attribute(&self, name: &str) -> bool {
         self.attributes.iter().any(|pattern| {
             let prefix = pattern.strip_suffix(".*");

@@ -1,9 +1,9 @@
 //! Error responses with types that clients recognise.
 //!
 //! Separate because the engine uses the error names of the old query protocol. Clients of the JSON
-//! protocol expect those of the service model (`QueueDoesNotExist`, not `NonExistentQueue`).
+//! protocol expect the names of the service model (`QueueDoesNotExist`, not `NonExistentQueue`).
 //!
-//! Promises: the body has the model's name, and a header the old name, as in AWS for migrated
+//! Promises: the body has the model's name, and a header has the old name, as in AWS for migrated
 //! clients: <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>.
 
 use http::header::HeaderValue;
@@ -13,13 +13,13 @@ use rustack_sqs_model::error::{SqsError, SqsErrorCode};
 
 use super::json_response;
 
-/// The header in which clients look for the old name.
+/// Header in which clients look for the error name of the query protocol.
 const QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
 
-/// The prefix of many old names.
+/// Prefix of many error names in the query protocol.
 const OLD_PREFIX: &str = "AWS.SimpleQueueService.";
 
-/// The response to a failed call.
+/// Returns the response to a call that failed with this error.
 pub(super) fn for_error(error: &SqsError) -> Response<SqsResponseBody> {
     let body = serde_json::json!({ "__type": format!("com.amazonaws.sqs#{}", name(error.code)), "message": error.message });
     let mut response = json_response(body.to_string().into_bytes());
@@ -31,7 +31,8 @@ pub(super) fn for_error(error: &SqsError) -> Response<SqsResponseBody> {
     response
 }
 
-/// The name of an error in the service model: two were renamed, the others have no prefix.
+/// Returns the name of an error in the service model. Two errors were renamed, and the others have
+/// no prefix.
 fn name(code: SqsErrorCode) -> &'static str {
     let old_name = code.error_type();
     match old_name.strip_prefix(OLD_PREFIX).unwrap_or(old_name) {
@@ -41,7 +42,7 @@ fn name(code: SqsErrorCode) -> &'static str {
     }
 }
 
-/// The name of an error in the query protocol; the engine omits the prefix of two.
+/// Returns the name of an error in the query protocol. The engine omits the prefix of two names.
 fn old_name(code: SqsErrorCode) -> String {
     match code.error_type() {
         name @ ("MessageNotInflight" | "PurgeQueueInProgress") => format!("{OLD_PREFIX}{name}"),

@@ -10,25 +10,25 @@ use delivery::event::is_queue_character;
 use rustack_sqs_model::error::{SqsError, SqsErrorCode};
 use rustack_sqs_model::input::{ReceiveMessageInput, SendMessageInput};
 
-/// The largest size of a message with its attributes, and of a batch.
+/// Maximum size of a message with its attributes, and of a batch.
 pub(super) const MESSAGE_LIMIT_BYTES: usize = 1_048_576;
 
-/// The most attributes of a message.
+/// Maximum number of attributes of a message.
 const ATTRIBUTES_LIMIT: usize = 10;
 
-/// The most entries of a batch.
+/// Maximum number of entries in a batch.
 const BATCH_LIMIT: usize = 10;
 
-/// The longest delay of a message.
+/// Maximum delay of a message.
 const DELAY_LIMIT_SECONDS: i32 = 900;
 
-/// The longest visibility timeout.
+/// Maximum visibility timeout of a message.
 const VISIBILITY_LIMIT_SECONDS: i32 = 43_200;
 
-/// The longest wait of a receive.
+/// Maximum wait of a receive.
 const WAIT_LIMIT_SECONDS: i32 = 20;
 
-/// Checks a message before it is sent.
+/// Checks a message against all limits, before it is sent.
 pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
     within("DelaySeconds", input.delay_seconds, 0, DELAY_LIMIT_SECONDS)?;
     if input.message_attributes.len() > ATTRIBUTES_LIMIT {
@@ -56,7 +56,8 @@ pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
     }
 }
 
-/// Checks the limits of a whole batch. Those of each message are checked when it is sent.
+/// Checks the limits that apply to a whole batch. Limits of single messages are checked when each
+/// is sent.
 pub(super) fn check_batch(ids: &[&str], messages: &[SendMessageInput]) -> Result<(), SqsError> {
     check_ids(ids)?;
     if messages.iter().map(message_bytes).sum::<usize>() > MESSAGE_LIMIT_BYTES {
@@ -83,19 +84,20 @@ pub(super) fn check_ids(ids: &[&str]) -> Result<(), SqsError> {
     Ok(())
 }
 
-/// Checks the numbers of a receive request.
+/// Checks the numbers in a receive request.
 pub(super) fn check_receive(input: &ReceiveMessageInput) -> Result<(), SqsError> {
     within("MaxNumberOfMessages", input.max_number_of_messages, 1, 10)?;
     within("WaitTimeSeconds", input.wait_time_seconds, 0, WAIT_LIMIT_SECONDS)?;
     within("VisibilityTimeout", input.visibility_timeout, 0, VISIBILITY_LIMIT_SECONDS)
 }
 
-/// Checks a visibility timeout.
+/// Checks that a visibility timeout is within the limits.
 pub(super) fn check_visibility(seconds: i32) -> Result<(), SqsError> {
     within("VisibilityTimeout", Some(seconds), 0, VISIBILITY_LIMIT_SECONDS)
 }
 
-/// The size of a message as AWS counts it: body, and name, type and value of each attribute.
+/// Returns the size of a message as AWS counts it: the body, and name, type and value of each
+/// attribute.
 fn message_bytes(input: &SendMessageInput) -> usize {
     let attribute_bytes = input.message_attributes.iter().map(|(name, value)| {
         let text = value.string_value.as_ref().map_or(0, String::len);

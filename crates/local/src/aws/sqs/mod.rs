@@ -1,10 +1,10 @@
-//! SQS in memory, with the limits of the real one.
+//! SQS in memory, with the limits of the real service.
 //!
 //! The engine is `rustack-sqs-core`. A thin layer corrects misleading differences from SQS. The
 //! engine accepts at most 256 KiB, accepts a delay of 901 s, refuses a group on a standard queue,
 //! and drops the trace header. Its error names are unknown to clients, it fails on a negative
-//! timeout, and it checks delayed messages only once a second. Therefore every message is wrapped
-//! in an [`envelope`], numbers are checked against the real [`limits`], and the layer waits for
+//! timeout, and it checks delayed messages only once a second. Therefore the layer wraps every
+//! message in an [`envelope`], checks numbers against the real [`limits`], and waits for
 //! [`arrivals`] itself. Copies of [`delayed`] dead letters are stored before the queues end.
 //!
 //! Promises: standard queues that accept 1 MiB and refuse the same requests as AWS. Loses messages
@@ -41,20 +41,20 @@ use arrivals::Arrivals;
 use delayed::Delayed;
 use operations::handle;
 
-/// The longest retention of a message, 14 days (SQS quotas, message retention).
+/// Maximum retention of a message, 14 days (SQS quotas, message retention).
 const RETENTION_SECONDS: u32 = 1_209_600;
 
-/// The three counts whose sum is the number of messages in a queue.
+/// Queue attributes whose sum is the number of messages in a queue.
 const COUNTS: [&str; 3] = [
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesDelayed",
     "ApproximateNumberOfMessagesNotVisible",
 ];
 
-/// The queue whose delayed messages can be released.
+/// Name of the queue whose delayed messages can be released.
 const RELEASABLE: &str = "dead-letter";
 
-/// Every queue of the local AWS.
+/// All queues of the local AWS.
 #[derive(Debug)]
 pub(super) struct Queues {
     engine: Arc<Engine>,
@@ -62,11 +62,11 @@ pub(super) struct Queues {
     unchanged: RustackSqsHandler,
     port: u16,
     names: Vec<String>,
-    /// The number of released messages, which the engine counts twice.
+    /// Number of released messages. The engine counts each of them twice.
     released: AtomicU64,
 }
 
-/// The engine, with the waiting receives and the copies of delayed messages.
+/// The queue engine, with the waiting receives and the copies of delayed messages.
 #[derive(Debug)]
 struct Engine {
     provider: Arc<RustackSqs>,
@@ -75,7 +75,7 @@ struct Engine {
 }
 
 impl Queues {
-    /// Creates the queues; their URLs contain the port.
+    /// Creates the queues. The URLs of the queues contain `port`.
     pub(super) async fn create(port: u16, queues: &[QueueConfig]) -> anyhow::Result<Self> {
         let config = SqsConfig {
             skip_signature_validation: true,
@@ -96,7 +96,7 @@ impl Queues {
         Ok(Self { engine, unchanged, port, names, released: AtomicU64::new(0) })
     }
 
-    /// The number of messages in each configured queue, by name.
+    /// Returns the number of messages in each configured queue, by the queue's name.
     pub(super) async fn messages_held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         let mut held = BTreeMap::new();
         for name in &self.names {
@@ -132,7 +132,7 @@ impl Queues {
     }
 }
 
-/// The request that creates a queue.
+/// Returns the request that creates a queue.
 fn create_request(queue: &QueueConfig) -> CreateQueueInput {
     let mut attributes = HashMap::from([
         ("VisibilityTimeout".to_owned(), queue.visibility_timeout_seconds.to_string()),
@@ -152,7 +152,7 @@ fn queue_error(queue: &str, error: &SqsError) -> anyhow::Error {
     anyhow::anyhow!("the queue {queue} does not work: {}", error.message)
 }
 
-/// A response with this JSON body.
+/// Creates a response with a JSON body.
 fn json_response(json: Vec<u8>) -> Response<SqsResponseBody> {
     let mut response = Response::new(SqsResponseBody::from_json(json));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));
@@ -172,7 +172,7 @@ impl SqsHandler for Queues {
 }
 
 impl Queues {
-    /// Routes an operation to the layer or to the engine.
+    /// Passes an operation to the layer or to the engine.
     fn handle(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
         let engine = Arc::clone(&self.engine);
         match operation {

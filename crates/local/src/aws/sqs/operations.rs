@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Engine, RELEASABLE, ResponseFuture, envelope, json_response, limits};
 
-/// The queue attribute that limits a message. The engine's lower limit only applies to the
+/// Queue attribute with the maximum size of a message. The engine's lower limit only applies to the
 /// placeholder body.
 const MAXIMUM_MESSAGE_SIZE: &str = "MaximumMessageSize";
 
@@ -57,7 +57,7 @@ where
     }
 }
 
-/// `CreateQueue`, for standard queues only.
+/// Executes `CreateQueue`, for standard queues only.
 pub(super) async fn create(
     engine: Arc<Engine>,
     mut input: CreateQueueInput,
@@ -71,7 +71,7 @@ pub(super) async fn create(
     engine.provider.create_queue(input).await
 }
 
-/// `GetQueueAttributes`, with the real limit of a message.
+/// Executes `GetQueueAttributes`, with the real limit for the size of a message.
 pub(super) async fn attributes(
     engine: Arc<Engine>,
     input: GetQueueAttributesInput,
@@ -83,7 +83,7 @@ pub(super) async fn attributes(
     Ok(output)
 }
 
-/// `SendMessage`.
+/// Executes `SendMessage` for one message.
 pub(super) async fn send(
     engine: Arc<Engine>,
     input: SendMessageInput,
@@ -107,7 +107,7 @@ pub(super) async fn send(
     })
 }
 
-/// `SendMessageBatch`: each entry succeeds or fails on its own.
+/// Executes `SendMessageBatch`. Each entry succeeds or fails on its own.
 pub(super) async fn send_batch(
     engine: Arc<Engine>,
     input: SendMessageBatchInput,
@@ -132,7 +132,7 @@ pub(super) async fn send_batch(
     Ok(output)
 }
 
-/// `ReceiveMessage`.
+/// Executes `ReceiveMessage`, and unwraps the messages.
 pub(super) async fn receive(
     engine: Arc<Engine>,
     mut input: ReceiveMessageInput,
@@ -145,7 +145,7 @@ pub(super) async fn receive(
     Ok(ReceiveMessageOutput { messages })
 }
 
-/// `ChangeMessageVisibility`.
+/// Executes `ChangeMessageVisibility`, and announces a message that becomes visible.
 pub(super) async fn change_visibility(
     engine: Arc<Engine>,
     input: ChangeMessageVisibilityInput,
@@ -157,7 +157,7 @@ pub(super) async fn change_visibility(
     Ok(output)
 }
 
-/// `ChangeMessageVisibilityBatch`: each entry succeeds or fails on its own.
+/// Executes `ChangeMessageVisibilityBatch`. Each entry succeeds or fails on its own.
 pub(super) async fn change_visibility_batch(
     engine: Arc<Engine>,
     input: ChangeMessageVisibilityBatchInput,
@@ -180,7 +180,7 @@ pub(super) async fn change_visibility_batch(
     Ok(output)
 }
 
-/// Converts a batch entry to its id and a single request.
+/// Converts a batch entry to its id and a request for a single message.
 fn single(queue_url: &str, entry: SendMessageBatchRequestEntry) -> (String, SendMessageInput) {
     let input = SendMessageInput {
         queue_url: queue_url.to_owned(),

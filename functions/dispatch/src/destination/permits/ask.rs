@@ -1,5 +1,5 @@
-//! Requests permits from the table and returns them. All deliveries that wait in a process share
-//! one request.
+//! Requests permits from the table and returns them. All deliveries that wait in one process share
+//! a request.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use crate::destination::{Destinations, GATHER_MS};
 use crate::invocation::Invocation;
 use crate::table::Unreachable;
 
-/// Minimum interval between requests for a permit while all are in use.
+/// Minimum interval between requests to the table while all permits are in use.
 const ASK_AFTER_MS: u64 = SECOND_MS;
-/// Maximum interval between these requests.
+/// Maximum interval between requests to the table while all permits are in use.
 const ASK_WITHIN_MS: u64 = 30 * SECOND_MS;
 /// Maximum number of tries while other processes take and return permits.
 const TRIES: u32 = 3;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Takes permits for all deliveries of this process whose turn has come, unless the table has
-    /// just refused.
+    /// Takes permits for all deliveries of this process whose turn has come. Skips the request if
+    /// the table has just refused one.
     pub(super) async fn ask_in_turn(&self, limit: &Limit<'_>) {
         let own = limit.own;
         let _asking = own.asking.lock().await;
@@ -44,7 +44,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Takes permits for up to `wanted` requests. Returns the number of requests without a permit.
+    /// Takes permits for up to `wanted` requests. Returns the number of requests that got no
+    /// permit.
     pub(super) async fn take_permits(
         &self,
         limit: &Limit<'_>,
@@ -80,8 +81,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(wanted)
     }
 
-    /// Exchanges permits of this process that expire too early. Returns `None` if there is no such
-    /// permit, or the exchange is refused.
+    /// Exchanges permits of this process that expire too early for new ones. Returns `None` if
+    /// there are none to exchange, or the table refuses.
     async fn exchange_permits(
         &self,
         limit: &Limit<'_>,
@@ -114,7 +115,7 @@ impl<P: DispatchPorts> Destinations<P> {
         answer.inspect_err(|_| limit.own.held().uncertain.extend(permits))
     }
 
-    /// Requests permits, some in exchange for permits of this process.
+    /// Requests permits from the table, some in exchange for permits of this process.
     async fn ask_table(
         &self,
         limit: &Limit<'_>,
@@ -144,7 +145,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(answer)
     }
 
-    /// Handles a refusal: removes expired permits. Returns the number of permits to request next.
+    /// Handles a refusal by removing expired permits. Returns the number of permits to request
+    /// next.
     async fn after_refusal(
         &self,
         limit: &Limit<'_>,
@@ -191,8 +193,8 @@ impl<P: DispatchPorts> Destinations<P> {
         });
         held.ask_again_ms = now_ms.saturating_add(ASK_AFTER_MS);
         held.use_share(Grant::new(self.new_permit(until_ms), share, false));
-        // The line of other processes is unknown, so each delivery waits for the permits of its own
-        // process.
+        // The queue of other processes is unknown, so each delivery waits for the permits of its
+        // own process.
         let new_ones = limit.own.new_ones();
         held.turns_ms.extend((0..new_ones).map(|_| now_ms.saturating_add(GATHER_MS)));
     }
@@ -202,7 +204,7 @@ impl<P: DispatchPorts> Destinations<P> {
         Permit { until_ms, process, number: self.permits.next_number() }
     }
 
-    /// Returns unneeded permits, so that other processes do not wait for them.
+    /// Returns unneeded permits to the table, so that other processes do not wait for them.
     pub(crate) async fn return_permits(&self, of: &Invocation<'_>) {
         if self.permits.unneeded().is_empty() {
             return;
@@ -225,7 +227,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Time of the next request to the table while all permits are in use.
+/// Returns the time of the next request to the table while all permits are in use.
 fn ask_again_ms(takes_ms: u64, now_ms: u64) -> u64 {
     now_ms.saturating_add(takes_ms.clamp(ASK_AFTER_MS, 2 * ASK_AFTER_MS))
 }

@@ -3,9 +3,10 @@
 //!
 //! A process takes permits from the table for its attempts, reuses them while they are valid, and
 //! returns unneeded ones. A permit outlasts its attempt only by a margin, so a killed process
-//! blocks other processes only briefly. A delivery without a permit is re-enqueued until its turn,
-//! which is not an attempt. After its turn it waits a little in place, and then again as a message.
-//! While the table is unreachable, each process keeps to its share.
+//! blocks other processes only briefly. A delivery without a permit gets a turn, an estimated start
+//! time, and is re-enqueued until then. This wait is not an attempt. When its turn has come, the
+//! delivery waits a little in place, and then again as a message. While the table is unreachable,
+//! each process keeps to its share of the limit.
 
 mod ask;
 mod own;
@@ -31,41 +32,42 @@ use crate::invocation::{IN_PLACE_BELOW_MS, Invocation};
 use crate::progress::InFlightDelivery;
 use crate::table::Unreachable;
 
-/// Validity of a permit beyond the longest attempt, so that several quick attempts can share one.
+/// Validity of a permit beyond the longest attempt, so that several quick attempts can reuse one
+/// permit.
 const MARGIN_MS: u64 = 3 * SECOND_MS;
-/// Minimum and maximum time that a delivery waits in place after its turn. Within them, the time is
-/// twice the average duration of an attempt.
+/// Minimum and maximum time that a delivery waits in place after its turn has come. Between these
+/// bounds, the time is twice the average duration of an attempt.
 const PATIENCE_MS: (u64, u64) = (3 * SECOND_MS, 12 * SECOND_MS);
-/// A delivery that cannot wait as a message waits in place for this time beyond the end of the
-/// current permits.
+/// Additional time that a delivery waits in place after the current permits have expired, if it
+/// cannot wait as a message.
 const PATIENCE_IN_PLACE_MS: u64 = 30 * SECOND_MS;
-/// Turns are given out at most this far ahead, because the average duration of attempts may change.
-/// A delivery without a turn asks again after this time.
+/// Turns are assigned at most this far ahead, because the average duration of attempts may change.
+/// A delivery that gets no turn requests one again after this time.
 const TURNS_AHEAD_MS: u64 = 15 * MINUTE_MS;
 
-/// A destination with a limit of concurrent requests.
+/// A destination with a limit of concurrent requests (`maxConcurrency`).
 struct Limit<'a> {
     key: DestinationKey,
     item: ItemKey,
     own: &'a Arc<OwnPermits>,
     most: u32,
-    /// Longest duration of an attempt.
+    /// Longest possible duration of an attempt.
     lasts_ms: u64,
     deadline: &'a Deadline,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum NoPermit {
-    /// Time of the turn of the delivery.
+    /// The delivery has a turn at this time.
     Turn(u64),
-    /// Before this time, no turn is free.
+    /// No turn is free before this time.
     NoTurn(u64),
-    /// The turn has come, but all permits are in use. One may be free at this time.
+    /// The turn has come, but all permits are in use. One may become free at this time.
     InUse(u64),
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Takes a permit for the request. Without one, all deliveries wait for their turn.
+    /// Takes a permit for the request. If none is free, all deliveries wait for their turn.
     pub(super) async fn ask_concurrency(
         &self,
         due: &[InFlightDelivery],
@@ -126,8 +128,8 @@ impl<P: DispatchPorts> Destinations<P> {
         self.wait_in_turn(&limit, of).await
     }
 
-    /// Takes a permit for a delivery that cannot wait as a message. `None` if the delivery has to
-    /// be attempted without one.
+    /// Waits in place for a permit, for a delivery that cannot wait as a message. Returns `None` if
+    /// the delivery has to be attempted without a permit.
     async fn wait_in_place(&self, passage: &Passage, of: &Invocation<'_>) -> Option<UsedPermit> {
         let limit = Limit::of(passage, of.deadline);
         // Until a permit of a killed process has expired, or until the attempt would run out of
@@ -196,8 +198,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Waits for the next free permit; `None` if none will be free before `until_ms`. While this
-    /// process uses a permit itself, the limit is `last_ms`.
+    /// Waits for the next free permit. Returns `None` if none will be free before `until_ms`, or
+    /// before `last_ms` while this process uses a permit itself.
     async fn wait_for_free(
         &self,
         limit: &Limit<'_>,
@@ -219,7 +221,7 @@ impl<P: DispatchPorts> Destinations<P> {
             let now_ms = self.now_ms();
             let ask_again_ms = own.held().ask_again_ms;
             let is_over = ask_again_ms > until_ms && !own.held().is_in_use();
-            // A waiting delivery holds room of the total, which other destinations may need.
+            // A waiting delivery holds a slot of the total, which other destinations may need.
             if is_over || now_ms >= last_ms || self.total.is_full() {
                 return None;
             }
@@ -235,8 +237,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Takes another turn for a delivery whose turn came too early. The average duration of
-    /// attempts is more accurate now.
+    /// Takes another turn for a delivery whose turn came too early. By now, the average duration of
+    /// attempts is more accurate.
     async fn next_turn(&self, limit: &Limit<'_>) -> NoPermit {
         let own = limit.own;
         let _asking = own.asking.lock().await;
@@ -252,7 +254,7 @@ impl<P: DispatchPorts> Destinations<P> {
         turn_ms.map_or(NoPermit::InUse(held.ask_again_ms), NoPermit::Turn)
     }
 
-    /// Uses a permit that was taken for new deliveries.
+    /// Uses a permit that was taken for a new delivery.
     fn take_for_new(&self, limit: &Limit<'_>) -> Option<UsedPermit> {
         {
             let mut held = limit.own.held();
@@ -266,7 +268,7 @@ impl<P: DispatchPorts> Destinations<P> {
         nobody_waits.then(|| limit.own.take(self.ends_ms(limit))).flatten()
     }
 
-    /// Latest end of an attempt that begins now.
+    /// Returns the latest end of an attempt that begins now.
     fn ends_ms(&self, limit: &Limit<'_>) -> u64 {
         let ends_ms = self.now_ms().saturating_add(limit.lasts_ms);
         ends_ms.min(limit.deadline.ends_ms().unwrap_or(u64::MAX))
@@ -285,8 +287,8 @@ impl<'a> Limit<'a> {
 }
 
 impl NoPermit {
-    /// Answers with a wait until the turn. If the turn has come, waits until a permit may be free.
-    /// The maximum wait is `longest_ms`.
+    /// Returns the answer to wait until the turn, or until a permit may be free if the turn has
+    /// come. The wait is at most `longest_ms`.
     fn answer(self, longest_ms: u64, now_ms: u64) -> Answer {
         let (until_ms, least_ms, why) = match self {
             Self::Turn(turn_ms) => (turn_ms, 0, WaitReason::Turn),

@@ -1,4 +1,4 @@
-//! The permits of this process, for destinations with `maxConcurrency`.
+//! The permits that this process holds, for destinations with `maxConcurrency`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,46 +13,50 @@ use crate::table::UNREACHABLE_MS;
 /// Assumed duration of an attempt, before the first measurement.
 const TAKES_MS: u64 = 500;
 
-/// The permits of this process for all destinations.
+/// The permits that this process holds, for all destinations.
 #[derive(Debug, Default)]
 pub(in crate::destination) struct AllPermits {
-    /// Random number of this process, part of the names of its permits.
+    /// Random number that identifies this process, part of the names of its permits.
     pub(super) process: OnceLock<u32>,
-    /// Number of permits that this process has named.
+    /// Number of permits that this process has requested so far, part of their names.
     named: AtomicU32,
-    /// Destinations with permits. Sorted, because permits are returned in this order, which must
-    /// not vary between runs. One destination may have two values, as in `Unshared`.
+    /// Destinations with permits of this process. Sorted, because permits are returned in this
+    /// order, which must not vary between runs. One destination may have two entries, as in
+    /// `Unshared`.
     held: Mutex<BTreeMap<(DestinationKey, usize), Arc<OwnPermits>>>,
 }
 
 #[derive(Debug, Default)]
 pub(in crate::destination) struct OwnPermits {
-    /// Number of new deliveries, and of deliveries whose turn has come, that wait for a permit.
+    /// Number of new deliveries that wait for a permit. `waited` counts those whose turn has come.
     new: AtomicU32,
     waited: AtomicU32,
     held: Mutex<Held>,
-    /// Locked during a request to the table.
+    /// Lock that is held during a request to the table.
     pub(in crate::destination) asking: tokio::sync::Mutex<()>,
     pub(in crate::destination) freed: Notify,
-    /// Item of the table with the permits of this destination.
+    /// Item of the table that contains the permits of this destination.
     pub(in crate::destination) item: OnceLock<ItemKey>,
 }
 
-/// The permits of this process, and its copy of the line.
+/// The permits of this process for one destination, and its copy of the queue of waiting
+/// deliveries.
 #[derive(Debug, Default)]
 pub(in crate::destination) struct Held {
     grants: Vec<Grant>,
-    /// Number of unused permits that were taken for new deliveries.
+    /// Number of unused permits that are reserved for new deliveries.
     pub(in crate::destination) for_new: u32,
-    /// Permits that the table may have granted in a lost response. They are returned.
+    /// Permits that the table may have granted in a response that was lost. They are returned to
+    /// the table.
     pub(in crate::destination) uncertain: Vec<Permit>,
-    /// Share of this process while the table is unreachable, and the end of its validity.
+    /// Number of requests that this process may make while the table is unreachable, and the time
+    /// until which that number is valid.
     share: Option<(u32, u64)>,
-    /// Turns that no delivery has yet.
+    /// Turns that are not assigned to a delivery yet.
     pub(in crate::destination) turns_ms: VecDeque<u64>,
-    /// End of the line of waiting deliveries. New deliveries come after it.
+    /// End of the queue of waiting deliveries. New deliveries get a turn after it.
     pub(in crate::destination) line_until_ms: u64,
-    /// Earliest time of the next request for permits.
+    /// Earliest time of the next request for permits to the table.
     pub(in crate::destination) ask_again_ms: u64,
     /// Average duration of attempts in milliseconds; 0 before the first measurement.
     takes_ms: u64,
@@ -61,9 +65,10 @@ pub(in crate::destination) struct Held {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::destination) struct Grant {
     pub(in crate::destination) permit: Permit,
-    /// Maximum number of concurrent requests with this permit.
+    /// Maximum number of concurrent requests that this permit allows.
     pub(in crate::destination) allows: u32,
-    /// False for the share of a process while the table is unreachable.
+    /// True if the table has granted the permit; false for the share of a process while the table
+    /// is unreachable.
     pub(in crate::destination) is_in_table: bool,
     in_use: u32,
 }
@@ -79,12 +84,12 @@ impl AllPermits {
         self.named.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Registers a destination with permits of this process.
+    /// Registers a destination for which this process holds permits.
     pub(super) fn note_held(&self, key: DestinationKey, own: &Arc<OwnPermits>) {
         self.lock().entry((key, Arc::as_ptr(own).addr())).or_insert_with(|| Arc::clone(own));
     }
 
-    /// Returns the destinations with unneeded permits.
+    /// Returns the destinations with permits that this process no longer needs.
     pub(super) fn unneeded(&self) -> Vec<Arc<OwnPermits>> {
         let mut held = self.lock();
         held.retain(|_, own| own.has_any());
@@ -124,7 +129,7 @@ impl OwnPermits {
         !self.is_wanted() && (has_uncertain || held.grants.iter().any(|grant| grant.in_use == 0))
     }
 
-    /// Uses a permit for an attempt that ends before this time.
+    /// Uses a permit for an attempt that ends before `ends_ms`; returns `None` if there is none.
     pub(in crate::destination) fn take(self: &Arc<Self>, ends_ms: u64) -> Option<UsedPermit> {
         let mut held = self.held();
         let fits = |it: &&mut Grant| it.in_use < it.allows && ends_ms <= it.permit.until_ms;
@@ -134,7 +139,8 @@ impl OwnPermits {
         Some(UsedPermit { of: Arc::clone(self), permit: grant.permit })
     }
 
-    /// Removes the unused permits that end before this time. Returns those that the table has.
+    /// Removes the unused permits that expire before `ends_ms`. Returns those that the table has
+    /// granted.
     pub(in crate::destination) fn take_too_short(&self, ends_ms: u64) -> Vec<Permit> {
         let mut held = self.held();
         let is_too_short = |grant: &mut Grant| grant.in_use == 0 && grant.permit.until_ms < ends_ms;
@@ -142,7 +148,7 @@ impl OwnPermits {
         too_short.filter(|grant| grant.is_in_table).map(|grant| grant.permit).collect()
     }
 
-    /// Removes the unneeded permits. Returns those that the table has.
+    /// Removes the permits that are no longer needed. Returns those that the table has granted.
     pub(in crate::destination) fn take_unneeded(&self) -> Vec<Permit> {
         if self.is_wanted() {
             return Vec::new();
@@ -157,13 +163,13 @@ impl OwnPermits {
 }
 
 impl Held {
-    /// Adds new permits of this process.
+    /// Adds newly granted permits.
     pub(in crate::destination) fn add(&mut self, grants: impl IntoIterator<Item = Grant>) {
         self.grants.extend(grants);
     }
 
-    /// Returns the share of this process while the table is unreachable. It is drawn again when the
-    /// table may be asked again.
+    /// Returns the share of this process while the table is unreachable. Calls `draw` for a new
+    /// share after the pause of requests to the table has ended.
     pub(in crate::destination) fn share(&mut self, now_ms: u64, draw: impl FnOnce() -> u32) -> u32 {
         let drawn = self.share.filter(|(_, until_ms)| now_ms < *until_ms);
         let (share, _) = *self
@@ -172,8 +178,8 @@ impl Held {
         share
     }
 
-    /// Limits the requests of this process to its share while the table is unreachable. Its valid
-    /// permits count towards the share.
+    /// Limits the requests of this process to its share while the table is unreachable. Valid
+    /// permits from the table count towards the share.
     pub(in crate::destination) fn use_share(&mut self, share: Grant) {
         let in_table: u32 =
             self.grants.iter().filter(|it| it.is_in_table).map(|it| it.allows).sum();
@@ -187,7 +193,7 @@ impl Held {
         }
     }
 
-    /// Number of further requests that may last until this time.
+    /// Returns the number of further requests that may last until `ends_ms`.
     pub(in crate::destination) fn free(&self, ends_ms: u64) -> u32 {
         let fits = self.grants.iter().filter(|grant| ends_ms <= grant.permit.until_ms);
         fits.map(|grant| grant.allows - grant.in_use).sum()
@@ -197,15 +203,15 @@ impl Held {
         self.grants.iter().any(|grant| grant.in_use > 0)
     }
 
-    /// Removes and returns the next turn.
+    /// Removes and returns the next turn that has not passed.
     pub(in crate::destination) fn take_turn(&mut self, now_ms: u64) -> Option<u64> {
         // Earlier turns belonged to deliveries that got a permit after all.
         self.turns_ms.retain(|turn_ms| now_ms <= *turn_ms);
         self.turns_ms.pop_front()
     }
 
-    /// Adopts the average duration of attempts in other processes, before the first attempt of this
-    /// process.
+    /// Adopts the average duration of attempts in other processes, if this process has made no
+    /// attempt yet.
     pub(in crate::destination) fn note_taken_elsewhere(&mut self, takes_ms: Option<u64>) {
         if self.known_takes_ms().is_none() {
             self.takes_ms = takes_ms.unwrap_or_default();
@@ -218,18 +224,18 @@ impl Held {
         self.takes_ms = (before_ms.saturating_mul(3).saturating_add(took_ms) / 4).max(1);
     }
 
-    /// Average duration of an attempt; an assumed value before the first measurement.
+    /// Returns the average duration of an attempt; an assumed value before the first measurement.
     pub(in crate::destination) fn takes_ms(&self) -> u64 {
         self.known_takes_ms().unwrap_or(TAKES_MS)
     }
 
-    /// Average duration of an attempt; `None` before the first measurement.
+    /// Returns the average duration of an attempt; `None` before the first measurement.
     pub(in crate::destination) fn known_takes_ms(&self) -> Option<u64> {
         Some(self.takes_ms).filter(|takes_ms| *takes_ms > 0)
     }
 }
 
-/// The use of a permit by one request. Dropping it frees the permit.
+/// A permit in use by one request. Dropping the value frees the permit.
 #[derive(Debug)]
 pub(in crate::destination) struct UsedPermit {
     of: Arc<OwnPermits>,
@@ -237,7 +243,7 @@ pub(in crate::destination) struct UsedPermit {
 }
 
 impl UsedPermit {
-    /// Latest end of the request.
+    /// Returns the latest end of the request, which is the end of the permit.
     pub(in crate::destination) fn until_ms(&self) -> u64 {
         self.permit.until_ms
     }
@@ -261,7 +267,7 @@ impl Drop for UsedPermit {
     }
 }
 
-/// Counts a delivery that waits for a permit, until it is dropped.
+/// Counts a delivery as waiting for a permit, until the value is dropped.
 pub(in crate::destination) struct Waiting<'a>(&'a AtomicU32);
 
 impl<'a> Waiting<'a> {

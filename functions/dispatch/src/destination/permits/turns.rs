@@ -1,5 +1,5 @@
-//! Assigns turns to deliveries: places in the line of a destination. Several deliveries may share a
-//! turn, so that they come back together.
+//! Assigns turns to deliveries: estimated start times in the queue of a destination. Several
+//! deliveries may share a turn, so that they come back together.
 
 use delivery::ports::DispatchPorts;
 use delivery::table::{Line, LineName, Places, Table as _, TakePlaces};
@@ -9,20 +9,20 @@ use super::{Limit, TURNS_AHEAD_MS};
 use crate::destination::Destinations;
 use crate::table::Unreachable;
 
-/// Turns are given out at most this far ahead before the first measurement of an attempt.
+/// Turns are assigned at most this far ahead before the first measurement of an attempt.
 const GUESSED_AHEAD_MS: u64 = 5 * SECOND_MS;
-/// Assumed duration of an attempt for turns, in percent of the average, because taking and
-/// returning permits takes time. A permit that is briefly unused costs less than a delivery that
-/// comes back too early.
+/// Assumed duration of an attempt when turns are assigned, in percent of the average. More than
+/// 100, because taking and returning permits takes time. A permit that is briefly unused costs less
+/// than a delivery that comes back too early.
 const TAKES_PERCENT: u64 = 115;
-/// Minimum and maximum span of the turns of deliveries that come back together. Within them, the
-/// span is the duration of three attempts.
+/// Minimum and maximum time that the turns of a group cover, whose deliveries come back together.
+/// Between these bounds, the time is the duration of three attempts.
 const GROUP_MS: (u64, u64) = (4 * SECOND_MS, 12 * SECOND_MS);
 /// Largest batch that SQS delivers without a batching window.
 const GROUP_MAX: u64 = 10;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Takes this many turns, or fewer if fewer are free within the time ahead.
+    /// Requests `count` turns from the table, or fewer if fewer are free.
     pub(super) async fn take_turns(
         &self,
         limit: &Limit<'_>,
@@ -37,7 +37,7 @@ impl<P: DispatchPorts> Destinations<P> {
             };
             (held.takes_ms(), ahead_ms, held.line_until_ms)
         };
-        // The line is full as far ahead as turns are given out.
+        // The queue is full, as far ahead as turns are assigned.
         if line_until_ms >= now_ms.saturating_add(ahead_ms) {
             return Ok(());
         }
@@ -73,8 +73,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Returns the number of deliveries that come back together: whole rounds of `most` deliveries, so
-/// that the next group finds the permits free.
+/// Returns the number of deliveries that come back together. It is a multiple of `most`, so that
+/// the next group finds all permits free.
 fn group(takes_ms: u64, each_ms: u64, most: u32) -> usize {
     let (shortest_ms, longest_ms) = GROUP_MS;
     let group_ms = (3 * takes_ms).clamp(shortest_ms, longest_ms);

@@ -1,12 +1,13 @@
-//! The server behind Event Grid's validation URL and the CloudEvents callback URL.
+//! Serves Event Grid's validation URL and the CloudEvents callback URL.
 //!
-//! Separate because it is the only server that must be reachable from outside. Each validation
-//! request has a URL that cannot be guessed; a GET or POST of this URL grants consent for the
-//! destination. A callback may set the allowed rate, as a header or in the query.
+//! Separate because this is the only server that must be reachable from outside. Each validation
+//! request has a URL that cannot be guessed. A GET or POST request to this URL grants consent for
+//! the destination. A callback may set the allowed rate, as a header or in the query.
 //!
-//! Promises: unknown URLs grant nothing. Only requests for the public name, its listening address
-//! or this machine are answered. Any site may link to a URL, because knowing it is the permission.
-//! Runs as long as its command. Does not serve TLS, which the public proxy must provide.
+//! Promises: requests to unknown URLs grant nothing. The server only responds to requests for the
+//! public name, its listening address or this machine. Any site may link to a confirmation URL,
+//! because possession of the URL is the permission. The server runs as long as its command. It does
+//! not serve TLS, which the public proxy must provide.
 
 use std::collections::HashMap;
 use std::future::IntoFuture as _;
@@ -27,10 +28,10 @@ use url::Url;
 
 use crate::terminal::output::note;
 
-/// The query parameter of the allowed rate, for people who use a browser.
+/// The name of the query parameter with the allowed rate, for users who open the URL in a browser.
 const RATE: &str = "rate";
 
-/// Receives confirmations.
+/// The server that receives confirmations.
 pub(super) struct ConfirmationServer {
     public: Url,
     pending: PendingByKey,
@@ -38,22 +39,22 @@ pub(super) struct ConfirmationServer {
 
 type PendingByKey = Arc<Mutex<HashMap<String, Pending>>>;
 
-/// A consent that can be confirmed.
+/// A consent that has not been confirmed yet.
 struct Pending {
     destination: String,
     consent: Consent,
     confirmed_rate: watch::Sender<Option<Rate>>,
 }
 
-/// A confirmation to wait for.
+/// The confirmation of one consent, for which the command waits.
 pub(super) struct Confirmation {
-    /// The URL that confirms.
+    /// The URL whose request confirms the consent.
     pub(super) url: Url,
     confirmed_rate: watch::Receiver<Option<Rate>>,
 }
 
 impl ConfirmationServer {
-    /// Listens on this address, which has the given public URL.
+    /// Starts to listen on this address. `public` is the URL at which others reach it.
     pub(super) async fn start(address: SocketAddr, public: Option<Url>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address)
             .await
@@ -75,8 +76,8 @@ impl ConfirmationServer {
         Ok(Self { public, pending })
     }
 
-    /// Registers a consent, and returns the URL that confirms it; `random` makes the URL impossible
-    /// to guess.
+    /// Registers a consent, and returns the URL that confirms it. The random bytes make the URL
+    /// impossible to guess.
     pub(super) fn expect(
         &self,
         subscription: &Subscription,
@@ -85,7 +86,7 @@ impl ConfirmationServer {
     ) -> Confirmation {
         let key = Question::new(random, None).code.simple().to_string();
         let mut url = self.public.clone();
-        // Cannot fail: the scheme was checked at the start, and such URLs have a path.
+        // Cannot fail: the scheme was checked when the server started, and such URLs have a path.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().push(&key);
         }
@@ -101,7 +102,8 @@ impl ConfirmationServer {
 }
 
 impl Confirmation {
-    /// Waits for the confirmation for this time, and returns the granted rate.
+    /// Waits up to `wait_ms` for the confirmation. Returns the granted rate; `None` if there was no
+    /// confirmation.
     pub(super) async fn rate(mut self, wait_ms: u64) -> Option<Rate> {
         let confirmed = self.confirmed_rate.wait_for(Option::is_some);
         let rate = tokio::time::timeout(Duration::from_millis(wait_ms), confirmed).await;
@@ -109,7 +111,7 @@ impl Confirmation {
     }
 }
 
-/// The hosts by which others reach this address.
+/// Returns the host names by which others reach this server.
 fn hosts(address: SocketAddr, public: &Url) -> Hosts {
     Hosts::default().and(public.host_str().unwrap_or_default()).and_address(address.ip())
 }
@@ -126,7 +128,7 @@ async fn receive(
     if method != Method::GET && method != Method::POST {
         return (StatusCode::METHOD_NOT_ALLOWED, "confirm with GET or POST\n".to_owned());
     }
-    // The public URL may have a path of its own, so only the last segment is the key.
+    // The public URL may have a path of its own, so use only the last segment as the key.
     let key = uri.path().rsplit('/').next().unwrap_or_default();
     let pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(confirmation) = pending.get(key) else {
@@ -135,7 +137,7 @@ async fn receive(
     let rate = headers.get(ALLOWED_RATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     match confirm(&confirmation.consent, rate.or_else(|| rate_in_query(&uri)).as_deref()) {
         Ok(rate) => {
-            // `send` would drop the value if no receiver waits.
+            // `send` would drop the value if nothing waits for it.
             confirmation.confirmed_rate.send_replace(Some(rate));
             (
                 StatusCode::OK,

@@ -51,7 +51,7 @@ use crate::terminal::text;
 use crate::terminal::text::Table;
 use crate::terminal::usage::usage_error;
 
-/// The options of `try` for one request. Each handshake option conflicts with them explicitly,
+/// The options of `try` that send one request. Each handshake option declares a conflict with them,
 /// because clap ignores `requires` if the required option conflicts with a given option.
 const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
 
@@ -103,7 +103,7 @@ pub(super) struct ConsentArgs {
     wait: u64,
 }
 
-/// The heading of the options in the help.
+/// The heading of the handshake options in the help.
 const HEADING: &str = "Consent";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -121,7 +121,7 @@ struct Validator {
     wait_ms: u64,
 }
 
-/// A destination, its handshake and its response.
+/// The validation of a destination: its handshake and the result.
 struct Validation {
     subscription: Arc<Subscription>,
     consent: Consent,
@@ -138,7 +138,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         reading
     };
     let selected = selected(&reading, &arguments)?;
-    // An invalid subscription of the deployment may require consent too.
+    // An invalid subscription of the deployment may require consent too, but is not included.
     let has_unusable = have_errors(&reading.findings);
     if selected.is_empty() {
         note(format_args!("no subscription requires consent"));
@@ -154,12 +154,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let identity = arguments.environment.identity(shown)?;
     let from_here = FromHere::new(allowed, identity, &reading.catalogue.settings().secrets)?;
     let validator = Validator::open(arguments.consent, from_here).await?;
-    // Concurrently, because with --listen each may wait for minutes.
+    // Validate concurrently, because with --listen each validation may wait for minutes.
     let validations = selected
         .into_iter()
         .map(|(subscription, consent)| validator.validate(subscription, consent));
     let validations = join_all(validations).await;
-    // Print before storing, so that the results are shown even if storing fails.
+    // Print before storing, so that the results are visible even if storing fails.
     out(&format!("{}\n", table(&validations)))?;
     let stored = validator.store_consents(&validations).await?;
     let granted = validations.iter().filter(|of| matches!(of.answer, Answer::Granted(_))).count();
@@ -173,7 +173,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if have_all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Reads the topics of the named subscriptions of a deployment, or all.
+/// Reads the topics of the named subscriptions of a deployment, or all topics.
 async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
     let stack = Stack::optional(arguments.consent.stack.as_deref()).await?;
     let location = store::location(arguments.consent.to.as_deref(), stack.as_ref())?;
@@ -186,7 +186,7 @@ async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
     Ok(reading)
 }
 
-/// The named subscriptions, or all that require consent, each with its handshake.
+/// Returns the named subscriptions, or all that require consent, each with its handshake.
 fn selected(
     reading: &Reading,
     arguments: &Arguments,
@@ -206,7 +206,7 @@ fn selected(
     named.collect()
 }
 
-/// The handshake of a named subscription.
+/// Returns the handshake of a named subscription.
 fn handshake_of(subscription: &Subscription, arguments: &ConsentArgs) -> anyhow::Result<Consent> {
     let own = subscription.destination.consent.as_ref();
     let (own_origin, own_rate) = match own {
@@ -255,7 +255,7 @@ impl Validator {
 
     async fn validate(&self, subscription: Arc<Subscription>, consent: Consent) -> Validation {
         let server = self.confirmations.as_ref();
-        // Register before the request, because the endpoint may call the URL at once.
+        // Register before the request is sent, because the endpoint may call the URL at once.
         let confirmation = server.map(|server| server.expect(&subscription, &consent, random()));
         let question = Question::new(random(), confirmation.as_ref().map(|of| of.url.clone()));
         let answer = self.send_question(&subscription, &consent, &question).await;
@@ -298,7 +298,8 @@ impl Validator {
         confirmation.rate(self.wait_ms).await.map_or(Answer::Pending, Answer::Granted)
     }
 
-    /// Stores the consents if there is a store; returns the end of the summary line.
+    /// Stores the consents if an option names a store. Returns a text for the end of the summary
+    /// line.
     async fn store_consents(&self, validations: &[Validation]) -> anyhow::Result<&'static str> {
         let Some(store) = &self.store else {
             return Ok("; nothing was stored, choose where with --stack, --table or --config");

@@ -10,11 +10,11 @@ use crate::delivery::health::shared::DestinationState;
 use crate::shell::quoted;
 use crate::time::moment::rfc3339;
 
-/// The `source` of all notices.
+/// The CloudEvents `source` of all notices.
 const SOURCE: &str = "/lastmile/destinations";
 
 impl Notice {
-    /// Returns the CloudEvent as JSON, with the state of the destination.
+    /// Returns the notice as a CloudEvent in JSON, with the state of the destination.
     #[must_use]
     pub fn event(&self, state: &DestinationState) -> String {
         let attempt = state.attempts.last().map(|last| {

@@ -8,10 +8,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
-/// Namespace of all notice ids (UUIDv5).
+/// UUIDv5 namespace of all notice ids.
 const NOTICE_NAMESPACE: Uuid = uuid!("0b6c5a1e-3f0d-5c7b-8d1e-7a52c1d94e10");
 
-/// The change that a notice reports.
+/// The change of a destination that a notice reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transition {
@@ -39,19 +39,20 @@ impl fmt::Display for Transition {
     }
 }
 
-/// A notice that was not sent yet.
+/// A notice about a destination that was not sent yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// A UUIDv5, so that a repeated notice has the same id.
+    /// The id of the CloudEvent. It is a UUIDv5, so that a repeated notice has the same id.
     pub id: Uuid,
-    /// The change of the destination.
+    /// The change that the notice reports.
     pub kind: Transition,
-    /// Time of the change.
+    /// Time of the change in milliseconds since 1970.
     pub at_ms: u64,
 }
 
 impl Notice {
-    /// Returns the notice of a change. Its id depends only on `key` and the kind.
+    /// Returns the notice of a change. Its id depends only on `key` and `kind`, so a repeated
+    /// notice has the same id.
     pub(crate) fn new(key: &str, kind: Transition, at_ms: u64) -> Self {
         let id = Uuid::new_v5(&NOTICE_NAMESPACE, format!("{key}\n{kind}").as_bytes());
         Self { id, kind, at_ms }

@@ -10,13 +10,14 @@ use crate::delivery::health::{Finding, probation, slow};
 use crate::subscription::Disable;
 use crate::time::duration::{HOUR_MS, format_ms};
 
-/// Minimum time between two publications of a continuing row of failures.
+/// Minimum time between two publications of failures that continue.
 pub const ROW_MS: u64 = HOUR_MS;
-/// Maximum number of unsent notices, because sending may fail for a long time.
+/// Maximum number of unsent notices. The oldest are dropped, because sending may fail for a long
+/// time.
 const NOTICES_KEPT: usize = 20;
 
 impl DestinationState {
-    /// Merges findings into the stored state. The operation is idempotent.
+    /// Merges the findings of a process into the stored state. The operation is idempotent.
     #[must_use]
     pub fn merged(stored: Option<Self>, findings: &Findings, now_ms: u64) -> Self {
         let Findings { destination, subscription, failing, is_unprobed, slow, attempts, .. } =
@@ -29,7 +30,7 @@ impl DestinationState {
             state.ended_ms = (finding == Finding::Ended).then_some(at_ms).or(state.ended_ms);
             state.ceiling = findings.ceiling.or(state.ceiling);
             if finding == Finding::Ended {
-                // The row may be that of another process, which no longer runs.
+                // Another process may have recorded these failures, and no longer run.
                 state.refusing = None;
             }
         }
@@ -62,7 +63,7 @@ impl DestinationState {
         state
     }
 
-    /// Disables the destination: its deliveries become dead letters until an operator enables it.
+    /// Disables the destination. Its deliveries become dead letters until an operator enables it.
     #[must_use]
     pub fn disabled_by_operator(self, now_ms: u64) -> Self {
         let since_ms = self.disabled.as_ref().map_or(now_ms, |disabled| disabled.since_ms);
@@ -70,7 +71,8 @@ impl DestinationState {
         self.changed(|state| state.disabled = disabled, now_ms)
     }
 
-    /// Enables the destination and removes its health, so that an attempt is made at once.
+    /// Enables the destination and deletes its recorded health, so that the next delivery is
+    /// attempted at once.
     #[must_use]
     pub fn enabled(self, now_ms: u64) -> Self {
         let forget = |state: &mut Self| {
@@ -80,7 +82,7 @@ impl DestinationState {
         self.changed(forget, now_ms)
     }
 
-    /// Ends the wait for the probe of a failing destination.
+    /// Ends the probation of a failing destination now, so that the next delivery is the probe.
     #[must_use]
     pub fn probed_now(self, now_ms: u64) -> Self {
         let end = |state: &mut Self| {
@@ -92,14 +94,14 @@ impl DestinationState {
         self.changed(end, now_ms)
     }
 
-    /// Removes the notices that were sent.
+    /// Removes notices that were sent from the unsent ones.
     #[must_use]
     pub fn without_notices(mut self, sent: &[Notice]) -> Self {
         self.notices.retain(|notice| !sent.contains(notice));
         self
     }
 
-    /// Applies a change by an operator, and adds notices of it.
+    /// Applies a change that an operator requested, and adds the notices of this change.
     fn changed(self, change: impl FnOnce(&mut Self), now_ms: u64) -> Self {
         let mut state = self.clone();
         change(&mut state);
@@ -108,14 +110,15 @@ impl DestinationState {
         state
     }
 
-    /// Returns true if a finding of this time is newer than the state. An old one may come from a
-    /// process that was frozen.
+    /// Returns true if a finding of this time is newer than the state. A process that was frozen
+    /// may report an old finding.
     fn is_news(&self, at_ms: u64) -> bool {
         let failed_ms = self.failing.map(Spell::last_ms);
         failed_ms.into_iter().chain(self.ended_ms).all(|known_ms| at_ms >= known_ms)
     }
 
-    /// Merges a finding of slowness. It does not end a slowness that another process found later.
+    /// Merges a finding of slowness. The end of slowness counts only if no other process found
+    /// slowness later.
     fn merge_slow(&mut self, found: Option<(Finding, u64)>) {
         let Some((finding, at_ms)) = found else { return };
         let is_over = self.slow.is_none_or(|known| at_ms >= known.until_ms);
@@ -124,7 +127,7 @@ impl DestinationState {
         }
     }
 
-    /// Merges a row of failures. The row expires unless a process confirms it.
+    /// Merges consecutive failures. They expire unless a process confirms them.
     fn merge_row(&mut self, row: Option<Row>) {
         self.refusing = match row {
             Some(Row::Failing { since_ms, at_ms }) => {
@@ -137,12 +140,12 @@ impl DestinationState {
         };
     }
 
-    /// Disables the destination once it has failed for the time that its subscription states.
+    /// Disables the destination if it has failed for as long as its subscription allows.
     fn disable_if_due(&mut self, disable: Option<Disable>) {
         let (Some(Disable { after_ms }), Some(failing)) = (disable, self.failing) else {
             return;
         };
-        // The time of the last failure.
+        // This is the time of the last failure.
         let at_ms = failing.until_ms.saturating_sub(failing.lasts_ms);
         if self.disabled.is_none() && at_ms.saturating_sub(failing.since_ms) >= after_ms {
             let why = format!("it failed for {}", format_ms(after_ms));

@@ -1,4 +1,4 @@
-//! [`Claim`]: the claim of a probe, so that only one process probes a destination.
+//! [`Claim`]: reserves the probe of a destination for one process.
 //!
 //! This module is separate from other changes of the state because a claim adds no finding.
 
@@ -7,25 +7,25 @@ use super::state::DestinationState;
 use crate::delivery::health::probation;
 use crate::time::duration::MINUTE_MS;
 
-/// Maximum duration of a claim. An attempt can last as long as two timeouts if late responses
-/// count.
+/// Maximum duration for which a claim is valid. An attempt can last as long as two timeouts if late
+/// responses count.
 const CLAIM_MAX_MS: u64 = 30 * MINUTE_MS;
 
-/// The result of a claim.
+/// The result of trying to claim the probe of a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The process may probe after it has written this document.
+    /// The claim succeeds once this document is written. The process may then probe.
     Write(Box<DestinationState>),
-    /// Another process probes.
+    /// Another process has claimed the probe.
     Probed,
-    /// The probe is too early, because the destination failed again.
+    /// The destination failed again, so the probation lasts until a later time.
     Failing(Spell),
-    /// The destination is not failing any more.
+    /// The destination has recovered, so no probe is needed.
     Recovered,
 }
 
 impl DestinationState {
-    /// Claims the probe for an attempt that ends before `ends_ms`.
+    /// Tries to claim the probe for an attempt that ends before `ends_ms`.
     #[must_use]
     pub fn claim(&self, now_ms: u64, ends_ms: u64) -> Claim {
         let Some(failing) = self.failing else { return Claim::Recovered };

@@ -1,4 +1,4 @@
-//! [`Document`]: a document in an item of the table, with the version of its format.
+//! [`Document`]: a JSON document in a table item, with the version of its format.
 //!
 //! This module is separate because there are several documents: the state of a destination, counts
 //! of dead letters, and news.
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::Entry;
 
-/// Version of the format of all documents.
+/// Format version that every document contains.
 pub(crate) const VERSION: u32 = 1;
 
-/// The reason why a document cannot be used.
+/// The reason why a stored document cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// The document does not have the expected format.
+    /// The JSON of the document does not have the expected fields.
     #[error("it is not a document of the table: {0}")]
     Invalid(String),
-    /// The document has an unknown version.
+    /// The document was written by another version of the program, in an unknown format.
     #[error("its version {0} is not known")]
     Version(u32),
 }
 
-/// A document in an item of the table.
+/// A type that is stored as a JSON document in a table item.
 pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
     /// Parses a document and checks its version.
     ///
@@ -37,10 +37,11 @@ pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
         serde_json::from_slice(document).map_err(invalid)
     }
 
-    /// Returns the time at which the item expires; `None` if it never does.
+    /// Returns the time at which the item expires, in milliseconds since 1970; `None` if it never
+    /// expires.
     fn expires_ms(&self) -> Option<u64>;
 
-    /// Returns the table entry with the document.
+    /// Returns the entry to write to the table, with the document as its value.
     fn entry(&self) -> Entry {
         let text =
             serde_json::to_string(self).expect("its keys are text, and its values are plain");

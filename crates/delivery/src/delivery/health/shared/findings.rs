@@ -1,4 +1,4 @@
-//! [`Findings`]: the findings of one process about a destination, from its attempts.
+//! [`Findings`]: what the attempts of one process reveal about a destination.
 //!
 //! This module is separate from the state of the destination, which combines the findings of all
 //! processes.
@@ -10,28 +10,28 @@ use crate::delivery::health::Finding;
 use crate::delivery::outcome::Outcome;
 use crate::subscription::Disable;
 
-/// An attempt that changed the state.
+/// An attempt that changed the state of its destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempted {
-    /// Start of the request.
+    /// Start of the request in milliseconds since 1970.
     pub at_ms: u64,
     /// The log name of the outcome; `None` for an abandoned attempt.
     pub outcome: Option<String>,
     /// The HTTP status of the response; `None` without a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Time from the start to the outcome.
+    /// Duration of the attempt in milliseconds, until its outcome was known.
     pub duration_ms: u64,
 }
 
 impl Attempted {
-    /// Returns an attempt with this outcome.
+    /// Returns an attempt that ended with this outcome.
     #[must_use]
     pub fn new(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Self {
         Self { at_ms, outcome: Some(outcome.as_str().to_owned()), status, duration_ms }
     }
 
-    /// Returns an attempt that was abandoned at this time.
+    /// Returns an attempt that was abandoned at `ended_ms`.
     #[must_use]
     pub fn abandoned(at_ms: u64, ended_ms: u64) -> Self {
         let duration_ms = ended_ms.saturating_sub(at_ms);
@@ -39,59 +39,59 @@ impl Attempted {
     }
 }
 
-/// Consecutive failures at a destination, with any cause.
+/// Consecutive failures of all attempts at a destination, with any outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
     /// At least the last ten attempts failed.
     Failing {
-        /// Time of the first outcome in the row.
+        /// Time of the first of these failures, in milliseconds since 1970.
         since_ms: u64,
-        /// Time of the last outcome in the row.
+        /// Time of the last of these failures, in milliseconds since 1970.
         at_ms: u64,
     },
-    /// An attempt succeeded.
+    /// An attempt succeeded, so the failures are no longer consecutive.
     Ended,
 }
 
-/// Maximum number of stored attempts of a destination.
+/// Maximum number of attempts that the state of a destination contains.
 pub(super) const ATTEMPTS_KEPT: usize = 5;
 
-/// The findings of one process since its last write.
+/// The findings of one process about a destination since it last wrote to the shared state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// The address, without credentials and query.
+    /// The URL of the destination, without credentials and query.
     pub destination: String,
-    /// The subscription of the attempts.
+    /// The full name of the subscription whose attempts these are.
     pub subscription: String,
-    /// The change of failing, and the time of the finding.
+    /// The change of the probation, and the time of the finding.
     pub failing: Option<(Finding, u64)>,
-    /// Maximum rate of the next recovery and the time at which this ceiling expires; present after
-    /// a relapse during recovery.
+    /// Maximum rate of requests for the next recovery, and the time at which this maximum expires.
+    /// Present after a relapse during recovery.
     pub ceiling: Option<(u32, u64)>,
-    /// The row of failures, if it began, continues or ended.
+    /// Consecutive failures that began, continue or ended; `None` without such a change.
     pub row: Option<Row>,
-    /// True if the process claimed the probe and did not make it.
+    /// True if the process claimed the probe but did not make it.
     pub is_unprobed: bool,
     /// The change of slowness, and the time of the finding.
     pub slow: Option<(Finding, u64)>,
     /// The last failure; present while the destination is failing.
     pub last_failure: Option<FailingDestination>,
-    /// The attempts that caused the findings.
+    /// The attempts that revealed the findings.
     pub attempts: Vec<Attempted>,
     /// The subscription's rule for disabling a destination that fails for too long.
     pub disable: Option<Disable>,
-    /// True if a subscription wants notices.
+    /// True if a subscription of the destination wants notices.
     pub notifies: bool,
 }
 
 impl Findings {
-    /// Returns the namespace of the subscription.
+    /// Returns the namespace in which the destination is used.
     #[must_use]
     pub fn namespace(&self) -> &str {
         namespace_of(&self.subscription)
     }
 
-    /// Returns empty findings about a destination.
+    /// Returns findings without any content yet.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
         let (failing, ceiling, row, slow, attempts, disable, last_failure) = Default::default();
@@ -111,15 +111,15 @@ impl Findings {
         }
     }
 
-    /// Adds an attempt and keeps the last `ATTEMPTS_KEPT`, because the table may be unreachable for
-    /// a long time.
+    /// Adds an attempt. Only the last `ATTEMPTS_KEPT` are kept, because the table may be
+    /// unreachable for a long time.
     pub fn add_attempt(&mut self, attempt: Attempted) {
         self.attempts.push(attempt);
         let too_many = self.attempts.len().saturating_sub(ATTEMPTS_KEPT);
         self.attempts.drain(..too_many);
     }
 
-    /// Adds earlier findings. Newer findings take precedence.
+    /// Adds findings that could not be written earlier. Newer findings take precedence.
     pub fn add_earlier(&mut self, mut earlier: Self) {
         self.failing = self.failing.or(earlier.failing);
         self.slow = self.slow.or(earlier.slow);
@@ -134,7 +134,7 @@ impl Findings {
     }
 }
 
-/// Returns the namespace of a subscription's full name.
+/// Returns the namespace of a subscription, given the subscription's full name.
 pub(super) fn namespace_of(subscription: &str) -> &str {
     subscription.split('/').next().unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! The shared health of destinations: one item of the table for each unhealthy destination.
+//! The shared health of destinations. The table has one item for each unhealthy destination.
 //!
-//! A process writes its findings. If findings differ, the item keeps the worse value: the longer
+//! Each process writes its findings. If findings differ, the item keeps the worse value: the longer
 //! probation, the earlier beginning. Only a writer that has read the newest version can replace an
 //! item. So only one of two processes can claim the probe of a destination.
 

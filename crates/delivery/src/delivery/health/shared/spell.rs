@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 use crate::delivery::health::Finding;
 use crate::time::duration::{DAY_MS, MINUTE_MS};
 
-/// Tolerated difference between the clocks of two processes.
+/// Maximum tolerated clock skew between two processes.
 const CLOCKS_MS: u64 = MINUTE_MS;
 
-/// A period in which a destination counts as failing or slow.
+/// A period in which a destination is failing or slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spell {
-    /// Begin of the period.
+    /// Start of the period, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Time of the next attempt that decides about the condition. There is no attempt before it
-    /// while the destination is failing.
+    /// Time of the next attempt that can end the period. A failing destination gets no attempt
+    /// before this time.
     pub until_ms: u64,
-    /// Duration from the last attempt to `until_ms`.
+    /// Time between the last attempt and `until_ms`, in milliseconds.
     pub lasts_ms: u64,
 }
 
 impl Spell {
-    /// Limits the end of this spell to a time from now; `None` if it was written with a wrong
-    /// clock.
+    /// Limits the remaining time of this period. Returns `None` if the remaining time is so long
+    /// that the clock of the writer must have been wrong.
     #[must_use]
     pub fn at_most(self, longest_ms: u64, now_ms: u64) -> Option<Self> {
         let latest_ms = now_ms.saturating_add(longest_ms);
@@ -32,19 +32,19 @@ impl Spell {
         is_plausible.then(|| Self { until_ms: self.until_ms.min(latest_ms), ..self })
     }
 
-    /// Returns the time of the last attempt.
+    /// Returns the time of the last attempt that confirmed the period.
     pub(super) fn last_ms(self) -> u64 {
         self.until_ms.saturating_sub(self.lasts_ms)
     }
 
-    /// Returns true if the last attempt was so long ago that the next one begins a new spell.
+    /// Returns true if the last attempt was so long ago that the next failure begins a new period.
     pub(super) fn is_stale(self, now_ms: u64) -> bool {
         now_ms >= self.until_ms.saturating_add(DAY_MS)
     }
 }
 
-/// Merges a finding of this time into the stored spell. If two processes find the same, the longer
-/// spell wins: the process with the shorter one had not read the longer one.
+/// Merges a finding of this time into the stored period. If two processes find the same, the longer
+/// period wins: the process with the shorter one had not read the longer one.
 pub(super) fn merged_spell(
     stored: Option<Spell>,
     finding: Finding,
@@ -60,11 +60,11 @@ pub(super) fn merged_spell(
         until_ms: at_ms.saturating_add(lasts_ms),
         lasts_ms,
     };
-    // Ignores a spell that was written with a wrong clock.
+    // Ignores a period that was written with a wrong clock.
     let stored = stored.and_then(|stored| stored.at_most(longest_ms, at_ms));
     let Some(stored) = stored else { return Some(found(lasts_ms)) };
     let lasts_ms = match finding {
-        // A failure after the end of the stored spell counts as a failed probe.
+        // A failure after the end of the stored period counts as a failed probe.
         Finding::Began { .. } if at_ms >= stored.until_ms => {
             lasts_ms.max(stored.lasts_ms.saturating_mul(2).min(longest_ms))
         }

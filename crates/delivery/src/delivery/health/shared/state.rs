@@ -1,7 +1,8 @@
 //! [`DestinationState`]: the shared state of a destination in one document, and the differences
 //! between two states.
 //!
-//! This module is separate from the changes because a state also contains the notices of changes.
+//! This module is separate from the changes of a state because a state also contains the notices of
+//! its changes.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,59 +13,59 @@ use crate::delivery::FailingDestination;
 use crate::delivery::health::notice::{Notice, Transition};
 use crate::time::duration::DAY_MS;
 
-/// The health expires this long after the last write.
+/// Retention of a destination's state after its last write.
 const FORGOTTEN_MS: u64 = 7 * DAY_MS;
 
-/// Present in the state of a destination that an operator or a rule disabled.
+/// The time at which a destination was disabled, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisabledState {
-    /// Time at which the destination was disabled.
+    /// Time at which the destination was disabled, in milliseconds since 1970.
     pub since_ms: u64,
-    /// The reason, for people.
+    /// The reason why the destination was disabled, for people.
     pub why: String,
 }
 
-/// The shared state of a destination.
+/// The state of a destination that all processes share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DestinationState {
     pub(super) v: u32,
-    /// The address, without credentials and query.
+    /// The URL of the destination, without credentials and query.
     pub destination: String,
     /// A subscription that delivers to the destination.
     pub subscription: String,
-    /// The current spell of failing, which is a probation.
+    /// The current probation; `None` if the destination is not on probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
-    /// The current spell in which all attempts fail, at least ten. Failures that concern single
-    /// events count here, but begin no probation.
+    /// The current period in which all attempts fail, at least ten. Failures that concern single
+    /// events count here, but do not begin a probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
     /// The last failure; present while the destination is failing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<FailingDestination>,
-    /// End of the last outage.
+    /// End of the last probation, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// Maximum rate of the next recovery, and the time at which this ceiling expires; present after
-    /// a relapse.
+    /// Maximum rate of requests for the next recovery, and the time at which this maximum expires.
+    /// Present after a relapse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<(u32, u64)>,
-    /// Latest end of the probe that is under way.
+    /// Latest time at which the probe under way ends; `None` if no probe is claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_until_ms: Option<u64>,
-    /// The current spell of slow responses.
+    /// The current period of slow responses; `None` if the destination is not slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// Present while the destination is disabled.
+    /// The time at which the destination was disabled, and the reason; `None` if it is enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<DisabledState>,
     /// The last attempts that changed the state, newest last.
     #[serde(default)]
     pub attempts: Vec<Attempted>,
-    /// Notices that were not sent yet.
+    /// Notices about the destination that were not sent yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
-    /// Time of the last write.
+    /// Time of the last write of this document, in milliseconds since 1970.
     pub changed_ms: u64,
 }
 
@@ -77,7 +78,7 @@ impl Document for DestinationState {
 }
 
 impl DestinationState {
-    /// Returns the namespace of the destination's subscriptions.
+    /// Returns the namespace in which the destination is used.
     #[must_use]
     pub fn namespace(&self) -> &str {
         namespace_of(&self.subscription)
@@ -95,7 +96,8 @@ impl DestinationState {
         self.failing.is_some() || self.refusing.is_some()
     }
 
-    /// Removes spells that no attempt has confirmed for a day. A later failure begins a new spell.
+    /// Removes failing and slow periods that no attempt has confirmed for a day. A later failure
+    /// begins a new period.
     #[must_use]
     pub(super) fn without_stale(mut self, now_ms: u64) -> Self {
         let is_current = |spell: &Spell| !spell.is_stale(now_ms);
@@ -105,7 +107,7 @@ impl DestinationState {
         self
     }
 
-    /// Returns the state of a destination without findings.
+    /// Returns the state of a healthy destination.
     #[must_use]
     pub fn healthy(destination: &str, subscription: &str, now_ms: u64) -> Self {
         let (failing, refusing, ended_ms, ceiling, probe_until_ms) = Default::default();
@@ -132,7 +134,8 @@ impl DestinationState {
 }
 
 impl Transition {
-    /// Lists the changes since a state was read. A destination without a stored state was healthy.
+    /// Lists the changes since an earlier state was read. A destination without a stored state was
+    /// healthy.
     pub fn since(
         before: Option<&DestinationState>,
         after: &DestinationState,
@@ -142,7 +145,7 @@ impl Transition {
         Self::between(&before, after)
     }
 
-    /// Lists the changes from one state to another.
+    /// Lists the changes between two states of one destination.
     pub(super) fn between(
         before: &DestinationState,
         after: &DestinationState,

@@ -1,4 +1,4 @@
-//! The two handshakes: their requests, and the meaning of responses.
+//! Composes the requests of the two handshakes, and judges the responses.
 //!
 //! Event Grid posts a validation event. The endpoint echoes its code with a 200, or responds with a
 //! 200 alone and a person opens the validation URL in the event.
@@ -9,8 +9,8 @@
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //!
 //! The request has the signature of the subscription, and its headers that do not depend on an
-//! event, because an endpoint may require them. A status alone is never a consent. Pure: the code
-//! and the time are arguments.
+//! event, because an endpoint may require them. A status alone is never a consent. The functions
+//! are pure: the code and the time are arguments.
 
 use crate::subscription::CloudEventsHandshake;
 use crate::subscription::NoFields;
@@ -31,33 +31,35 @@ use crate::subscription::{Consent, Subscription};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment::rfc3339;
 
-/// Timeout of Event Grid's handshake, used for both.
+/// Timeout of a handshake request. It is that of Event Grid, and is used for both handshakes.
 pub const ASK_TIMEOUT_MS: u64 = 30 * SECOND_MS;
-/// Header with the allowed number of requests per minute, in a response or a callback request.
+/// Name of the header with the allowed number of requests per minute, in a response or a callback
+/// request.
 pub const ALLOWED_RATE: &str = "WebHook-Allowed-Rate";
 
-/// Header with the allowed origin, in a response; `*` allows any origin.
+/// Name of the response header with the allowed origin; the value `*` allows any origin.
 pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
-/// Header with the requested number of requests per minute, in a request.
+/// Name of the request header with the requested number of requests per minute.
 pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
 
 const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
-/// Names of the response headers, as in [`crate::delivery::outcome::Content`]: in lower case,
-/// without `webhook-`.
+/// Names of response headers, as in [`crate::delivery::outcome::Content`]: in lower case, without
+/// `webhook-`.
 const ANSWER_ORIGIN: &str = "allowed-origin";
 const ANSWER_RATE: &str = "allowed-rate";
 
-/// The values that differ between handshakes.
+/// The values that are new in each handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Code that an Event Grid endpoint has to echo; it cannot be guessed.
+    /// Validation code that an Event Grid endpoint must echo; it cannot be guessed.
     pub code: Uuid,
-    /// URL that grants consent when it is called; `None` if nothing listens.
+    /// URL that grants consent when somebody opens it; `None` if no program listens for such
+    /// requests.
     pub confirm: Option<Url>,
 }
 
 impl Question {
-    /// Creates a question whose code is made from these 128 random bits.
+    /// Creates the values of a handshake. The validation code consists of these 128 random bits.
     #[must_use]
     pub fn new(random: [u32; 4], confirm: Option<Url>) -> Self {
         let mut bytes = [0; 16];
@@ -68,19 +70,21 @@ impl Question {
     }
 }
 
-/// The meaning of a response.
+/// The meaning of the response to a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The destination consents to this rate.
+    /// The destination consents to deliveries at this rate.
     Granted(Rate),
-    /// The destination accepted the request, and consents once the URL in it is called.
+    /// The destination accepted the request, and consents once somebody opens the URL in the
+    /// request.
     Pending,
-    /// The destination does not consent, or could not be asked; with the reason, for people.
+    /// The destination did not consent, or could not be reached. The text is the reason, for
+    /// people.
     Refused(String),
 }
 
 impl Answer {
-    /// Hides the credentials of the request in text that the answer quotes.
+    /// Hides the credentials of the request in the reason, which may quote the response.
     #[must_use]
     pub fn redact(self, credentials: &Credentials) -> Self {
         match self {
@@ -90,7 +94,7 @@ impl Answer {
     }
 }
 
-/// Creates the handshake request to a subscription's destination.
+/// Composes the handshake request to a subscription's destination.
 ///
 /// # Errors
 /// [`Unsendable`] if a header or secret of the subscription is invalid or missing.
@@ -133,7 +137,7 @@ fn validation_headers(subscription: &Subscription) -> Vec<(String, String)> {
     let named = [
         ("content-type", JSON.to_owned()),
         ("aeg-event-type", "SubscriptionValidation".to_owned()),
-        // Upper case, as Event Grid sends it.
+        // Event Grid sends the name in upper case.
         ("aeg-subscription-name", subscription.name.name.to_uppercase()),
         ("aeg-delivery-count", "0".to_owned()),
     ];
@@ -168,7 +172,7 @@ fn permission_headers(
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Judges the response to a handshake.
+/// Judges the response to a handshake: whether the destination consents, and to which rate.
 #[must_use]
 pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Answer {
     let Some((status, body)) = exchange.answer() else {
@@ -190,9 +194,9 @@ fn unanswered(exchange: &Exchange) -> String {
     format!("it could not be asked: {detail}")
 }
 
-/// Judges the response to a validation event. A 200 that echoes the code is consent. A 200 alone is
-/// pending if a person can open the validation URL. A 202 is a refusal ("202 Accepted is not
-/// recognized as a valid Event Grid subscription validation response").
+/// Judges the response to a validation event. A 200 that echoes the code is consent. A 200 without
+/// the code is pending if a person can open the validation URL. A 202 is a refusal ("202 Accepted
+/// is not recognized as a valid Event Grid subscription validation response").
 fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     if status != 200 {
         return Answer::Refused(format!("it answered {status} instead of 200"));
@@ -208,8 +212,8 @@ fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     }
 }
 
-/// Returns the code that a response echoes. Serializers write the first letter of the member in
-/// either case.
+/// Returns the validation code that a response echoes. The first letter of the member may be in
+/// either case, because serializers differ.
 fn echo(body: &[u8]) -> Option<String> {
     let Ok(Value::Object(members)) = serde_json::from_slice(body) else { return None };
     let mut named =
@@ -218,9 +222,10 @@ fn echo(body: &[u8]) -> Option<String> {
     value.as_str().map(|code| code.trim().to_owned())
 }
 
-/// Judges the response to OPTIONS. The allowed origin in a successful response decides. Without it,
-/// a callback may still follow, even from an endpoint that does not support the handshake: a person
-/// may find the callback URL in its log (4.1.3).
+/// Judges the response to OPTIONS. The allowed origin in a successful response decides. Without
+/// that header, the result is pending if a callback may still follow. A callback may follow even
+/// from an endpoint that does not support the handshake: a person may find the callback URL in its
+/// log (4.1.3).
 fn judge_permission(
     origin: &str,
     asked: Option<u32>,
@@ -257,10 +262,11 @@ fn judge_permission(
     }
 }
 
-/// Returns the rate that a callback request grants: the one that it names, else the requested one.
+/// Returns the rate that a callback request grants: the rate in the request, otherwise the
+/// requested rate.
 ///
 /// # Errors
-/// The problem, if the rate is invalid.
+/// A description of the problem, if the rate is invalid.
 pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     match (consent, rate) {
         (Consent::EventGrid(NoFields), _) => Ok(Rate::Unlimited),
@@ -269,7 +275,8 @@ pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     }
 }
 
-/// Returns the requested rate, which an endpoint without a rate allows.
+/// Returns the rate of an endpoint that consents without naming a rate, which is the requested
+/// rate.
 fn asked_rate(asked: Option<u32>) -> Rate {
     asked.and_then(std::num::NonZeroU32::new).map_or(Rate::Unlimited, Rate::PerMinute)
 }

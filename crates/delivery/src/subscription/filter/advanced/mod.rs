@@ -3,7 +3,7 @@
 //! This module is separate because these conditions have rules of their own ("Event filtering",
 //! operators):
 //! - A condition with several values is true if it is true for one of them. A negated condition is
-//!   true if no value passes.
+//!   true if the unnegated comparison is false for every value.
 //! - The comparison of strings ignores case.
 //! - Numbers are compared exactly, digit by digit.
 //! - Values of another type than the operator's are ignored.
@@ -12,8 +12,8 @@
 //!
 //! The page lists `StringNotContains`, `StringNotBeginsWith` and `StringNotEndsWith` among the
 //! operators that do not match a missing value. It does not mention `NumberNotInRange`, which the
-//! Azure Event Grid Simulator treats like `NumberNotIn`. `docs/reference/conformance.md`
-//! has each case with its source.
+//! Azure Event Grid Simulator treats like `NumberNotIn`. `docs/reference/conformance.md` has each
+//! case with its source.
 
 mod shown;
 
@@ -26,46 +26,48 @@ use super::key::Key;
 use super::number::Number;
 use crate::event::Members;
 
-/// A condition with one key and one operator.
+/// A condition of `advancedFilters`: a key, and an operator with its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// The path to the value.
+    /// The path to the value in the event that is compared.
     pub key: Key,
-    /// The operator with its values.
+    /// The operator, with the values to compare with.
     pub test: Test,
-    /// The rule for values that are arrays.
+    /// The rule for comparing a value that is an array.
     pub arrays: Arrays,
 }
 
-/// The rule for comparing an array.
+/// The rule for comparing a value that is an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arrays {
-    /// The array counts as a value of another type than the operator's.
+    /// An array is ignored, like any value of another type than the operator's.
     OtherType,
-    /// Each element is compared (`enableAdvancedFilteringOnArrays`).
+    /// Each element of the array is compared (`enableAdvancedFilteringOnArrays`).
     Elements,
-    /// Every comparison fails, even a negated one (Event Grid on Kubernetes, "Filtering on array
-    /// values").
+    /// A comparison with an array is false, even a negated one (Event Grid on Kubernetes,
+    /// "Filtering on array values").
     Fail,
     /// Each value that is neither a list nor an object is compared, as in event patterns of Amazon
     /// EventBridge. A comparison, even a negated one, is true if it is true for one of these
-    /// values. Null is a value. Names of the key are compared exactly, and may lead through lists
+    /// values. Null is a value. Names in the key are compared exactly, and may lead through lists
     /// of objects.
     Leaves,
 }
 
-/// The test for the value at a key.
+/// The test of the value at a key: an operator with its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Test {
-    /// A number passes: `NumberIn`, `NumberLessThan`, `NumberInRange` and similar operators.
+    /// The value is a number that passes the comparison: `NumberIn`, `NumberLessThan`,
+    /// `NumberInRange` and similar operators.
     Number(NumberTest),
-    /// No number passes: `NumberNotIn`, `NumberNotInRange`.
+    /// The value is no number that passes the comparison: `NumberNotIn`, `NumberNotInRange`.
     NotNumber(NumberTest),
     /// The value is this boolean: `BoolEquals`.
     Bool(bool),
-    /// A string passes: `StringContains` and similar operators.
+    /// The value is a string that passes the comparison: `StringContains` and similar operators.
     Text(TextTest),
-    /// No string passes: `StringNotContains` and similar operators.
+    /// The value is no string that passes the comparison: `StringNotContains` and similar
+    /// operators.
     NotText(TextTest),
     /// The value is missing or null.
     IsNullOrUndefined,
@@ -73,24 +75,24 @@ pub enum Test {
     IsNotNull,
 }
 
-/// The comparison of a number.
+/// The comparison of a number in the event with fixed numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NumberTest {
-    /// Equal to one of these.
+    /// The number equals one of these numbers.
     In(Vec<Number>),
-    /// `<`
+    /// The number is less than this one.
     LessThan(Number),
-    /// `<=`
+    /// The number is less than or equal to this one.
     LessThanOrEquals(Number),
-    /// `>`
+    /// The number is greater than this one.
     GreaterThan(Number),
-    /// `>=`
+    /// The number is greater than or equal to this one.
     GreaterThanOrEquals(Number),
-    /// Within one of these ranges; both ends are inclusive.
+    /// The number is within one of these ranges. Both ends are inclusive.
     InRange(Vec<(Number, Number)>),
 }
 
-/// The comparison of a string with values. It ignores case unless `written` has the values.
+/// The comparison of a string with values. Case is ignored unless `written` contains the values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextTest {
     how: TextMatch,
@@ -98,7 +100,7 @@ pub struct TextTest {
     written: Option<Vec<String>>,
 }
 
-/// The relation between a string and a value.
+/// The relation between a string and a value that makes a comparison true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextMatch {
     /// The string equals the value.
@@ -112,7 +114,7 @@ pub enum TextMatch {
 }
 
 impl Test {
-    /// Returns the number of values that the test compares with.
+    /// Returns the number of values with which the test compares.
     #[must_use]
     pub fn values(&self) -> usize {
         match self {
@@ -145,32 +147,32 @@ impl TextTest {
         Self { written: Some(values.clone()), ..Self::new(how, &values) }
     }
 
-    /// Returns the relation between a string and each value.
+    /// Returns the relation between a string and a value that makes the comparison true.
     #[must_use]
     pub fn how(&self) -> TextMatch {
         self.how
     }
 
-    /// Returns the case-folded values. A string that passes the test also passes with folded
-    /// values, if it is folded itself. So the index can use them.
+    /// Returns the case-folded values. If a string passes the test, its folded form passes with
+    /// these values, so the index can use them.
     #[must_use]
     pub fn folded(&self) -> &[String] {
         &self.folded
     }
 
-    /// Returns true if the comparison is case-sensitive.
+    /// Returns true if the comparison distinguishes upper and lower case.
     #[must_use]
     pub fn is_case_sensitive(&self) -> bool {
         self.written.is_some()
     }
 
-    /// Returns the values to compare with.
+    /// Returns the values with which a string is compared.
     #[must_use]
     pub fn values(&self) -> &[String] {
         self.written.as_deref().unwrap_or(&self.folded)
     }
 
-    /// Compares a string with each value.
+    /// Returns true if a string and one of the values are related in this way.
     fn passes(&self, text: &str) -> bool {
         let text = if self.is_case_sensitive() { Cow::Borrowed(text) } else { folded(text).into() };
         self.values().iter().any(|value| match self.how {
@@ -260,7 +262,7 @@ fn is_bool(value: &str, expected: bool) -> bool {
     value == if expected { "true" } else { "false" }
 }
 
-/// Returns the case-folded strings that a condition with this key compares.
+/// Returns the strings that a condition with this key compares, case-folded.
 #[must_use]
 pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<String> {
     let values = match arrays {
@@ -273,7 +275,7 @@ pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<Str
     texts.map(|text| folded(&text)).collect()
 }
 
-/// Returns the values to compare: the value itself, or the elements of the array.
+/// Returns the values that are compared: the value itself, or the elements of the array.
 fn candidates(value: &str, arrays: Arrays) -> Vec<&str> {
     if arrays != Arrays::Elements || !value.starts_with('[') {
         return vec![value];
@@ -282,8 +284,8 @@ fn candidates(value: &str, arrays: Arrays) -> Vec<&str> {
     elements.into_iter().map(RawValue::get).collect()
 }
 
-/// Returns the content of a string. A number or boolean is a text too if it is a member of the
-/// event itself, because CloudEvents attributes are compared as strings.
+/// Returns the content of a string; `None` for most other values. A top-level number or boolean is
+/// a string too, because CloudEvents attributes are compared as strings.
 fn text_of<'v>(key: &Key, value: &'v str) -> Option<Cow<'v, str>> {
     match value.as_bytes().first()? {
         b'"' => serde_json::from_str(value).ok().map(Cow::Owned),

@@ -1,13 +1,14 @@
-//! The attributes of an event that expressions can name.
+//! Reads the attributes of an event that expressions can name.
 //!
 //! This module is separate so that evaluation and explanation read the same attributes.
 
 use crate::event::Members;
 
-/// The member that is not an attribute, although its name is a valid attribute name.
+/// Name of the member with the payload. It is not an attribute, although its name would be valid.
 const DATA: &str = "data";
 
-/// Returns an attribute as JSON text, as the publisher wrote it.
+/// Returns the raw JSON of an attribute, as the publisher wrote it, even if it is `null`. Returns
+/// `None` if the event has no such attribute.
 pub(super) fn raw_attribute<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     members.get(name).filter(|_| name != DATA)
 }

@@ -1,4 +1,4 @@
-//! [`Cesql`]: an expression as part of a filter: parsed, printed, evaluated and explained.
+//! [`Cesql`]: a CloudEvents SQL expression that is a filter or a part of one.
 //!
 //! This module is separate because it uses all other parts of the language, except
 //! [`implied`](super::implied), which uses this module.
@@ -17,31 +17,31 @@ use super::value::{Type, Value};
 use crate::event::Members;
 use crate::subscription::filter::explanation::Explanation;
 
-/// A valid expression of CloudEvents SQL.
+/// A valid CloudEvents SQL expression, with which filters can test events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cesql(pub(super) Expression);
 
-/// An expression, with warnings for its author.
+/// A parsed expression, with warnings for its author.
 #[derive(Debug)]
 pub struct Reading {
     /// The parsed expression.
     pub cesql: Cesql,
-    /// The position from which readers often mistake the precedence: at `NOT` before a comparison,
-    /// or at `AND` beside `OR`.
+    /// The position at which the author may have mistaken the precedence: a `NOT` before a
+    /// comparison, or an `AND` beside an `OR`.
     pub mistakable_at: Option<usize>,
-    /// True if the value is never a boolean, so that no event matches.
+    /// True if the value of the expression is never a boolean, so that no event matches.
     pub never_boolean: bool,
 }
 
 impl Cesql {
-    /// Parses an expression.
+    /// Parses the text of an expression.
     ///
     /// # Errors
     /// [`ParseError`] if the text is not an expression or exceeds a limit.
     pub fn read(text: &str) -> Result<Reading, ParseError> {
         let Parsed { expression, mistakable_at } = parsed(text)?;
         let cesql = Self(expression);
-        // The canonical form is stored, so it must be within the limits too. It may have more
+        // The canonical form is stored, so it must not exceed the limits either. It may have more
         // parentheses.
         if let Err(problem) = parsed(&cesql.to_string()) {
             let is_deep = matches!(problem, ParseError::TooDeep { .. });
@@ -51,7 +51,7 @@ impl Cesql {
         Ok(Reading { cesql, mistakable_at, never_boolean })
     }
 
-    /// Returns the number of parts of the expression.
+    /// Returns the number of parts of the expression, to which its memory is proportional.
     #[must_use]
     pub fn size(&self) -> usize {
         let mut parts = 0;
@@ -59,20 +59,22 @@ impl Cesql {
         parts
     }
 
-    /// Returns true if an event with these members matches.
+    /// Returns true if an event with these members matches: the value is `true` and there is no
+    /// error.
     #[must_use]
     pub fn takes(&self, members: &Members<'_>) -> bool {
         self.evaluate(members) == (Value::Boolean(true), None)
     }
 
-    /// Returns the value for an event with these members, and the error if there was one. After an
-    /// error, the value is the default of its type or that of the failed function.
+    /// Returns the value of the expression for an event with these members, and the error if there
+    /// was one. After an error, the value is the default of its type or that of the failed
+    /// function.
     #[must_use]
     pub fn evaluate<'a>(&'a self, members: &Members<'a>) -> (Value<'a>, Option<Error>) {
         evaluate(&self.0, members)
     }
 
-    /// Explains why an event with these members matches or not.
+    /// Explains why an event with these members matches or does not match.
     #[must_use]
     pub fn explain(&self, members: &Members<'_>) -> Explanation {
         explain(&self.0, members)
@@ -86,14 +88,14 @@ fn parsed(text: &str) -> Result<Parsed, ParseError> {
     grammar::parse(&lexer::tokens(text)?, text.chars().count())
 }
 
-/// Prints the canonical text.
+/// Prints the canonical text, which parses to an equal expression.
 impl fmt::Display for Cesql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-/// Parses a stored expression.
+/// Parses a stored expression, without warnings.
 impl FromStr for Cesql {
     type Err = ParseError;
 

@@ -1,10 +1,10 @@
-//! The errors of evaluating an expression for an event, with the names of CESQL.
+//! The reasons why an expression has no proper value for an event, with the names of CESQL.
 //!
 //! This module is separate because conversions of values return these errors too.
 
 use thiserror::Error;
 
-/// The reason why an expression has no value for an event.
+/// The reason why an expression has no proper value for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Error {
     /// `MathError`: an overflow, or a division by zero.

@@ -13,14 +13,14 @@ use crate::event::Members;
 use crate::event::path::scalar;
 
 /// Maximum number of steps of one evaluation. A step is a part of the expression, a byte of text
-/// that is read or created, or a comparison of characters by `LIKE`. Events within the size limits
-/// of CloudEvents attributes need a few hundred steps.
+/// that is read or created, or a comparison of characters by `LIKE`. If CloudEvents attributes are
+/// within their size limits, an evaluation needs a few hundred steps.
 const STEPS_MAX: usize = 250_000;
 
 type Evaluated<'a, T = Value<'a>> = Result<T, Failure<'a>>;
 
-/// Returns the value of an expression, and the error if there was one. After an error, the value is
-/// the default of its type or that of the failed function.
+/// Evaluates an expression. Returns the value, and the error if there was one. After an error, the
+/// value is the default of its type or that of the failed function.
 pub(super) fn evaluate<'a>(
     expression: &'a Expression,
     members: &Members<'a>,
@@ -51,8 +51,8 @@ impl<'a> Evaluation<'_, 'a> {
             Expression::Literal(value) => value.borrowed(),
             Expression::Exists(name) => Value::Boolean(self.attribute(name)?.is_some()),
             Expression::Not(of) => match self.operand(of)? {
-                // Elsewhere an integer converts to a boolean, but the conformance kit requires
-                // this error.
+                // Other operators convert an integer to a boolean, but the conformance kit requires
+                // this error here.
                 Value::Integer(_) => {
                     return Err(Failure::with(Error::Cast, Value::Boolean(true)));
                 }
@@ -84,8 +84,8 @@ impl<'a> Evaluation<'_, 'a> {
         })
     }
 
-    /// Returns an attribute. A JSON number is a text unless it is a 32-bit integer in canonical
-    /// form.
+    /// Returns the value of an attribute. A JSON number is a text unless it is a 32-bit integer in
+    /// canonical form.
     fn attribute(&mut self, name: &str) -> Result<Option<Value<'a>>, Error> {
         let Some(raw) = raw_attribute(self.members, name) else { return Ok(None) };
         self.spend(raw.len())?;
@@ -101,8 +101,8 @@ impl<'a> Evaluation<'_, 'a> {
         }))
     }
 
-    /// Evaluates a part of the expression. The value of a failed function is dropped, because it
-    /// counts only for a whole expression.
+    /// Evaluates a part of the expression. If it fails, the value of the failed function is
+    /// dropped, because that value is used only for a whole expression.
     fn operand(&mut self, expression: &'a Expression) -> Evaluated<'a> {
         self.value(expression).map_err(|failure| failure.error.into())
     }
@@ -115,7 +115,8 @@ impl<'a> Evaluation<'_, 'a> {
         Ok(self.operand(expression)?.integer()?)
     }
 
-    /// Evaluates operands until the result is certain (short-circuit evaluation).
+    /// Evaluates operands from left to right until the result is certain (short-circuit
+    /// evaluation).
     fn logic(&mut self, operator: Logic, operands: &'a [Expression]) -> Evaluated<'a, bool> {
         let mut result = operator == Logic::And;
         for operand in operands {
@@ -130,7 +131,7 @@ impl<'a> Evaluation<'_, 'a> {
         Ok(result)
     }
 
-    /// Converts each element to the type of the value before comparing.
+    /// Evaluates `IN`. Each element is converted to the type of the value before it is compared.
     fn is_in(&mut self, value: &'a Expression, set: &'a [Expression]) -> Evaluated<'a, bool> {
         let value = self.operand(value)?;
         for element in set {

@@ -1,6 +1,6 @@
-//! Explains why an expression matches an event or not, and which part of it failed.
+//! Explains why an expression matches an event or does not, and which part of it failed.
 //!
-//! This module is separate from evaluation, which keeps no positions. Columns refer to the
+//! This module is separate from evaluation, which does not record positions. Columns refer to the
 //! canonical text.
 
 use super::attribute::raw_attribute;
@@ -11,11 +11,11 @@ use super::value::Value;
 use crate::event::Members;
 use crate::subscription::filter::explanation::{Explanation, Found, Problem};
 
-/// Replaces a part of the expression to find its position in the text. It is a Unicode
+/// Replaces a part of the expression to find the position of that part in the text. It is a Unicode
 /// noncharacter, which no literal contains by chance.
 const MARK: char = '\u{10fffe}';
 
-/// Explains why an expression matches an event with these members or not.
+/// Explains why an expression matches an event with these members or does not match it.
 pub(super) fn explain(expression: &Expression, members: &Members<'_>) -> Explanation {
     let (value, error) = evaluate(expression, members);
     let is_true = value == Value::Boolean(true) && error.is_none();
@@ -43,8 +43,8 @@ pub(super) fn explain(expression: &Expression, members: &Members<'_>) -> Explana
     Explanation { condition, matches: is_true, found: found(expression, members), problem, parts }
 }
 
-/// Explains the operands up to the one that decides. An operand is converted to a boolean for its
-/// result.
+/// Explains the operands of a logical operator, up to the one that determines the result. Each
+/// operand is converted to a boolean.
 fn deciding(operator: Logic, operands: &[Expression], members: &Members<'_>) -> Vec<Explanation> {
     let mut parts = Vec::new();
     for operand in operands {
@@ -59,7 +59,7 @@ fn deciding(operator: Logic, operands: &[Expression], members: &Members<'_>) -> 
     parts
 }
 
-/// Returns the attributes that an expression names, without duplicates.
+/// Returns the attributes that an expression names and their values, without duplicates.
 fn found(expression: &Expression, members: &Members<'_>) -> Vec<Found> {
     let mut names = Vec::new();
     expression.visit(&mut |part| {
@@ -86,7 +86,7 @@ fn problem_of(expression: &Expression, error: Error, members: &Members<'_>) -> P
     Problem { message, column }
 }
 
-/// Returns the innermost part that fails.
+/// Returns the innermost part of an expression whose evaluation fails.
 fn failing<'e>(expression: &'e Expression, members: &Members<'_>) -> &'e Expression {
     let fails = |of: &&'e Expression| evaluate(of, members).1.is_some();
     let inner = match expression {

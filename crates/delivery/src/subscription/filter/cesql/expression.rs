@@ -1,4 +1,4 @@
-//! [`Expression`]: an expression as a tree, and its canonical text.
+//! [`Expression`]: the syntax tree of an expression, and its canonical text.
 //!
 //! This module is separate from the grammar, which parses a text into a tree. The canonical text of
 //! a parsed tree parses to an equal tree. It has parentheses wherever readers often mistake the
@@ -10,13 +10,13 @@ use super::functions::Function;
 use super::pattern::Pattern;
 use super::value::{Type, Value};
 
-/// An expression, or a part of one.
+/// The syntax tree of an expression, or of a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Expression {
-    /// The name of an attribute of the event.
+    /// The value of the attribute with this name.
     Attribute(String),
     Literal(Value<'static>),
-    /// True if the event has the attribute.
+    /// `EXISTS`: true if the event has the attribute with this name.
     Exists(String),
     Not(Box<Expression>),
     Negate(Box<Expression>),
@@ -35,7 +35,7 @@ pub(super) enum Expression {
         operator: Binary,
         right: Box<Expression>,
     },
-    /// At least two operands, joined with the same operator.
+    /// At least two operands that are joined with the same logical operator.
     Logic {
         operator: Logic,
         operands: Vec<Expression>,
@@ -46,7 +46,7 @@ pub(super) enum Expression {
     },
 }
 
-/// A comparison or an arithmetic operation.
+/// A comparison operator or an arithmetic operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Binary {
     Equal,
@@ -63,7 +63,8 @@ pub(super) enum Binary {
 }
 
 impl Binary {
-    /// All operators with their symbols. An operator with two symbols is printed with the first.
+    /// All operators with their symbols. An operator with two symbols is printed with the first of
+    /// them.
     pub(super) const SYMBOLS: [(&str, Self); 12] = [
         ("=", Self::Equal),
         ("!=", Self::NotEqual),
@@ -79,7 +80,7 @@ impl Binary {
         ("%", Self::Remainder),
     ];
 
-    /// Returns the precedence; a higher number binds tighter.
+    /// Returns the precedence of the operator; a higher number binds tighter.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Equal
@@ -103,7 +104,7 @@ impl Binary {
     }
 }
 
-/// A logical operator. All have the same precedence.
+/// A logical operator. All logical operators have the same precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Logic {
     And,
@@ -122,8 +123,8 @@ impl Logic {
 }
 
 impl Expression {
-    /// Returns the type of the value. The type of an attribute depends on the event, and counts as
-    /// boolean here.
+    /// Returns the type of the expression's value. An attribute counts as boolean, because its type
+    /// depends on the event.
     pub(super) fn result(&self) -> Type {
         match self {
             Self::Literal(value) => value.kind(),
@@ -140,7 +141,7 @@ impl Expression {
         }
     }
 
-    /// Returns the direct parts, in the order of evaluation.
+    /// Returns the direct parts of the expression, in the order of evaluation.
     pub(super) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => Vec::new(),
@@ -158,13 +159,13 @@ impl Expression {
         1 + self.parts().into_iter().map(Self::depth).max().unwrap_or(0)
     }
 
-    /// Calls `see` for the expression and all of its parts.
+    /// Calls `see` for the expression and for each of its parts.
     pub(super) fn visit<'e>(&'e self, see: &mut impl FnMut(&'e Self)) {
         see(self);
         self.parts().into_iter().for_each(|part| part.visit(see));
     }
 
-    /// Returns a copy in which this part is replaced. The part is compared by address.
+    /// Returns a copy of the expression in which `part` is replaced. `part` is compared by address.
     pub(super) fn replaced(&self, part: &Self, by: &Self) -> Self {
         if std::ptr::eq(self, part) {
             return by.clone();
@@ -193,8 +194,8 @@ impl Expression {
         }
     }
 
-    /// Returns the precedence of the printed form; 0 for expressions that need parentheses as
-    /// operands.
+    /// Returns the precedence of the printed form; 0 for expressions that need parentheses if they
+    /// are operands.
     fn rank(&self) -> u8 {
         match self {
             Self::Attribute(_) | Self::Literal(_) | Self::Call { .. } => 5,
@@ -204,12 +205,12 @@ impl Expression {
         }
     }
 
-    /// Returns the text as an operand; in parentheses unless `plain`.
+    /// Returns the text of an operand. Unless `plain` is true, it is in parentheses.
     fn operand(&self, plain: bool) -> String {
         if plain { self.to_string() } else { format!("({self})") }
     }
 
-    /// Returns the text after `NOT` or `-`.
+    /// Returns the text of an operand after `NOT` or `-`.
     fn after_prefix(&self) -> String {
         let prefix = matches!(self, Self::Not(_) | Self::Negate(_) | Self::Exists(_));
         self.operand(prefix || self.rank() == 5)

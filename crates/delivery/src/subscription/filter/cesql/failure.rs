@@ -1,12 +1,12 @@
-//! [`Failure`]: an error, with the value that the failed function returns nevertheless.
+//! [`Failure`]: an evaluation error, with the value that the failed function returns nevertheless.
 //!
-//! This module is separate because a function can fail and have a value. The value is used only if
-//! the function is the whole expression.
+//! This module is separate because a CESQL function can fail and have a value. The value is used
+//! only if the function is the whole expression.
 
 use super::error::Error;
 use super::value::Value;
 
-/// An error, with the value of the failed function if it defines one.
+/// An evaluation error, with the value of the failed function if the function defines one.
 #[derive(Debug)]
 pub(super) struct Failure<'a> {
     pub(super) error: Error,

@@ -11,7 +11,7 @@ use super::error::Error;
 use super::failure::Failure;
 use super::value::{Type, Value};
 
-/// A built-in function.
+/// A function that expressions can call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Function {
     Int,
@@ -78,7 +78,7 @@ impl Function {
         }
     }
 
-    /// Returns the valid numbers of arguments.
+    /// Returns how many arguments the function accepts.
     fn arguments(self) -> RangeInclusive<usize> {
         match self {
             Self::Int | Self::Bool | Self::Text | Self::IsInt | Self::IsBool | Self::Abs => 1..=1,
@@ -90,7 +90,7 @@ impl Function {
         }
     }
 
-    /// Returns the type of the result.
+    /// Returns the type of the function's result.
     pub(super) fn result(self) -> Type {
         match self {
             Self::Int | Self::Length | Self::Abs => Type::Integer,
@@ -107,7 +107,7 @@ impl Function {
         }
     }
 
-    /// Calls the function. The number of arguments must be valid, which the grammar checks.
+    /// Calls the function. The grammar has checked the number of arguments.
     pub(super) fn call<'a>(self, arguments: Vec<Value<'a>>) -> Result<Value<'a>, Failure<'a>> {
         let mut arguments = Arguments(arguments.into_iter());
         Ok(match self {
@@ -150,12 +150,11 @@ impl Function {
     }
 }
 
-/// The arguments that were not used yet.
+/// The arguments of a call that were not used yet.
 struct Arguments<'a>(std::vec::IntoIter<Value<'a>>);
 
 impl<'a> Arguments<'a> {
-    /// Returns the next argument. There always is one, because the grammar checks the number of
-    /// arguments.
+    /// Returns the next argument. It exists, because the grammar checks the number of arguments.
     fn value(&mut self) -> Value<'a> {
         self.0.next().unwrap_or(Value::Boolean(false))
     }
@@ -168,7 +167,7 @@ impl<'a> Arguments<'a> {
         self.value().integer()
     }
 
-    /// Returns all remaining arguments.
+    /// Returns all remaining arguments, converted to texts.
     fn texts(self) -> Vec<Cow<'a, str>> {
         self.0.map(Value::into_text).collect()
     }
@@ -178,7 +177,8 @@ fn made<'a>(text: String) -> Value<'a> {
     Value::Text(Cow::Owned(text))
 }
 
-/// Returns the failure for a negative length. Its value is the whole text.
+/// Returns the failure of a call with a negative length. The value of the failure is the whole
+/// text.
 fn negative(text: Cow<'_, str>) -> Failure<'_> {
     Failure::with(Error::Function, Value::Text(text))
 }
@@ -187,8 +187,8 @@ fn length(text: &str) -> i32 {
     i32::try_from(text.chars().count()).unwrap_or(i32::MAX)
 }
 
-/// Returns at most `count` characters from a position on. Position 1 is the first character, -1 the
-/// last one; position 0 is before the text, so the result is empty.
+/// Returns at most `count` characters, beginning at a position. Position 1 is the first character,
+/// and -1 the last one. Position 0 is before the text, so the result is empty.
 fn substring(text: &str, from: i32, count: i32) -> Result<String, Error> {
     let length = length(text);
     let count = usize::try_from(count).map_err(|_| Error::Function)?;

@@ -22,14 +22,15 @@ use super::value::Value;
 
 const KEYWORDS: [&str; 9] = ["AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"];
 
-/// A parsed expression.
+/// A parsed expression, with a warning for its author.
 pub(super) struct Parsed {
     pub(super) expression: Expression,
-    /// The position from which readers often mistake the precedence of operators.
+    /// The position at which the author may have mistaken the precedence of operators.
     pub(super) mistakable_at: Option<usize>,
 }
 
-/// Parses the tokens of a text with this number of characters.
+/// Parses the tokens of a text. `characters` is the length of the text, for the positions of
+/// errors.
 pub(super) fn parse(tokens: &[Token<'_>], characters: usize) -> Result<Parsed, ParseError> {
     let end = characters + 1;
     let mut parser = Parser { tokens, end, depth: 0, mistakable_at: None };
@@ -52,7 +53,7 @@ struct Parser<'p> {
 }
 
 impl<'p> Parser<'p> {
-    /// Returns the position of the next token.
+    /// Returns the position of the next token, or the end of the text.
     fn at(&self) -> usize {
         self.tokens.first().map_or(self.end, |token| token.at)
     }
@@ -68,7 +69,7 @@ impl<'p> Parser<'p> {
         Err(ParseError::Unexpected { at: self.at(), expected, found })
     }
 
-    /// Consumes the next token if `find` returns a value for it.
+    /// Consumes the next token if `find` returns a value for it, and returns that value.
     fn accept<T>(&mut self, find: impl FnOnce(&'p Kind<'p>) -> Option<T>) -> Option<T> {
         let (first, rest) = self.tokens.split_first()?;
         let found = find(&first.kind)?;
@@ -91,12 +92,12 @@ impl<'p> Parser<'p> {
         if self.accept_symbol(symbol) { Ok(()) } else { self.unexpected(symbol) }
     }
 
-    /// Records a position from which readers often mistake the precedence.
+    /// Records a position at which the author may have mistaken the precedence.
     fn note_mistakable(&mut self, at: usize) {
         self.mistakable_at.get_or_insert(at);
     }
 
-    /// Parses a whole expression: conditions joined with logical operators.
+    /// Parses an expression: conditions that are joined with logical operators.
     fn expression(&mut self) -> Result<Expression, ParseError> {
         let (mut operands, mut words) = (vec![self.binary(1)?], Vec::new());
         loop {
@@ -113,7 +114,8 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Parses comparisons and arithmetic with at least this precedence, left-associative.
+    /// Parses comparisons and arithmetic with at least this precedence. The operators are
+    /// left-associative.
     fn binary(&mut self, least_rank: u8) -> Result<Expression, ParseError> {
         let mut left = self.tested()?;
         loop {
@@ -128,11 +130,11 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Parses a value that may be followed by `LIKE` or `IN`.
+    /// Parses a value, with a following `LIKE` or `IN` if there is one.
     fn tested(&mut self) -> Result<Expression, ParseError> {
         let (at, is_not) = (self.at(), self.next_is_word("NOT"));
         let mut tested = self.prefixed()?;
-        // `NOT` binds to the value and not to the comparison, which readers may not expect.
+        // `NOT` binds to the value and not to the comparison, which authors may not expect.
         if is_not && self.next_is_test() {
             self.note_mistakable(at);
         }
@@ -158,8 +160,7 @@ impl<'p> Parser<'p> {
         matches!(next, Some(Kind::Word(of)) if of.eq_ignore_ascii_case(word))
     }
 
-    /// Returns true if an operator that takes the preceding value comes next, but not a logical
-    /// operator.
+    /// Returns true if the next token is an operator after a value, except a logical operator.
     fn next_is_test(&self) -> bool {
         let is_symbol = self.tokens.first().is_some_and(|token| {
             Binary::SYMBOLS.iter().any(|(symbol, _)| token.kind == Kind::Symbol(symbol))
@@ -175,7 +176,7 @@ impl<'p> Parser<'p> {
         text.map_or_else(|| self.unexpected("a text in quotes"), |text| Ok(Pattern::new(text)))
     }
 
-    /// Parses expressions between commas, up to the closing parenthesis.
+    /// Parses expressions that are separated by commas, up to the closing parenthesis.
     fn list(&mut self) -> Result<Vec<Expression>, ParseError> {
         let mut list = vec![self.nested(Self::expression)?];
         while self.accept_symbol(",") {
@@ -185,7 +186,7 @@ impl<'p> Parser<'p> {
         Ok(list)
     }
 
-    /// Parses one level deeper.
+    /// Parses with `parse` one nesting level deeper. Fails if the level exceeds the limit.
     fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
@@ -199,8 +200,8 @@ impl<'p> Parser<'p> {
         read
     }
 
-    /// Parses a value that may be preceded by `NOT` or `-`. A sign directly before digits is part
-    /// of the number.
+    /// Parses a value, with a preceding `NOT` or `-` if there is one. A sign directly before digits
+    /// is part of the number.
     fn prefixed(&mut self) -> Result<Expression, ParseError> {
         if let [sign, Token { at, kind: Kind::Digits(digits) }, rest @ ..] = self.tokens
             && let Kind::Symbol(symbol @ ("+" | "-")) = sign.kind
@@ -241,7 +242,7 @@ impl<'p> Parser<'p> {
         self.attribute().map(Expression::Attribute)
     }
 
-    /// Parses a call after its opening parenthesis.
+    /// Parses the arguments of a function call, after its opening parenthesis.
     fn call(&mut self, at: usize, name: &str) -> Result<Expression, ParseError> {
         let arguments = if self.accept_symbol(")") { Vec::new() } else { self.list()? };
         let function = Function::find(name, arguments.len());
@@ -253,8 +254,8 @@ impl<'p> Parser<'p> {
         Ok(Expression::Call { function: function.ok_or_else(missing)?, arguments })
     }
 
-    /// Parses the name of an attribute, which has no underscores. Attribute names are converted to
-    /// lower case.
+    /// Parses the name of an attribute and converts it to lower case. Such names have no
+    /// underscores.
     fn attribute(&mut self) -> Result<String, ParseError> {
         let name = self.accept(|kind| match kind {
             Kind::Word(word) if keyword(word).is_none() && !word.contains('_') => {
@@ -270,7 +271,7 @@ fn keyword(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(|keyword| keyword.eq_ignore_ascii_case(word))
 }
 
-/// Parses a literal at this position.
+/// Parses a literal whose token is at this position; returns `None` for other tokens.
 fn literal(at: usize, kind: &Kind<'_>) -> Option<Result<Expression, ParseError>> {
     match kind {
         Kind::Digits(digits) => Some(integer(at, digits)),
@@ -288,8 +289,8 @@ fn integer(at: usize, text: &str) -> Result<Expression, ParseError> {
     Ok(Expression::Literal(Value::Integer(number)))
 }
 
-/// Joins conditions with the logical operators between them, right-associative. Neighbours with the
-/// same operator become one list.
+/// Joins conditions with the logical operators between them, right-associative. Neighbouring
+/// conditions with the same operator become one list.
 fn joined(mut operands: Vec<Expression>, mut words: Vec<Logic>) -> Expression {
     while let Some(operator) = words.last().copied() {
         let same = words.iter().rev().take_while(|word| **word == operator).count();

@@ -1,7 +1,7 @@
-//! Derives a filter of exact texts and prefixes that matches at least the events that an expression
-//! matches.
+//! Derives a simpler filter from an expression, for lookup in an index.
 //!
-//! This module is separate because only the index of a topic needs it, which can look up such
+//! The filter contains only exact texts and prefixes. It matches at least the events that the
+//! expression matches. This module is separate because only the index of a topic needs such
 //! filters. It considers conversions: an attribute that is a number or a boolean equals several
 //! texts.
 
@@ -19,7 +19,7 @@ impl Cesql {
     }
 }
 
-/// Returns the implied filter; `EVERYTHING` if nothing can be derived.
+/// Returns the implied filter of an expression; `EVERYTHING` if nothing can be derived.
 fn implied(expression: &Expression) -> Filter {
     match expression {
         Expression::Logic { operator: Logic::And, operands } => {
@@ -75,8 +75,8 @@ fn literal(of: &Expression) -> Option<&str> {
     if let Expression::Literal(Value::Text(text)) = of { Some(text) } else { None }
 }
 
-/// Lists the texts of an attribute that equals an element of `IN`. The element is converted to a
-/// number or boolean if the attribute has that type.
+/// Lists the texts that an attribute may have if it equals an element of `IN`. The element is
+/// converted to a number or boolean if the attribute has that type.
 fn equal_texts(element: &str) -> impl Iterator<Item = String> {
     let value = Value::Text(element.into());
     let number = value.integer().map(|number| number.to_string());

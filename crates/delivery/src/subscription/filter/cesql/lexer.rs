@@ -7,11 +7,11 @@ use super::parse_error::{ParseError, TOKENS_MAX};
 
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// Symbols; a longer symbol precedes its own prefixes.
+/// Symbols of the language. Each symbol precedes the symbols that are prefixes of it.
 const SYMBOLS: [&str; 15] =
     ["!=", "<>", "<=", ">=", "<", ">", "=", "(", ")", ",", "*", "/", "%", "+", "-"];
 
-/// A token with the position of its first character, from 1.
+/// A token, with the position of its first character. Positions count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub(super) at: usize,
@@ -20,16 +20,16 @@ pub(super) struct Token<'t> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind<'t> {
-    /// Letters, digits and underscores.
+    /// A name or keyword: letters, digits and underscores.
     Word(&'t str),
-    /// Digits only.
+    /// A number: digits only.
     Digits(&'t str),
-    /// A quoted text without its quotes. The backslash before an escaped quote is removed.
+    /// A quoted text without its quotes. A backslash before a quote is removed.
     Text(String),
     Symbol(&'static str),
 }
 
-/// Splits a text into tokens.
+/// Splits the text of an expression into tokens.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     let mut lexer = Lexer { rest: text, at: 1 };
     let mut tokens = Vec::new();
@@ -52,7 +52,7 @@ struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    /// Consumes the next characters that satisfy a condition.
+    /// Consumes the next characters for which the condition is true, and returns them.
     fn take(&mut self, is_kind: impl Fn(char) -> bool) -> &'t str {
         let end = self.rest.find(|c| !is_kind(c)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
@@ -80,7 +80,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads a quoted text. A backslash and the next character belong together; the backslash is
+    /// Reads a quoted text. A backslash and the next character belong together. The backslash is
     /// removed only before the quote.
     fn text(&mut self, quote: char, inner: &'t str) -> Result<Kind<'t>, ParseError> {
         let (mut characters, mut text, mut count) = (inner.chars(), String::new(), 1);

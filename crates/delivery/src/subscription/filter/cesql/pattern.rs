@@ -1,18 +1,18 @@
-//! [`Pattern`]: the pattern of `LIKE`.
+//! [`Pattern`]: the pattern of the operator `LIKE`.
 //!
 //! This module is separate because patterns are a small language. `%` matches any text, `_` matches
-//! one character, and a backslash escapes either of them. A comparison needs at most as many steps
-//! as the lengths of text and pattern multiplied. The caller may end it earlier.
+//! one character, and a backslash escapes either of them. The number of steps of a comparison is at
+//! most the product of the lengths of text and pattern. The caller may end a comparison earlier.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::value::Value;
 
-/// A parsed pattern.
+/// A parsed pattern of `LIKE`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Pattern {
-    /// The pattern as written between the quotes.
+    /// The text of the pattern, as it is written between the quotes.
     text: String,
     parts: Vec<Part>,
 }
@@ -43,7 +43,8 @@ impl Pattern {
         Self { text, parts }
     }
 
-    /// Returns the literal beginning of every matching text, and true if the pattern is only that.
+    /// Returns the literal text with which every matching text begins. The second value is true if
+    /// the pattern consists of this text only.
     pub(super) fn beginning(&self) -> (String, bool) {
         let this = |part: &Part| match part {
             Part::This(character) => Some(*character),
@@ -54,15 +55,16 @@ impl Pattern {
         (beginning, is_all)
     }
 
-    /// Returns true if a text matches. Calls `step` before each step; its error ends the
-    /// comparison.
+    /// Returns true if the text matches the pattern. Calls `step` before each step; an error of
+    /// `step` ends the comparison.
     pub(super) fn matches<E>(
         &self,
         text: &str,
         mut step: impl FnMut() -> Result<(), E>,
     ) -> Result<bool, E> {
         let (mut parts, mut rest) = (self.parts.as_slice(), text.chars());
-        // For backtracking: the parts after the last `%`, and the text where they were tried last.
+        // State for backtracking: the parts after the last `%`, and the text where they were tried
+        // last.
         let mut again: Option<(&[Part], std::str::Chars<'_>)> = None;
         loop {
             step()?;
@@ -82,11 +84,12 @@ impl Pattern {
                     continue;
                 }
                 (None, None) => return Ok(true),
-                // Returns early: backtracking would leave even less text for these parts.
+                // Backtracking would leave even less text for these parts, so the text does not
+                // match.
                 (Some(_), None) => return Ok(false),
                 (_, Some(_)) => {}
             }
-            // Backtracks: the last `%` matches one more character.
+            // Backtracks, so that the last `%` matches one more character.
             let Some((others, from)) = &mut again else { return Ok(false) };
             from.next();
             (parts, rest) = (others, from.clone());

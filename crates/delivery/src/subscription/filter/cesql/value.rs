@@ -8,14 +8,14 @@ use std::fmt;
 
 use super::error::Error;
 
-/// A value: a text, a 32-bit integer or a boolean.
+/// The value of an expression: a text, a 32-bit integer or a boolean.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value<'a> {
-    /// The CESQL type `String`.
+    /// A value of the CESQL type `String`.
     Text(Cow<'a, str>),
-    /// The CESQL type `Integer`.
+    /// A value of the CESQL type `Integer`.
     Integer(i32),
-    /// The CESQL type `Boolean`.
+    /// A value of the CESQL type `Boolean`.
     Boolean(bool),
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// Returns the value of an expression of this type after an error.
+    /// Returns the default value of this type, which an expression has after an error.
     pub(super) fn zero<'a>(self) -> Value<'a> {
         match self {
             Self::Text => Value::Text(Cow::Borrowed("")),
@@ -38,7 +38,7 @@ impl Type {
 }
 
 impl<'a> Value<'a> {
-    /// Returns the same value, borrowed.
+    /// Returns the same value, whose text is borrowed.
     pub(super) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Text(text) => Value::Text(Cow::Borrowed(text)),
@@ -55,7 +55,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Converts the value to another type.
+    /// Converts the value to another type, by the rules of CESQL.
     pub(super) fn cast(self, to: Type) -> Result<Self, Error> {
         Ok(match to {
             Type::Text => Self::Text(self.into_text()),
@@ -91,7 +91,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Prints a literal that parses to the same value.
+/// Prints the value as a literal that parses to the same value.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -103,8 +103,8 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// Prints a text as a literal. Like the lexer, it treats a backslash and the next character as a
-/// pair. So a text with `\'` must be between double quotes.
+/// Prints a text as a literal in quotes. Like the lexer, it treats a backslash and the next
+/// character as a pair. So a text with `\'` must be between double quotes.
 fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let pairs = || {
         let mut characters = text.chars();

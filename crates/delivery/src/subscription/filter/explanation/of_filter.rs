@@ -1,7 +1,7 @@
-//! The explanation of a [`Filter`].
+//! Explains the result of a [`Filter`].
 //!
 //! This module is separate from `part` because a filter can contain an expression of CloudEvents
-//! SQL. The expression makes its own explanation with the same types.
+//! SQL. The expression creates its own explanation with the same types.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::subscription::filter::Filter;
 use crate::subscription::filter::advanced::{Arrays, Condition, Test};
 
 impl Filter {
-    /// Explains why an event with these members matches or not.
+    /// Explains why an event with these members matches or does not match.
     #[must_use]
     pub fn explain(&self, members: &Members<'_>) -> Explanation {
         let of_parts = |condition: &str, filters: &[Self]| Explanation {
@@ -56,7 +56,7 @@ impl Filter {
     }
 }
 
-/// Returns the value that a condition compares. Several values are shown as a list.
+/// Returns the value that a condition compares. Several values are returned as a list.
 fn value_of<'a>(condition: &Condition, members: &Members<'a>) -> Option<Cow<'a, str>> {
     if condition.arrays != Arrays::Leaves {
         return condition.key.find(members).map(Cow::Borrowed);
@@ -68,7 +68,7 @@ fn value_of<'a>(condition: &Condition, members: &Members<'a>) -> Option<Cow<'a, 
     }
 }
 
-/// Returns the reason why a condition ignores an existing value.
+/// Returns the reason why a condition ignores a value that the event has.
 fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
     if condition.arrays == Arrays::Leaves {
         return None;

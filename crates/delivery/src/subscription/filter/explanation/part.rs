@@ -1,39 +1,40 @@
-//! The types of an explanation: the condition, the values that it found, and problems of comparing
-//! them.
+//! Declares the types of an explanation: a condition, the values that it found, and problems of
+//! comparing the values.
 //!
 //! This module is separate because both filters and expressions use these types.
 
-/// The explanation of a condition for an event.
+/// The explanation of one condition, for one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// The condition as readable text.
+    /// The condition as text for people.
     pub condition: String,
-    /// The result of the condition for this event.
+    /// True if the condition is true for this event.
     pub matches: bool,
-    /// The values that the condition reads.
+    /// The values in the event that the condition reads.
     pub found: Vec<Found>,
-    /// The problem of comparing or computing, if there is one.
+    /// The problem of comparing or evaluating; `None` if there was none.
     pub problem: Option<Problem>,
-    /// The nested conditions, without those that were not evaluated because the result was certain.
+    /// The explanations of nested conditions. Conditions are omitted that were not evaluated
+    /// because the result was already certain.
     pub parts: Vec<Explanation>,
 }
 
-/// A value of the event.
+/// A value that a condition reads in the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The name of the member, or the path to the value.
     pub name: String,
-    /// The value as JSON text, as the publisher wrote it, shortened if it is long; `None` if it is
-    /// missing.
+    /// The raw JSON of the value, as the publisher wrote it; `None` if the event has no such value.
+    /// A long value is shortened.
     pub value: Option<String>,
 }
 
 /// The reason why a condition has no proper result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// A sentence about the problem.
+    /// The description of the problem.
     pub message: String,
-    /// The position in the condition to which the problem refers, in characters from 1.
+    /// The position in the condition at which the problem is, in characters from 1.
     pub column: Option<usize>,
 }
 
