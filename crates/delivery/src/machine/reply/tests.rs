@@ -67,6 +67,11 @@ fn followed(delivery: &Delivery, reply: Option<ReplyTo>, exchange: &Exchange) ->
     follow_ups(delivery, &subscription("n/t/s", reply), exchange, &catalogue(), NOW_MS)
 }
 
+fn reply(follow_ups: &[FollowUp]) -> &Delivery {
+    let [FollowUp::Deliver(reply)] = follow_ups else { panic!("{follow_ups:?}") };
+    reply
+}
+
 fn letter(follow_ups: &[FollowUp]) -> &DeadLetter {
     let [FollowUp::DeadLetter(letter)] = follow_ups else { panic!("{follow_ups:?}") };
     letter
@@ -79,7 +84,7 @@ fn a_reply_waits_for_its_moment_and_one_for_an_impossible_moment_is_unreadable()
         followed(&delivery(), to_address(), &structured(200, &reply))
     };
     let found = at(&crate::time::moment::rfc3339(NOW_MS + 60_000));
-    let [FollowUp::Deliver(reply)] = &found[..] else { panic!("{found:?}") };
+    let reply = reply(&found);
     assert_eq!((reply.published_ms, reply.due_ms), (NOW_MS, NOW_MS + 60_000));
     for moment in ["tomorrow", "9999-01-01T00:00:00Z"] {
         let found = at(moment);
@@ -104,8 +109,7 @@ fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
     ] {
         let answered = Delivery { traceparent: own_trace.map(ToOwned::to_owned), ..event };
         let follow_ups = followed(&answered, to_address(), &structured(200, REPLY));
-        let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
-        assert_eq!(reply.traceparent.as_deref(), trace);
+        assert_eq!(reply(&follow_ups).traceparent.as_deref(), trace);
     }
 }
 
@@ -149,7 +153,7 @@ fn a_reply_that_a_notice_led_to_says_so_and_no_other_does() {
 #[test]
 fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
     let follow_ups = followed(&delivery(), to_address(), &structured(200, REPLY));
-    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
+    let reply = reply(&follow_ups);
     assert_eq!(&**reply.event.text(), REPLY);
     assert_eq!((&reply.target, reply.hops, reply.attempts), (&DeliveryTarget::Reply, 1, 0));
     assert_eq!((reply.published_ms, reply.due_ms), (NOW_MS, NOW_MS), "its budget is its own");
@@ -190,14 +194,27 @@ fn an_eleventh_hop_is_a_dead_letter() {
 }
 
 #[test]
-fn a_reply_in_binary_mode_becomes_one_document() {
-    let attributes =
-        [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "a%20b")];
-    let exchange = answer(200, Some("application/json"), &attributes, b"{\"n\": 1.50}");
-    let follow_ups = followed(&delivery(), to_address(), &exchange);
-    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
-    let expected = r#"{"specversion":"1.0","type":"a b","source":"/answer","id":"r","datacontenttype":"application/json","data":{"n": 1.50}}"#;
-    assert_eq!(&**reply.event.text(), expected);
+fn a_reply_is_one_document_in_every_form() {
+    const BODY: &str = r#"{"specversion":"1.0","id":"é 1","source":"/s","type":"t"}"#;
+    const CLOUD: Option<&str> = Some("application/cloudevents+json");
+    let binary = [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "a%20b")];
+    let encoded =
+        [("specversion", "1.0"), ("id", "%C3%A9%201"), ("source", "\"/s\""), ("type", "t")];
+    let of_binary = r#"{"specversion":"1.0","type":"a b","source":"/answer","id":"r","datacontenttype":"application/json","data":{"n": 1.50}}"#;
+    // No queue takes these characters.
+    let odd = REPLY.replace("answered", "a\u{fffe}\u{ffff}b");
+    let escaped = REPLY.replace("answered", r"a\ufffe\uffffb");
+    for (content_type, attributes, body, expected) in [
+        (Some("application/json"), &binary[..], "{\"n\": 1.50}", of_binary),
+        (CLOUD, &[], &odd, &*escaped),
+        // A body in an event format is the reply; its headers may repeat it, also in their encoding.
+        (CLOUD, &REQUIRED, REPLY, REPLY),
+        (CLOUD, &encoded, BODY, BODY),
+    ] {
+        let answer = answer(200, content_type, attributes, body.as_bytes());
+        let follow_ups = followed(&delivery(), to_address(), &answer);
+        assert_eq!(&**reply(&follow_ups).event.text(), expected);
+    }
 }
 
 #[test]
@@ -245,6 +262,16 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
             .as_ref()
             .is_some_and(|why| why.contains("not UTF-8"))
     );
+    // Of this length it is read; one byte more may be read too.
+    for (length, reason) in [
+        (REPLY_MAX_BYTES, Reason::MalformedEvent),
+        (REPLY_MAX_BYTES + 1, Reason::EventTooLargeToResend),
+    ] {
+        let mut exchange = structured(200, &"x".repeat(length));
+        exchange.content.as_mut().unwrap().whole = true;
+        let followed = followed(&delivery(), to_address(), &exchange);
+        assert_eq!(letter(&followed).reason, reason, "{length}");
+    }
     // Cut off, however little of it there is.
     let mut cut = structured(200, REPLY);
     cut.content.as_mut().unwrap().whole = false;
@@ -346,50 +373,8 @@ fn a_dead_letter_about_a_reply_names_the_address_for_replies_and_none_of_the_sub
     assert_eq!(letter(DeliveryTarget::Reply, Reason::MalformedEvent), of_subscriber);
 }
 
-#[test]
-fn a_reply_may_be_as_long_as_the_limit() {
-    for (length, reason) in [
-        (REPLY_MAX_BYTES, Reason::MalformedEvent),
-        (REPLY_MAX_BYTES + 1, Reason::EventTooLargeToResend),
-    ] {
-        let mut exchange = structured(200, &"x".repeat(length));
-        // One byte more is read, so that this one may be there as a whole.
-        exchange.content.as_mut().unwrap().whole = true;
-        let followed = followed(&delivery(), to_address(), &exchange);
-        assert_eq!(letter(&followed).reason, reason, "{length}");
-    }
-}
-
-#[test]
-fn characters_that_no_queue_takes_are_escaped_in_a_reply() {
-    let reply = REPLY.replace("answered", "a\u{fffe}\u{ffff}b");
-    let follow_ups = followed(&delivery(), to_address(), &structured(200, &reply));
-    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
-    assert!(reply.event.text().contains(r#""type":"a\ufffe\uffffb""#));
-}
-
 const REQUIRED: [(&str, &str); 4] =
     [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "answered")];
-
-#[test]
-fn a_body_in_an_event_format_is_the_reply_whatever_its_headers_repeat() {
-    let answer = answer(200, Some("application/cloudevents+json"), &REQUIRED, REPLY.as_bytes());
-    let follow_ups = followed(&delivery(), to_address(), &answer);
-    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
-    assert_eq!(&**reply.event.text(), REPLY);
-}
-
-#[test]
-fn headers_may_repeat_a_reply_in_their_encoding() {
-    const BODY: &str = r#"{"specversion":"1.0","id":"é 1","source":"/s","type":"t"}"#;
-    let attributes =
-        [("specversion", "1.0"), ("id", "%C3%A9%201"), ("source", "\"/s\""), ("type", "t")];
-    let kind = Some("application/cloudevents+json");
-    let answer = answer(200, kind, &attributes, BODY.as_bytes());
-    let follow_ups = followed(&delivery(), to_address(), &answer);
-    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
-    assert_eq!(&**reply.event.text(), BODY);
-}
 
 #[test]
 fn a_batch_and_a_format_that_is_not_read_are_kept_as_dead_letters() {
@@ -424,6 +409,5 @@ fn an_attribute_that_cannot_be_decoded_is_kept_in_a_dead_letter() {
         assert!(text.contains(&format!(r#""subject":"{subject}""#)), "{text}");
     }
     let follow_ups = with("Grüße");
-    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
-    assert_eq!(reply.event.members().text("subject").as_deref(), Some("Grüße"));
+    assert_eq!(reply(&follow_ups).event.members().text("subject").as_deref(), Some("Grüße"));
 }
