@@ -1,6 +1,7 @@
 //! Resources as they are exported: flat, in lists, of any source.
 
-use super::{ID, Reading, Source, loaded, read, read_files, shown, webhook};
+use super::{ID, Source, loaded, read, read_files, shown, webhook};
+use crate::tests::support::names;
 use delivery::subscription::Concurrency;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::header::{Header, Value};
@@ -30,10 +31,6 @@ const FLAT: &str = r#"{
 fn bucket(policy: &DeadLetterPolicy) -> &str {
     let Sink::Container(container) = &policy.sink else { panic!("{policy:?}") };
     &container.bucket
-}
-
-fn names(reading: &Reading) -> Vec<String> {
-    reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect()
 }
 
 #[test]
@@ -493,15 +490,4 @@ fn an_entry_of_a_list_that_wants_an_old_schema_is_left_out_and_the_others_are_re
     for text in [entry("a", old), format!("[{}, {}]", entry("a", old), entry("b", old))] {
         assert!(read_files(&[&text]).into_result().is_err(), "{text}");
     }
-}
-
-#[test]
-fn a_comment_before_a_member_does_not_swallow_the_member() {
-    // With these comments alone the text is also YAML, in which a comment is a part of the next name.
-    let comments = ["// ARM templates may have comments\n", " /* and these */", " // nested name"];
-    let text = comments.iter().fold(COMMENTED.to_owned(), |text, of| text.replacen(of, "", 1));
-    let (subscription, found) = loaded(&[&text]);
-    assert_eq!(found, Vec::<String>::new());
-    assert!(subscription.filter.to_string().contains("OrderCreated"), "{}", subscription.filter);
-    assert_eq!(subscription.retry.max_attempts, 5);
 }

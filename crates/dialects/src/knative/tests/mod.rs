@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use super::super::{Reading, Severity, Source, read};
+use super::super::Severity;
+use crate::tests::support::{named, origins, problems as shown, read_one};
 use delivery::event::Members;
 use delivery::event::schema::Schema;
 use delivery::subscription::dead_letter_format::Response;
@@ -15,20 +16,10 @@ const TRIGGER: &str =
     "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n";
 const SUBSCRIBER: &str = "  subscriber: {uri: http://h/}\n";
 
-fn read_one(text: &str) -> Reading {
-    read(&[Source { name: "f", text }])
-}
-
-/// Its errors and warnings.
-fn shown(reading: &Reading) -> Vec<String> {
-    let shown = reading.findings.iter().filter(|finding| finding.severity != Severity::Note);
-    shown.map(ToString::to_string).collect()
-}
-
 /// The notes about a text.
 fn notes(text: &str) -> Vec<String> {
-    let reading = read_one(text);
-    let notes = reading.findings.iter().filter(|finding| finding.severity == Severity::Note);
+    let findings = read_one(text).findings;
+    let notes = findings.iter().filter(|finding| finding.severity == Severity::Note);
     notes.map(ToString::to_string).collect()
 }
 
@@ -40,16 +31,6 @@ fn subscription(text: &str) -> (Arc<Subscription>, Vec<String>) {
     let first =
         subscriptions.next().unwrap_or_else(|| panic!("no subscription in\n{text}\n{found:?}"));
     (Arc::clone(first), found)
-}
-
-/// The named subscription of a reading.
-fn named(reading: &Reading, name: &str) -> Arc<Subscription> {
-    Arc::clone(
-        reading
-            .catalogue
-            .subscription(&name.parse().unwrap())
-            .unwrap_or_else(|| panic!("no {name}")),
-    )
 }
 
 fn broker(annotations: &str, spec: &str) -> String {
@@ -434,18 +415,6 @@ fn a_broker_of_googles_group_is_of_its_class_without_an_annotation() {
 }
 
 #[test]
-fn a_kind_of_the_wrong_group_is_no_suggestion_for_itself() {
-    let reading = read_one("apiVersion: other.knative.dev/v1\nkind: Broker\nmetadata: {name: b}\n");
-    let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        found,
-        [
-            "f:1:1: note: ignored 1 Broker (other.knative.dev/v1): it states nothing about deliveries"
-        ]
-    );
-}
-
-#[test]
 fn what_statuses_mean_can_be_said_by_annotations() {
     let of_broker =
         broker("lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509'", "{}");
@@ -548,20 +517,17 @@ fn every_stated_value_has_its_place() {
     let text = trigger("  delivery: {retry: 0, backoffDelay: PT2S, format: json}\n")
         .replace("metadata: {name: t}", metadata);
     let reading = read_one(&format!("{of_broker}{text}"));
-    let origins = &reading.origins[&"default/b/t".parse().unwrap()];
-    let found: Vec<(&str, &str)> =
-        origins.iter().map(|(field, at)| (field.as_str(), at.as_str())).collect();
     assert_eq!(
-        found,
+        origins(&reading, "default/b/t"),
         [
-            ("deadLetter.sink", "f:4:66"),
-            ("maxAttempts", "f:12:21"),
-            ("neverRetry", "f:8:58"),
-            ("retryOn", "f:8:58"),
-            ("schedule", "f:12:38"),
-            ("schema", "f:12:52"),
-            ("timeout", "f:4:38"),
-            ("url", "f:11:21"),
+            "deadLetter.sink f:4:66",
+            "maxAttempts f:12:21",
+            "neverRetry f:8:58",
+            "retryOn f:8:58",
+            "schedule f:12:38",
+            "schema f:12:52",
+            "timeout f:4:38",
+            "url f:11:21",
         ]
     );
 }
