@@ -139,31 +139,6 @@ pub(crate) fn names_in_order(object: &str) -> Vec<String> {
     members.iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-fn member(object: &str, name: &str) -> String {
-    let members = delivery::event::Members::parse(object).expect("an object");
-    members.get(name).unwrap_or_else(|| panic!("{name} in {object}")).to_owned()
-}
-
-/// The members of the sample's `deadletterProperties`; ours follow them.
-const DOCUMENTED_PROPERTIES: [&str; 5] =
-    ["deadletterreason", "deliveryattempts", "deliveryresult", "publishutc", "deliveryattemptutc"];
-
-#[test]
-fn the_documented_sample_is_written_with_its_names_in_its_order_and_ours_after_them() {
-    let blob = String::from_utf8(blob::bytes(&documented(), None)).expect("text");
-    assert_golden("documented", blob.as_bytes());
-    assert_eq!(
-        names_in_order(&blob),
-        ["event", "customDeliveryProperties", "deadletterProperties"]
-    );
-    assert_eq!(member(&blob, "event"), DOCUMENTED);
-    let properties = member(&blob, "deadletterProperties");
-    assert_eq!(names_in_order(&properties)[..5], DOCUMENTED_PROPERTIES);
-    assert_eq!(member(&properties, "deadletterreason"), r#""Undeliverable due to client error""#);
-    assert_eq!(member(&properties, "deliveryattempts"), "3");
-    assert_eq!(member(&properties, "deliveryresult"), r#""Unauthorized""#);
-}
-
 #[test]
 fn a_key_is_prefix_names_hour_and_guid() {
     let guid = delivery().id;

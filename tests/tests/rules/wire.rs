@@ -349,16 +349,6 @@ fn every_fixture_is_used_by_the_tests() {
 }
 
 #[test]
-fn text_outside_ascii_is_escaped_as_utf_16() {
-    let text = write_delivery(&outside_ascii());
-    assert!(
-        text.contains(r#""subscription":"gr\u00f6\u00dfe/\u65e5\u672c/\ud83e\udd80""#),
-        "{text}"
-    );
-    assert!(text.is_ascii() && !text.bytes().any(|byte| byte < b' '), "{text}");
-}
-
-#[test]
 fn a_newer_version_is_an_error_of_its_own_so_that_the_message_waits_for_newer_code() {
     for (text, version) in [(r#"{"v":2}"#, 2), (r#"{"v":2,"id":7}"#, 2), (r#"{"v":0}"#, 0)] {
         let of_delivery = read_delivery(text, delivery().event);
