@@ -249,101 +249,87 @@ fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
     assert_eq!(subscription.destination.headers, headers.map(header));
 }
 
-/// A webhook in one line of YAML, as the destination of a resource.
-const TARGET: &str = "destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}";
-
-/// Loads each text and compares the dialect and the name of its subscription.
-fn each_is_named(cases: &[(String, &str, &str)]) {
-    for (text, dialect, name) in cases {
-        let (subscription, findings) = loaded(&[text]);
-        assert_eq!(findings, Vec::<String>::new(), "{text}");
-        assert_eq!(
-            (subscription.dialect.as_str(), subscription.name.to_string().as_str()),
-            (*dialect, *name),
-            "{text}"
-        );
-    }
-}
-
 #[test]
-fn dialect_and_name_follow_from_the_resource() {
-    let plain = format!("properties: {{{TARGET}}}");
-    let pushed = format!(
-        "properties: {{deliveryConfiguration: {{deliveryMode: Push, push: {{{TARGET}}}}}}}"
-    );
-    let group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid";
-    each_is_named(&[
-        (format!("id: {group}/topics/t/eventSubscriptions/x\n{plain}"), "eventgrid", "g/t/f"),
+fn dialect_and_name_follow_from_the_resource_unless_lastmile_names_others() {
+    const TARGET: &str =
+        "{destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}";
+    let pushed = format!("{{deliveryConfiguration: {{deliveryMode: Push, push: {TARGET}}}}}");
+    let (kubernetes, namespace) = ("eventgrid-kubernetes", "eventgrid-namespace");
+    for (around, properties, dialect, name) in [
+        ("id: GRID/topics/t/eventSubscriptions/x", TARGET, "eventgrid", "g/t/f"),
         (
-            format!(
-                "id: {group}/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n\n{plain}"
-            ),
+            "id: GRID/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n",
+            TARGET,
             "eventgrid",
             "g/t/n",
         ),
+        ("id: GRID/domains/d/topics/t/eventSubscriptions/x\nname: n", TARGET, "eventgrid", "d/t/n"),
+        ("id: GRID/domains/d/eventSubscriptions/x\nname: n", TARGET, "eventgrid", "g/d/n"),
+        ("id: GRID/eventSubscriptions/n", TARGET, "eventgrid", "g/g/f"),
         (
-            format!("id: {group}/domains/d/topics/t/eventSubscriptions/x\nname: n\n{plain}"),
-            "eventgrid",
-            "d/t/n",
-        ),
-        (
-            format!("id: {group}/domains/d/eventSubscriptions/x\nname: n\n{plain}"),
-            "eventgrid",
-            "g/d/n",
-        ),
-        (
-            format!("id: {group}/namespaces/ns/topics/t/eventSubscriptions/x\nname: n\n{pushed}"),
-            "eventgrid-namespace",
+            "id: GRID/namespaces/ns/topics/t/eventSubscriptions/x\nname: n",
+            &pushed,
+            namespace,
             "ns/t/n",
         ),
         (
-            format!(
-                "type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n\n{pushed}"
-            ),
-            "eventgrid-namespace",
+            "type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n",
+            &pushed,
+            namespace,
             "ns/t/n",
         ),
-    ]);
-}
-
-#[test]
-fn the_lastmile_section_overrides_dialect_and_name_of_the_resource() {
-    let plain = format!("properties: {{{TARGET}}}");
-    each_is_named(&[
+        ("topic: GRID/topics/t", TARGET, "eventgrid", "g/t/f"),
+        ("topic: GROUP", TARGET, "eventgrid", "g/g/f"),
         (
-            format!(
-                "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {{topic: a/b}}\n{plain}"
-            ),
+            "scope: GROUP/providers/Microsoft.Storage/storageAccounts/a",
+            TARGET,
+            "eventgrid",
+            "g/a/f",
+        ),
+        (
+            "scope: Microsoft.Storage/storageAccounts/a\nresourceGroup: g",
+            TARGET,
+            "eventgrid",
+            "g/a/f",
+        ),
+        ("scope: GRID/domains/d/topics/t", TARGET, "eventgrid", "d/t/f"),
+        (
+            "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {topic: a/b}",
+            TARGET,
             "eventgrid",
             "a/b/n",
         ),
-        (format!("lastmile: {{topic: a/b, name: c}}\n{plain}"), "eventgrid", "a/b/c"),
-        (format!("lastmile: {{topic: a/b, name: c}}\nname: n\n{plain}"), "eventgrid", "a/b/c"),
         (
-            format!("lastmile: {{topic: a/b, dialect: eventgrid-kubernetes}}\n{plain}"),
-            "eventgrid-kubernetes",
-            "a/b/f",
+            "id: GRID/topics/t/eventSubscriptions/x\nname: n\nlastmile: {topic: a/b}",
+            TARGET,
+            "eventgrid",
+            "a/b/n",
         ),
+        ("lastmile: {topic: a/b, name: c}", TARGET, "eventgrid", "a/b/c"),
+        ("lastmile: {topic: a/b, name: c}\nname: n", TARGET, "eventgrid", "a/b/c"),
+        ("lastmile: {topic: a/b, dialect: eventgrid-kubernetes}", TARGET, kubernetes, "a/b/f"),
+        ("lastmile: {topic: a/b, dialect: eventgrid-namespace}", TARGET, namespace, "a/b/f"),
         (
-            format!("lastmile: {{topic: a/b, dialect: eventgrid-namespace}}\n{plain}"),
-            "eventgrid-namespace",
-            "a/b/f",
-        ),
-        (
-            format!(
-                "apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b, dialect: eventgrid}}\n{plain}"
-            ),
+            "apiVersion: 2020-10-15-preview\nlastmile: {topic: a/b, dialect: eventgrid}",
+            TARGET,
             "eventgrid",
             "a/b/f",
         ),
-    ]);
-    let (subscription, findings) =
-        loaded(&[&webhook("", ", name: n, lastmile: {topic: other/topic}")]);
-    assert_eq!(
-        (subscription.name.to_string().as_str(), findings.len()),
-        ("other/topic/n", 0),
-        "{findings:?}"
-    );
+    ] {
+        let group = "/subscriptions/s/resourceGroups/g";
+        let around = around
+            .replace("GRID", &format!("{group}/providers/Microsoft.EventGrid"))
+            .replace("GROUP", group);
+        for text in [
+            format!("{around}\nproperties: {properties}"),
+            format!("properties: {properties}\n{around}"),
+        ] {
+            let (subscription, findings) = loaded(&[&text]);
+            let name_read = subscription.name.to_string();
+            assert_eq!(findings, [""; 0], "{text}");
+            assert_eq!((subscription.dialect.as_str(), &*name_read), (dialect, name), "{text}");
+        }
+    }
 }
 
 #[test]

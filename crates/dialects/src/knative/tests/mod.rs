@@ -48,6 +48,14 @@ fn trigger(rest: &str) -> String {
     format!("{TRIGGER}{SUBSCRIBER}{rest}")
 }
 
+/// A Subscription of the channel `c` of this kind with these further fields.
+fn channel_subscription(kind: &str, fields: &str) -> String {
+    format!(
+        "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+         channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n{fields}---\n"
+    )
+}
+
 fn waits_ms(schedule: &Schedule, retries: u32) -> Vec<u64> {
     let moments = Moments { first_attempt_ms: 0, outcome_ms: 0 };
     (1..=retries).map(|k| schedule.wait_ms(k, moments)).collect()
@@ -157,10 +165,8 @@ fn beside_own_settings_only_the_sink_of_an_in_memory_channel_is_inherited() {
     let text = |kind: &str, own: &str| {
         format!(
             "apiVersion: messaging.knative.dev/v1\nkind: {kind}\nmetadata: {{name: c}}\n\
-             spec: {{delivery: {{retry: 5, deadLetterSink: {{uri: s3://of-channel}}}}}}\n---\n\
-             apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
-             channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n  \
-             subscriber: {{uri: 'http://h/'}}\n{own}"
+             spec: {{delivery: {{retry: 5, deadLetterSink: {{uri: s3://of-channel}}}}}}\n---\n{}",
+            channel_subscription(kind, &format!("{SUBSCRIBER}{own}"))
         )
     };
     let own = "  delivery: {timeout: PT9S}\n";

@@ -118,10 +118,9 @@ fn the_subscribers_of_a_channel_are_read_where_no_file_has_its_subscriptions() {
 
 #[test]
 fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
-    let subscription = "---\napiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n  \
-                        channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
-                        subscriber: {uri: 'http://a/'}\n";
-    let reading = read_one(&format!("{}{subscription}", channel(SUBSCRIBERS)));
+    let subscription =
+        channel_subscription("InMemoryChannel", "  subscriber: {uri: 'http://a/'}\n");
+    let reading = read_one(&format!("{}---\n{subscription}", channel(SUBSCRIBERS)));
     let found = shown(&reading);
     assert_eq!(reading.catalogue.subscriptions().count(), 1);
     let [finding] = &found[..] else { panic!("{found:?}") };
@@ -130,18 +129,14 @@ fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
         "{finding}"
     );
     let both = format!("{subscription}{}", subscription.replace("name: s", "name: t"));
-    let reading = read_one(&format!("{}{both}", channel(SUBSCRIBERS)));
+    let reading = read_one(&format!("{}---\n{both}", channel(SUBSCRIBERS)));
     assert_eq!((reading.catalogue.subscriptions().count(), shown(&reading)), (2, vec![]));
 }
 
 #[test]
 fn a_subscription_without_a_subscriber_sends_the_events_to_its_reply() {
-    let text = |rest: &str| {
-        format!(
-            "{}---\napiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
-             channel: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}}\n{rest}",
-            channel("[]")
-        )
+    let text = |fields: &str| {
+        format!("{}---\n{}", channel("[]"), channel_subscription("InMemoryChannel", fields))
     };
     let (to_reply, found) = subscription(&text("  reply: {uri: 'http://r/'}\n"));
     assert_eq!((to_reply.destination.url.as_str(), &to_reply.reply), ("http://r/", &None));
@@ -152,15 +147,9 @@ fn a_subscription_without_a_subscriber_sends_the_events_to_its_reply() {
 
 #[test]
 fn a_channel_that_no_file_has_is_a_note() {
-    let text = |kind: &str| {
-        format!(
-            "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
-             channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n  subscriber: {{uri: 'http://a/'}}\n"
-        )
-    };
     for kind in ["InMemoryChannel", "Channel"] {
         assert_eq!(
-            notes(&text(kind)),
+            notes(&channel_subscription(kind, SUBSCRIBER)),
             [
                 "f:5:12: note: spec.channel: the channel default/c is not in any of the files: its delivery is not known; \
                  put its Channel into the files"
@@ -197,12 +186,7 @@ fn the_channel_that_backs_a_channel_is_the_same_topic() {
     let owner = "ownerReferences: [{apiVersion: messaging.knative.dev/v1, kind: Channel, name: c}]";
     let template =
         "channelTemplate: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel}, ";
-    let subscription = |kind: &str| {
-        format!(
-            "---\n{api}Subscription\nmetadata: {{name: s}}\nspec:\n  channel: {{apiVersion: messaging.knative.dev/v1, \
-             kind: {kind}, name: c}}\n  subscriber: {{uri: 'http://a/'}}\n  delivery: {{retry: 1}}\n"
-        )
-    };
+    let fields = format!("{SUBSCRIBER}  delivery: {{retry: 1}}\n");
     for (template, owner) in [(template, owner), ("", owner), (template, "labels: {}")] {
         let copy = "subscribers: [{uid: u1, subscriberUri: 'http://a/'}]";
         let channel = format!("{api}Channel\nmetadata: {{name: c}}\nspec: {{{template}{copy}}}\n");
@@ -210,7 +194,8 @@ fn the_channel_that_backs_a_channel_is_the_same_topic() {
             format!("{api}InMemoryChannel\nmetadata: {{name: c, {owner}}}\nspec: {{{copy}}}\n");
         for text in [format!("{channel}---\n{backing}"), format!("{backing}---\n{channel}")] {
             for kind in ["Channel", "InMemoryChannel"] {
-                let (read, found) = super::subscription(&format!("{text}{}", subscription(kind)));
+                let (read, found) =
+                    subscription(&format!("{text}---\n{}", channel_subscription(kind, &fields)));
                 assert_eq!((read.name.to_string().as_str(), found), ("default/c/s", vec![]));
                 // The class of the one that backs it numbers from zero.
                 assert_eq!(waits_ms(&read.retry.schedule, 1), [1_000]);
