@@ -1,4 +1,4 @@
-//! What the tests of every family share: readings, documents of the native form, and tables of findings.
+//! Helpers for the tests of every family: readings, documents of the native form, and tables of findings.
 
 use std::sync::Arc;
 

@@ -281,7 +281,7 @@ fn a_reply_that_is_no_event_is_a_dead_letter_with_its_text() {
 
 #[test]
 fn a_reply_that_is_too_large_is_a_dead_letter_and_never_a_part_of_one() {
-    // Of this length it is read; one byte more may be read too.
+    // The maximum length is read. One byte more is too large.
     for (length, reason) in [
         (REPLY_MAX_BYTES, Reason::MalformedEvent),
         (REPLY_MAX_BYTES + 1, Reason::EventTooLargeToResend),

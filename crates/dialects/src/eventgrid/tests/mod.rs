@@ -249,73 +249,77 @@ fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
     assert_eq!(subscription.destination.headers, headers.map(header));
 }
 
+/// Fields of a resource, its properties, and the dialect and the name of its subscription.
+const RESOURCES: [(&str, &str, &str, &str); 19] = [
+    ("id: GRID/topics/t/eventSubscriptions/x", TARGET, AZURE, "g/t/f"),
+    (
+        "id: GRID/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n",
+        TARGET,
+        AZURE,
+        "g/t/n",
+    ),
+    ("id: GRID/domains/d/topics/t/eventSubscriptions/x\nname: n", TARGET, AZURE, "d/t/n"),
+    ("id: GRID/domains/d/eventSubscriptions/x\nname: n", TARGET, AZURE, "g/d/n"),
+    ("id: GRID/eventSubscriptions/n", TARGET, AZURE, "g/g/f"),
+    (
+        "id: GRID/namespaces/ns/topics/t/eventSubscriptions/x\nname: n",
+        PUSHED,
+        "eventgrid-namespace",
+        "ns/t/n",
+    ),
+    (
+        "type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n",
+        PUSHED,
+        "eventgrid-namespace",
+        "ns/t/n",
+    ),
+    ("topic: GRID/topics/t", TARGET, AZURE, "g/t/f"),
+    ("topic: GROUP", TARGET, AZURE, "g/g/f"),
+    ("scope: GROUP/providers/Microsoft.Storage/storageAccounts/a", TARGET, AZURE, "g/a/f"),
+    ("scope: Microsoft.Storage/storageAccounts/a\nresourceGroup: g", TARGET, AZURE, "g/a/f"),
+    ("scope: GRID/domains/d/topics/t", TARGET, AZURE, "d/t/f"),
+    (
+        "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {topic: a/b}",
+        TARGET,
+        AZURE,
+        "a/b/n",
+    ),
+    (
+        "id: GRID/topics/t/eventSubscriptions/x\nname: n\nlastmile: {topic: a/b}",
+        TARGET,
+        AZURE,
+        "a/b/n",
+    ),
+    ("lastmile: {topic: a/b, name: c}", TARGET, AZURE, "a/b/c"),
+    ("lastmile: {topic: a/b, name: c}\nname: n", TARGET, AZURE, "a/b/c"),
+    (
+        "lastmile: {topic: a/b, dialect: eventgrid-kubernetes}",
+        TARGET,
+        "eventgrid-kubernetes",
+        "a/b/f",
+    ),
+    (
+        "lastmile: {topic: a/b, dialect: eventgrid-namespace}",
+        TARGET,
+        "eventgrid-namespace",
+        "a/b/f",
+    ),
+    (
+        "apiVersion: 2020-10-15-preview\nlastmile: {topic: a/b, dialect: eventgrid}",
+        TARGET,
+        AZURE,
+        "a/b/f",
+    ),
+];
+const AZURE: &str = "eventgrid";
+const TARGET: &str =
+    "{destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}";
+const PUSHED: &str = "{deliveryConfiguration: {deliveryMode: Push, push: {destination: {endpointType: WebHook, \
+                      properties: {endpointUrl: 'http://h/'}}}}}";
+
 #[test]
 fn dialect_and_name_follow_from_the_resource_unless_lastmile_names_others() {
-    const TARGET: &str =
-        "{destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}";
-    let pushed = format!("{{deliveryConfiguration: {{deliveryMode: Push, push: {TARGET}}}}}");
-    let (kubernetes, namespace) = ("eventgrid-kubernetes", "eventgrid-namespace");
-    for (around, properties, dialect, name) in [
-        ("id: GRID/topics/t/eventSubscriptions/x", TARGET, "eventgrid", "g/t/f"),
-        (
-            "id: GRID/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n",
-            TARGET,
-            "eventgrid",
-            "g/t/n",
-        ),
-        ("id: GRID/domains/d/topics/t/eventSubscriptions/x\nname: n", TARGET, "eventgrid", "d/t/n"),
-        ("id: GRID/domains/d/eventSubscriptions/x\nname: n", TARGET, "eventgrid", "g/d/n"),
-        ("id: GRID/eventSubscriptions/n", TARGET, "eventgrid", "g/g/f"),
-        (
-            "id: GRID/namespaces/ns/topics/t/eventSubscriptions/x\nname: n",
-            &pushed,
-            namespace,
-            "ns/t/n",
-        ),
-        (
-            "type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n",
-            &pushed,
-            namespace,
-            "ns/t/n",
-        ),
-        ("topic: GRID/topics/t", TARGET, "eventgrid", "g/t/f"),
-        ("topic: GROUP", TARGET, "eventgrid", "g/g/f"),
-        (
-            "scope: GROUP/providers/Microsoft.Storage/storageAccounts/a",
-            TARGET,
-            "eventgrid",
-            "g/a/f",
-        ),
-        (
-            "scope: Microsoft.Storage/storageAccounts/a\nresourceGroup: g",
-            TARGET,
-            "eventgrid",
-            "g/a/f",
-        ),
-        ("scope: GRID/domains/d/topics/t", TARGET, "eventgrid", "d/t/f"),
-        (
-            "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {topic: a/b}",
-            TARGET,
-            "eventgrid",
-            "a/b/n",
-        ),
-        (
-            "id: GRID/topics/t/eventSubscriptions/x\nname: n\nlastmile: {topic: a/b}",
-            TARGET,
-            "eventgrid",
-            "a/b/n",
-        ),
-        ("lastmile: {topic: a/b, name: c}", TARGET, "eventgrid", "a/b/c"),
-        ("lastmile: {topic: a/b, name: c}\nname: n", TARGET, "eventgrid", "a/b/c"),
-        ("lastmile: {topic: a/b, dialect: eventgrid-kubernetes}", TARGET, kubernetes, "a/b/f"),
-        ("lastmile: {topic: a/b, dialect: eventgrid-namespace}", TARGET, namespace, "a/b/f"),
-        (
-            "apiVersion: 2020-10-15-preview\nlastmile: {topic: a/b, dialect: eventgrid}",
-            TARGET,
-            "eventgrid",
-            "a/b/f",
-        ),
-    ] {
+    for (around, properties, dialect, name) in RESOURCES {
         let group = "/subscriptions/s/resourceGroups/g";
         let around = around
             .replace("GRID", &format!("{group}/providers/Microsoft.EventGrid"))

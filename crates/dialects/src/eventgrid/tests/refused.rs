@@ -1,4 +1,4 @@
-//! What is refused or warned about, and where: a text with `^` at the place of its one finding of this severity, and below
+//! Errors and warnings about resources of Event Grid: a text with `^` at the place of its one finding of this severity, and below
 //! it the finding.
 
 use super::{DESTINATIONS, ID, S2, S3, S4};

@@ -1,4 +1,4 @@
-//! What is refused, field by field: a text with `^` at the place of its one error, and below it the error.
+//! Refused values of Knative files: a text with `^` at the place of its one error, and below it the error.
 //!
 //! The fields that `docs/conformance.md` lists have their errors there.
 
@@ -97,13 +97,14 @@ fn each_broken_field_is_refused_at_its_place() {
         };
         format!("{broker}{{{kind}{fields}}}\n")
     };
-    let tables: [(&'static str, &dyn Fn(&str) -> String); 3] =
-        [(TRIGGERS, &of_trigger), (SUBSCRIBERS, &of_subscriber), (DOCUMENTS, &document)];
-    for (table, text) in tables {
+    let refuses = |table: &'static str, text: &dyn Fn(&str) -> String| {
         for (marked, expected) in rows(table) {
             finds_one(&text(marked), &format!("error: {expected}"));
         }
-    }
+    };
+    refuses(TRIGGERS, &of_trigger);
+    refuses(SUBSCRIBERS, &of_subscriber);
+    refuses(DOCUMENTS, &document);
     let without_spec = "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\n";
     finds_one(&format!("^{without_spec}---\n{broker}"), "error: spec is missing");
 }

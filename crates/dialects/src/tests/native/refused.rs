@@ -1,4 +1,4 @@
-//! What is refused, field by field. Each row has a `spec` with `^` at the place of its one finding, and below it the
+//! Refused values of native files. Each row has a `spec` with `^` at the place of its one finding, and below it the
 //! finding, without its place and `error: spec.`.
 
 use super::{HEAD, TOPIC, URL};
@@ -363,7 +363,7 @@ destination: {url: https://h/, headers: ^[{name: X-Amz-Date, value: a}], auth: {
     destination.headers: auth sends the header "x-amz-date" too; leave it to auth, or to headers
 "#;
 
-/// Topics.
+/// Values in the `spec` of a Topic.
 const TOPICS: &str = r#"
 # input and defaults of subscriptions
 input: ^snss

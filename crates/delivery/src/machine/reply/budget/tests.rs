@@ -122,7 +122,7 @@ fn next_of(delivery: &Delivery, catalogue: &Catalogue) -> Vec<FollowUp> {
     }
 }
 
-/// How many there are of each: `n/b 4, n/c 2`.
+/// Each value with its count: `n/b 4, n/c 2`.
 fn counted(all: impl Iterator<Item = String>) -> String {
     let mut counts = BTreeMap::<_, usize>::new();
     all.for_each(|one| *counts.entry(one).or_default() += 1);
@@ -188,7 +188,7 @@ fn a_branch_that_is_exhausted_leaves_one_dead_letter_that_says_how_many() {
 
 #[test]
 fn the_budget_of_an_event_is_shared_by_those_that_can_answer() {
-    // What the deliveries of the first answer have left, in the hop of the answered delivery.
+    // The number of replies that the deliveries of the first answer have left.
     for (max_replies, subscriptions, hops, left) in [
         (Some(64), &["1 n/b/answers# n/b -", "1 n/b/silent# - -"][..], 0, &[32, 32][..]),
         // Among many that could answer nobody is left without a share.
@@ -207,10 +207,10 @@ fn the_budget_of_an_event_is_shared_by_those_that_can_answer() {
         let found: Vec<_> = next.filter_map(|next| next.replies_left).take(left.len()).collect();
         assert_eq!(found, left, "{subscriptions:?}");
     }
-    // What an answer has left before it is published.
+    // The number of replies that an answer has left before it is published.
     for (subscriptions, left) in [
         (&["1 n/b/answers# n/b -", "1 n/b/address# https://example.com/ -"][..], 64 / 2),
-        // Who only has dead letters that nobody answers takes no share.
+        // Subscriptions whose dead letters nobody answers take no share.
         (&["2 n/b/answers# n/b -", "40 n/b/refuses# - n/d", "1 n/d/pager# - -"], 64 / 2),
         (&["2 n/b/answers# n/b -", "40 n/b/refuses# - n/d", "1 n/d/answers# n/b -"], 64 / 42),
     ] {
