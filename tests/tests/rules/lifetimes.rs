@@ -1,5 +1,6 @@
-//! Whole lifetimes of deliveries, by `arrive` and `settle` alone: when each attempt is made, and
-//! how they end.
+//! Whole lifetimes of deliveries, by `arrive` and `settle` alone: when each attempt is made, and how they end.
+//!
+//! The lifetimes that the documents of Knative and Event Grid work out are in `conformance/tables.rs`.
 
 use delivery::delivery::Store;
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
@@ -85,23 +86,6 @@ fn unlimited(delay_ms: u64) -> Subscription {
 }
 
 #[test]
-fn event_grid_checks_the_time_to_live_only_when_an_attempt_is_due() {
-    let waits = [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000];
-    for (minutes, attempts, ended_s) in [(1, 3, 100), (30, 6, 2_800), (1_440, 11, 125_200)] {
-        for dialect in [Dialect::EventGrid, Dialect::EventGridResource] {
-            let lifetime = always_500(&limited(dialect, 30, Some(minutes * MINUTE_MS)));
-            let expected = Lifetime {
-                attempts: seconds(&waits[..attempts]),
-                ended: ended_s * SECOND_MS,
-                reason: Some(Reason::TimeToLiveExceeded),
-            };
-            assert_eq!(lifetime, expected, "{minutes} min");
-        }
-    }
-    assert_eq!(125_200 * SECOND_MS, 34 * HOUR_MS + 46 * MINUTE_MS + 40 * SECOND_MS);
-}
-
-#[test]
 fn each_dialect_follows_its_defaults() {
     let exceeded = Some(Reason::MaxDeliveryAttemptsExceeded);
     let kubernetes: Vec<u64> = [0, 60].into_iter().chain((1..=11).map(|k| 60 + 600 * k)).collect();
@@ -112,21 +96,19 @@ fn each_dialect_follows_its_defaults() {
         Some(*at_s)
     });
     let native: Vec<u64> = [0].into_iter().chain(passed).collect();
+    let event_grid = [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000];
+    let expired = Some(Reason::TimeToLiveExceeded);
     for (dialect, attempts_s, ended_s, reason) in [
         (Dialect::Knative, vec![0], 0, exceeded),
-        (
-            Dialect::EventGrid,
-            vec![0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000],
-            125_200,
-            Some(Reason::TimeToLiveExceeded),
-        ),
+        (Dialect::EventGrid, event_grid.into(), 125_200, expired),
+        (Dialect::EventGridResource, event_grid.into(), 125_200, expired),
         (
             Dialect::EventGridNamespace,
             vec![0, 10, 30, 60, 300, 600, 900, 1_200, 1_500, 1_800],
             1_800,
             exceeded,
         ),
-        (Dialect::EventGridKubernetes, kubernetes, 7_260, Some(Reason::TimeToLiveExceeded)),
+        (Dialect::EventGridKubernetes, kubernetes, 7_260, expired),
         (Dialect::Native, native, 67_835, exceeded),
     ] {
         let lifetime = always_500(&subscription(dialect));
@@ -135,47 +117,6 @@ fn each_dialect_follows_its_defaults() {
             Lifetime { attempts: seconds(&attempts_s), ended: ended_s * SECOND_MS, reason },
             "{dialect:?}"
         );
-    }
-}
-
-#[test]
-fn a_namespace_attempts_at_its_scheduled_times_until_the_time_to_live_has_passed() {
-    let lifetime = always_500(&limited(Dialect::EventGridNamespace, 10, Some(20 * MINUTE_MS)));
-    let attempts = seconds(&[0, 10, 30, 60, 300, 600, 900]);
-    let expected =
-        Lifetime { attempts, ended: 20 * MINUTE_MS, reason: Some(Reason::TimeToLiveExceeded) };
-    assert_eq!(lifetime, expected);
-}
-
-#[test]
-fn kubernetes_with_three_attempts_ends_after_eleven_minutes() {
-    let lifetime = always_500(&limited(Dialect::EventGridKubernetes, 3, Some(120 * MINUTE_MS)));
-    let attempts = seconds(&[0, 60, 660]);
-    let expected = Lifetime {
-        attempts,
-        ended: 11 * MINUTE_MS,
-        reason: Some(Reason::MaxDeliveryAttemptsExceeded),
-    };
-    assert_eq!(lifetime, expected);
-}
-
-#[test]
-fn knative_makes_one_attempt_more_than_it_has_retries_for_every_schedule_kind() {
-    let second = SECOND_MS;
-    for (kind, attempts) in [
-        (Kind::Linear { delay_ms: second }, [0, 1, 3, 6]),
-        (Kind::Exponential { delay_ms: second }, [0, 2, 6, 14]),
-        (Kind::LinearFromZero { delay_ms: second }, [0, 0, 1, 3]),
-        (Kind::ExponentialFromZero { delay_ms: second }, [0, 1, 3, 7]),
-    ] {
-        let mut subscription = limited(Dialect::Knative, 4, None);
-        subscription.retry.schedule.kind = kind.clone();
-        let expected = Lifetime {
-            attempts: seconds(&attempts),
-            ended: attempts[3] * second,
-            reason: Some(Reason::MaxDeliveryAttemptsExceeded),
-        };
-        assert_eq!(always_500(&subscription), expected, "{kind:?}");
     }
 }
 
@@ -440,24 +381,6 @@ fn a_namespace_that_responds_slowly_skips_no_scheduled_time() {
     // 30 s of silence and the minimum wait of 10 s delay the first three; from 5 min on the waits
     // fit the schedule again.
     assert_eq!(starts, [0, 40, 80, 120, 300, 600, 900]);
-}
-
-#[test]
-fn retry_after_postpones_the_next_attempt_by_up_to_an_hour() {
-    for (consent_answered, wait_ms) in
-        [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)]
-    {
-        let mut delivery = delivery();
-        let result = TransportResult::Answered {
-            status: 429,
-            retry_after: Some(consent_answered.to_owned()),
-            body: Vec::new(),
-        };
-        let exchange = Exchange::new(result, PUBLISHED_MS, 0);
-        let subscription = subscription(Dialect::EventGrid);
-        let settled = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
-        assert_eq!(settled.end, End::Retry { wait_ms }, "{consent_answered}");
-    }
 }
 
 #[test]

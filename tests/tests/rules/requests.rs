@@ -93,135 +93,94 @@ pub(crate) fn assert_printed(name: &str, request: &Request) {
 }
 
 #[test]
-fn without_a_schema_events_are_sent_in_their_published_shape() {
-    let as_published = subscription(Dialect::Native);
-    for (name, text, input) in [
-        ("published-cloudevent", EXACT, Input::Auto),
-        ("published-event-grid", EVENT_GRID, Input::Auto),
-        ("published-custom", CUSTOM, Input::Auto),
-        ("published-opaque", "<order id=\"1\">grüße</order>\n", Input::Opaque),
-    ] {
-        assert_golden(name, &as_published, &delivery_of(text, input));
-    }
-}
-
-#[test]
-fn json_that_is_no_event_is_sent_as_it_was_published_where_the_dialect_says_so() {
-    let mut plain = subscription(Dialect::Native);
+fn events_are_sent_in_the_schema_of_the_subscription_or_in_their_own() {
+    let published = subscription(Dialect::Native);
+    let [structured, binary, grid, custom] = [
+        Schema::CloudEventsStructured,
+        Schema::CloudEventsBinary,
+        Schema::EventGrid,
+        Schema::Custom,
+    ]
+    .map(in_schema);
+    let mut plain = published.clone();
     plain.destination.plain_json = true;
-    assert_golden("published-plain", &plain, &delivery_of(CUSTOM, Input::Auto));
     // A schema decides before the dialect.
-    plain.destination.schema = Some(Schema::Custom);
-    assert_golden("published-custom", &plain, &delivery_of(CUSTOM, Input::Auto));
-}
-
-#[test]
-fn a_cloud_event_is_sent_structured_or_binary() {
-    assert_golden(
-        "cloudevent-structured",
-        &in_schema(Schema::CloudEventsStructured),
-        &delivery_of(EXACT, Input::Auto),
-    );
-    assert_golden(
-        "cloudevent-binary",
-        &in_schema(Schema::CloudEventsBinary),
-        &delivery_of(EXACT, Input::Auto),
-    );
-    assert_golden(
-        "cloudevent-custom",
-        &in_schema(Schema::Custom),
-        &delivery_of(EXACT, Input::Auto),
-    );
+    let mut plain_custom = custom.clone();
+    plain_custom.destination.plain_json = true;
+    let mut defaults_only = grid.clone();
+    defaults_only.mapping = Arc::new(Mapping {
+        event_type: field(None, Some("order")),
+        subject: field(None, Some("-")),
+        ..Mapping::default()
+    });
+    let without_topic = EVENT_GRID.replace(r#""topic":"/subscriptions/s/topics/t","#, "");
+    for (name, subscription, event) in [
+        ("published-cloudevent", &published, EXACT),
+        ("published-event-grid", &published, EVENT_GRID),
+        ("published-custom", &published, CUSTOM),
+        ("published-plain", &plain, CUSTOM),
+        ("published-custom", &plain_custom, CUSTOM),
+        ("cloudevent-structured", &structured, EXACT),
+        ("cloudevent-binary", &binary, EXACT),
+        ("cloudevent-custom", &custom, EXACT),
+        ("event-grid-as-structured", &structured, EVENT_GRID),
+        ("event-grid-as-binary", &binary, EVENT_GRID),
+        ("event-grid-without-topic", &structured, &without_topic),
+        ("custom-as-event-grid", &mapped(grid.clone()), CUSTOM),
+        ("custom-as-structured", &mapped(structured.clone()), CUSTOM),
+        ("custom-as-binary", &mapped(binary.clone()), CUSTOM),
+        ("custom-as-custom", &mapped(custom.clone()), CUSTOM),
+        ("custom-unmapped", &defaults_only, CUSTOM),
+    ] {
+        assert_golden(name, subscription, &delivery_of(event, Input::Auto));
+    }
+    let text = delivery_of("<order id=\"1\">grüße</order>\n", Input::Opaque);
+    assert_golden("published-opaque", &published, &text);
 }
 
 #[test]
 fn binary_data_follows_its_content_type() {
     let binary = in_schema(Schema::CloudEventsBinary);
     for (name, members) in [
-        ("binary-no-data", ""),
-        (
-            "binary-text",
-            r#","datacontenttype":"text/plain; charset=utf-8","data":"gr\u00fc\u00dfe\n""#,
-        ),
-        ("binary-json-string", r#","datacontenttype":"application/json","data":"gr\u00fc\u00dfe""#),
-        ("binary-json-suffix", r#","datacontenttype":"application/vnd.x+JSON;v=1","data":[1, 2 ]"#),
-        ("binary-xml-object", r#","datacontenttype":"application/xml","data":{"not": "xml"}"#),
-        (
-            "binary-base64",
-            r#","datacontenttype":"application/octet-stream","data_base64":"Z3LDvMOfZQ==""#,
-        ),
-        ("binary-base64-untyped", r#","data_base64":"Z3LDvMOfZQ==""#),
-        ("binary-null", r#","data":null"#),
-        ("binary-null-base64", r#","data":{"n": 1.50},"data_base64":null"#),
+        ("no-data", ""),
+        ("text", r#","datacontenttype":"text/plain; charset=utf-8","data":"gr\u00fc\u00dfe\n""#),
+        ("json-string", r#","datacontenttype":"application/json","data":"gr\u00fc\u00dfe""#),
+        ("json-suffix", r#","datacontenttype":"application/vnd.x+JSON;v=1","data":[1, 2 ]"#),
+        ("xml-object", r#","datacontenttype":"application/xml","data":{"not": "xml"}"#),
+        ("base64", r#","datacontenttype":"application/octet-stream","data_base64":"Z3LDvMOfZQ==""#),
+        ("base64-untyped", r#","data_base64":"Z3LDvMOfZQ==""#),
+        ("null", r#","data":null"#),
+        ("null-base64", r#","data":{"n": 1.50},"data_base64":null"#),
     ] {
-        let event =
-            format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{members}}}"#);
-        assert_golden(name, &binary, &delivery_of(&event, Input::Auto));
+        let event = delivery_of(&event_with(members), Input::Auto);
+        assert_golden(&format!("binary-{name}"), &binary, &event);
     }
 }
 
 #[test]
-fn event_grid_becomes_cloud_events() {
-    let event = delivery_of(EVENT_GRID, Input::Auto);
-    assert_golden("event-grid-as-structured", &in_schema(Schema::CloudEventsStructured), &event);
-    assert_golden("event-grid-as-binary", &in_schema(Schema::CloudEventsBinary), &event);
-    let without_topic = delivery_of(
-        &EVENT_GRID.replace(r#""topic":"/subscriptions/s/topics/t","#, ""),
-        Input::Auto,
-    );
-    assert_golden(
-        "event-grid-without-topic",
-        &in_schema(Schema::CloudEventsStructured),
-        &without_topic,
-    );
-}
-
-#[test]
-fn a_custom_event_is_converted_by_its_topics_mapping() {
-    let event = delivery_of(CUSTOM, Input::Auto);
-    assert_golden("custom-as-event-grid", &mapped(in_schema(Schema::EventGrid)), &event);
-    assert_golden(
-        "custom-as-structured",
-        &mapped(in_schema(Schema::CloudEventsStructured)),
-        &event,
-    );
-    assert_golden("custom-as-binary", &mapped(in_schema(Schema::CloudEventsBinary)), &event);
-    assert_golden("custom-as-custom", &mapped(in_schema(Schema::Custom)), &event);
-    let mut defaults_only = in_schema(Schema::EventGrid);
-    let mapping = Mapping {
-        event_type: field(None, Some("order")),
-        subject: field(None, Some("-")),
-        ..Mapping::default()
-    };
-    defaults_only.mapping = Arc::new(mapping);
-    assert_golden("custom-unmapped", &defaults_only, &event);
-}
-
-#[test]
-fn event_grids_own_headers_describe_the_delivery() {
-    let mut subscription = mapped(in_schema(Schema::EventGrid));
-    subscription.destination.notification_headers = true;
-    let mut again = delivery_of(EVENT_GRID, Input::Auto);
-    again.attempts = 2;
-    assert_golden("notification-headers", &subscription, &again);
-    assert_golden("notification-headers-custom", &subscription, &delivery_of(CUSTOM, Input::Auto));
-    subscription.destination.schema = None;
-    assert_golden(
-        "notification-headers-cloudevent",
-        &subscription,
-        &delivery_of(EXACT, Input::Auto),
-    );
-}
-
-#[test]
-fn a_trace_continues_from_the_event_or_else_from_the_queue() {
-    let traced = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01","tracestate":"rojo=00f067aa0ba902b7"}"#;
+fn headers_describe_the_delivery_and_continue_its_trace() {
+    let mut notified = mapped(in_schema(Schema::EventGrid));
+    notified.destination.notification_headers = true;
+    let mut as_published = notified.clone();
+    as_published.destination.schema = None;
+    let again = Delivery { attempts: 2, ..delivery_of(EVENT_GRID, Input::Auto) };
+    let [custom, exact] = [CUSTOM, EXACT].map(|event| delivery_of(event, Input::Auto));
+    let own = r#","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01","tracestate":"rojo=00f067aa0ba902b7""#;
     let of_queue = Some("00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01".to_owned());
-    let of_event = Delivery { traceparent: of_queue.clone(), ..delivery_of(traced, Input::Auto) };
-    let untraced = Delivery { traceparent: of_queue, ..delivery_of(CUSTOM, Input::Auto) };
-    assert_golden("trace-of-event", &subscription(Dialect::Native), &of_event);
-    assert_golden("trace-of-event-binary", &in_schema(Schema::CloudEventsBinary), &of_event);
-    assert_golden("trace-of-queue", &subscription(Dialect::Native), &untraced);
+    let traced = delivery_of(&event_with(own), Input::Auto);
+    let traced = Delivery { traceparent: of_queue.clone(), ..traced };
+    let untraced = Delivery { traceparent: of_queue, ..custom.clone() };
+    let native = subscription(Dialect::Native);
+    for (name, subscription, delivery) in [
+        ("notification-headers", &notified, &again),
+        ("notification-headers-custom", &notified, &custom),
+        ("notification-headers-cloudevent", &as_published, &exact),
+        ("trace-of-event", &native, &traced),
+        ("trace-of-event-binary", &in_schema(Schema::CloudEventsBinary), &traced),
+        ("trace-of-queue", &native, &untraced),
+    ] {
+        assert_golden(name, subscription, delivery);
+    }
 }
 
 #[test]

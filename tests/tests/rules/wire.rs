@@ -27,23 +27,14 @@ use serde_json::{Value, json};
 use crate::arbitrary;
 use crate::samples::{PUBLISHED_MS, delivery};
 
-fn entry(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Entry {
-    Entry::new(at_ms, outcome, status, duration_ms)
-}
-
 /// After one response of 503.
 fn retried() -> Delivery {
     let mut delivery = delivery();
     delivery.attempts = 1;
     delivery.due_ms = PUBLISHED_MS + 30_100;
-    delivery.history.push(entry(PUBLISHED_MS + 40, Outcome::Busy, Some(503), 60));
+    delivery.history.push(Entry::new(PUBLISHED_MS + 40, Outcome::Busy, Some(503), 60));
     delivery.last_response = Some(b"{\"error\":\"busy\"}\n".to_vec());
     delivery
-}
-
-/// After one binary response.
-fn answered_in_binary() -> Delivery {
-    Delivery { last_response: Some(vec![0xff, 0x00, 0x1f, 0x8b]), ..retried() }
 }
 
 /// After thirty attempts, of which only the first and the last are kept.
@@ -52,7 +43,7 @@ fn long() -> Delivery {
     delivery.attempts = 30;
     delivery.due_ms = PUBLISHED_MS + 30 * MINUTE_MS;
     for minute in 0..30 {
-        delivery.history.push(entry(
+        delivery.history.push(Entry::new(
             PUBLISHED_MS + minute * MINUTE_MS,
             Outcome::TimedOut,
             None,
@@ -77,15 +68,10 @@ fn reply() -> Delivery {
     Delivery { target: DeliveryTarget::Reply, hops: 9, traceparent, ..retried() }
 }
 
-/// A member of a refused batch, before its retry alone.
-fn before_retry_alone() -> Delivery {
-    Delivery { batching: Batching::RetryAlone.into(), ..retried() }
-}
-
 /// The same after that retry.
 fn after_retry_alone() -> Delivery {
     let mut delivery = Delivery { attempts: 2, batching: Batching::Disabled.into(), ..retried() };
-    delivery.history.push(entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
+    delivery.history.push(Entry::new(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
     delivery
 }
 
@@ -124,12 +110,6 @@ fn full_letter() -> DeadLetter {
     }
 }
 
-/// An enriched event that was published to two topics in turn.
-fn by_topics() -> Delivery {
-    let via = ["shop/orders", "shop/größe"].map(|topic| topic.parse().expect("well formed")).into();
-    Delivery { via, ..retried() }
-}
-
 /// With a dead letter for its sink.
 fn sink_delivery() -> Delivery {
     Delivery { target: DeliveryTarget::Sink(Box::new(minimal_letter())), ..retried() }
@@ -147,7 +127,7 @@ fn held() -> Delivery {
 fn newer() -> Delivery {
     let mut newer = Delivery { batching: other("in_pairs"), ..retried() };
     let more = [("bytes".to_owned(), json!(7)), ("region".to_owned(), json!({"of": ["eu"]}))];
-    let known = entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60);
+    let known = Entry::new(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60);
     newer.history.push(Entry { outcome: other("Overloaded"), more: more.into(), ..known });
     newer
 }
@@ -185,12 +165,6 @@ fn part_of_a_publication() -> Publication {
     Publication { part: Some(part), ..full_publication() }
 }
 
-/// Some elements of a record, for all subscriptions.
-fn elements_of_a_publication() -> Publication {
-    let part = Part { first: 0, input: Input::Auto, names: NameRange::default() };
-    Publication { part: Some(part), ..minimal_publication() }
-}
-
 /// With all fields of a whole record.
 fn full_publication() -> Publication {
     Publication {
@@ -202,56 +176,49 @@ fn full_publication() -> Publication {
     }
 }
 
-/// An event that goes on from another topic.
-fn onward() -> Publication {
+/// Each fixture with the value that is read from it. A fixture keeps its name of version 1.
+fn publications() -> [(&'static str, Publication); 5] {
+    let all = Part { first: 0, input: Input::Auto, names: NameRange::default() };
+    let elements = Publication { part: Some(all), ..minimal_publication() };
     let onward = Onward {
         hops: 2,
         replies_left: 63,
         via: vec!["shop/größe".parse().expect("a topic")],
         is_dead_letter: true,
     };
-    Publication { onward: Some(onward), ..elements_of_a_publication() }
-}
-
-fn publications() -> [(&'static str, Publication); 5] {
+    let goes_on = Publication { onward: Some(onward), ..elements.clone() };
     [
         ("publication-bare", minimal_publication()),
         ("publication-full", full_publication()),
         ("publication-part", part_of_a_publication()),
-        ("publication-elements", elements_of_a_publication()),
-        ("publication-that-goes-on", onward()),
+        ("publication-elements", elements),
+        ("publication-that-goes-on", goes_on),
     ]
 }
 
 fn deliveries() -> [(&'static str, Delivery); 15] {
+    let via = ["shop/orders", "shop/größe"].map(|topic| topic.parse().expect("well formed")).into();
+    let binary = Some(vec![0xff, 0x00, 0x1f, 0x8b]);
     [
         ("delivery-of-a-newer-version", newer()),
         ("delivery-of-a-letter", sink_delivery()),
-        ("delivery-of-a-letter-by-topics", by_topics()),
+        ("delivery-of-a-letter-by-topics", Delivery { via, ..retried() }),
         ("delivery-before-its-first-attempt", delivery()),
         ("delivery-after-an-answer", retried()),
-        ("delivery-after-a-binary-answer", answered_in_binary()),
+        ("delivery-after-a-binary-answer", Delivery { last_response: binary, ..retried() }),
         ("delivery-with-a-long-history", long()),
         ("delivery-outside-ascii", outside_ascii()),
         ("delivery-of-a-reply", reply()),
-        ("delivery-owed-an-attempt-alone", before_retry_alone()),
+        (
+            "delivery-owed-an-attempt-alone",
+            Delivery { batching: Batching::RetryAlone.into(), ..retried() },
+        ),
         ("delivery-that-stays-alone", after_retry_alone()),
         ("delivery-that-was-put-off", postponed()),
         ("delivery-that-starts-later", scheduled()),
         ("delivery-that-was-held", held()),
         ("delivery-that-was-abandoned", Delivery { abandoned: true, ..delivery() }),
     ]
-}
-
-/// A reply at the end of its chain.
-fn letter_of_a_reply() -> DeadLetter {
-    let delivery = Delivery {
-        target: DeliveryTarget::Reply,
-        hops: 11,
-        traceparent: reply().traceparent,
-        ..delivery()
-    };
-    DeadLetter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
 }
 
 /// In Knative's format.
@@ -281,29 +248,6 @@ fn mapped() -> Mapped {
     }
 }
 
-fn letter_of_a_custom_event() -> DeadLetter {
-    DeadLetter { format: Format::Custom, mapped: Some(mapped()), ..full_letter() }
-}
-
-fn letter_of_an_unmapped_event() -> DeadLetter {
-    let mapped = Mapped { event_type: None, subject: None, data_version: None, ..mapped() };
-    DeadLetter { format: Format::EventGrid, mapped: Some(mapped), ..minimal_letter() }
-}
-
-fn flat_letter() -> DeadLetter {
-    DeadLetter { layout: Layout::Flat, ..minimal_letter() }
-}
-
-fn letter_of_a_cloud_event() -> DeadLetter {
-    DeadLetter { format: Format::CloudEvents, ..minimal_letter() }
-}
-
-/// For an external queue.
-fn letter_for_a_queue() -> DeadLetter {
-    let queue = "sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().expect("well formed");
-    DeadLetter { store: Store::Queue(queue), ..minimal_letter() }
-}
-
 /// Returned from its sink, which could not be tried for ever.
 fn returned_letter() -> DeadLetter {
     let Delivery { attempts, history, last_response, .. } = retried();
@@ -313,24 +257,37 @@ fn returned_letter() -> DeadLetter {
     DeadLetter { returned, ..minimal_letter() }
 }
 
-fn letter_that_no_topic_takes() -> DeadLetter {
-    minimal_letter().store_in_default("no subscription of topic shop/größe takes it")
-}
-
 fn letters() -> [(&'static str, DeadLetter); 12] {
+    let queue = "sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().expect("well formed");
+    let Delivery { target, traceparent, .. } = reply();
+    let ended = Delivery { target, hops: 11, traceparent, ..delivery() };
+    let unmapped = Mapped { event_type: None, subject: None, data_version: None, ..mapped() };
+    let unmapped = Some(unmapped);
     [
         ("deadletter-of-a-newer-version", newer_letter()),
-        ("deadletter-for-a-queue", letter_for_a_queue()),
+        ("deadletter-for-a-queue", DeadLetter { store: Store::Queue(queue), ..minimal_letter() }),
         ("deadletter-returned", returned_letter()),
-        ("deadletter-that-no-topic-takes", letter_that_no_topic_takes()),
+        (
+            "deadletter-that-no-topic-takes",
+            minimal_letter().store_in_default("no subscription of topic shop/größe takes it"),
+        ),
         ("deadletter-knative", letter_of_knative()),
-        ("deadletter-custom", letter_of_a_custom_event()),
-        ("deadletter-eventgrid-unmapped", letter_of_an_unmapped_event()),
-        ("deadletter-flat", flat_letter()),
-        ("deadletter-cloudevents", letter_of_a_cloud_event()),
+        (
+            "deadletter-custom",
+            DeadLetter { format: Format::Custom, mapped: Some(mapped()), ..full_letter() },
+        ),
+        (
+            "deadletter-eventgrid-unmapped",
+            DeadLetter { format: Format::EventGrid, mapped: unmapped, ..minimal_letter() },
+        ),
+        ("deadletter-flat", DeadLetter { layout: Layout::Flat, ..minimal_letter() }),
+        ("deadletter-cloudevents", DeadLetter { format: Format::CloudEvents, ..minimal_letter() }),
         ("deadletter-bare", minimal_letter()),
         ("deadletter-full", full_letter()),
-        ("deadletter-of-a-reply", letter_of_a_reply()),
+        (
+            "deadletter-of-a-reply",
+            DeadLetter::without_subscription(ended, Reason::ReplyLoop, PUBLISHED_MS + 5),
+        ),
     ]
 }
 
@@ -340,15 +297,6 @@ fn fixture(name: &str) -> String {
     let text =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.trim_end().to_owned()
-}
-
-#[test]
-fn a_publication_of_version_1_is_read_and_written_back_to_the_same_text() {
-    for (name, publication) in publications() {
-        let text = fixture(name);
-        assert_eq!(write_publication(&publication), text, "{name}");
-        assert_eq!(read_publication(&text).expect(name), publication, "{name}");
-    }
 }
 
 #[test]
@@ -365,24 +313,21 @@ fn a_hold_is_read_without_the_rest() {
 }
 
 #[test]
-fn a_delivery_of_version_1_is_read_and_written_back_to_the_same_text() {
+fn each_fixture_of_version_1_is_read_and_written_back_to_the_same_text() {
+    for (name, publication) in publications() {
+        let text = fixture(name);
+        assert_eq!(write_publication(&publication), text, "{name}");
+        assert_eq!(read_publication(&text).expect(name), publication, "{name}");
+    }
     for (name, delivery) in deliveries() {
         let text = fixture(name);
         assert_eq!(write_delivery(&delivery), text, "{name}");
         assert_eq!(read_delivery(&text, delivery.event.clone()).expect(name), delivery, "{name}");
     }
-}
-
-#[test]
-fn a_dead_letter_of_version_1_is_read_and_written_back_to_the_same_text() {
     for (name, letter) in letters() {
-        let text = fixture(name);
+        let (text, event) = (fixture(name), letter.delivery.event.text());
         assert_eq!(write_dead_letter(&letter), text, "{name}");
-        assert_eq!(
-            read_dead_letter(&text, letter.delivery.event.text()).expect(name),
-            letter,
-            "{name}"
-        );
+        assert_eq!(read_dead_letter(&text, event).expect(name), letter, "{name}");
     }
 }
 
@@ -401,16 +346,6 @@ fn every_fixture_is_used_by_the_tests() {
     let mut known: Vec<String> = names.map(|name| format!("{name}.json")).collect();
     known.sort();
     assert_eq!(found, known);
-}
-
-#[test]
-fn text_outside_ascii_is_escaped_as_utf_16() {
-    let text = write_delivery(&outside_ascii());
-    assert!(
-        text.contains(r#""subscription":"gr\u00f6\u00dfe/\u65e5\u672c/\ud83e\udd80""#),
-        "{text}"
-    );
-    assert!(text.is_ascii() && !text.bytes().any(|byte| byte < b' '), "{text}");
 }
 
 #[test]
@@ -469,21 +404,13 @@ fn an_attribute_in_another_format_is_an_error() {
 fn a_value_that_no_version_writes_is_an_error() {
     let good = fixture("deadletter-full");
     for (right, invalid) in [
-        (r#""outcome":"Busy""#, r#""outcome":"Non sense""#),
         (r#""status":503"#, r#""status":"503""#),
         (r#""status":503"#, r#""status":65536"#),
         (r#""subscription":"shop/orders/billing""#, r#""subscription":"shop/orders""#),
-        (
-            r#""reason":"UndeliverableDueToHttpStatus418""#,
-            r#""reason":"Undeliverable due to bad luck""#,
-        ),
         (r#""container":"letters/shop/2026""#, r#""container":"/shop""#),
-        (r#""format":"namespace""#, r#""format":"papyrus""#),
-        (r#""layout":"nested""#, r#""layout":"spread""#),
         (r#""last":{"response":"#, r#""last":{"response_base64":"#),
         (r#""attempts":1"#, r#""attempts":-1"#),
         (r#""id":"#, r#""id":"x","was":"#),
-        (r#""layout":"nested""#, r#""layout":"nested","error_data":"papyrus""#),
         (r#""layout":"nested""#, r#""layout":"nested","mapped":{"id":"1"}"#),
         (r#""layout":"nested""#, r#""layout":"nested","addresses":{"failed":"x"}"#),
     ] {
@@ -527,7 +454,6 @@ fn an_unknown_field_is_ignored() {
 #[test]
 fn an_unknown_delivery_target_is_an_error() {
     for (name, right, invalid) in [
-        ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
         ("delivery-of-a-reply", r#""hops":9"#, r#""hops":-1"#),
         ("delivery-of-a-letter", r#""leg":"sink""#, r#""leg":"reply""#),
         ("delivery-of-a-letter", r#""leg":"sink","#, ""),
@@ -564,7 +490,12 @@ fn longest() -> Delivery {
         ..new
     };
     for _ in 0..HISTORY_FIRST + HISTORY_LAST + 1_000 {
-        delivery.history.push(entry(u64::MAX, Outcome::ResolutionError, Some(u16::MAX), u64::MAX));
+        delivery.history.push(Entry::new(
+            u64::MAX,
+            Outcome::ResolutionError,
+            Some(u16::MAX),
+            u64::MAX,
+        ));
     }
     // Control characters are sent in base64, so nothing takes more per byte than what base64 makes of it.
     delivery.last_response = Some(vec![1; RESPONSE_KEPT_BYTES]);

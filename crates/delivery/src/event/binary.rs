@@ -206,16 +206,13 @@ mod tests {
         structured(&attributes, content_type, data).expect("every value is encoded")
     }
 
+    /// The rows of the HTTP binding are in `tests/tests/rules/conformance/binding.rs`.
     #[test]
     fn the_content_type_alone_says_the_mode() {
         for (content_type, mode) in [
-            ("application/cloudevents+json", ContentMode::Structured),
             (" Application/CloudEvents+JSON ; charset=utf-8", ContentMode::Structured),
             ("application/cloudevents-batch+json;charset=utf-8", ContentMode::Batched),
-            ("application/cloudevents+avro", ContentMode::OtherFormat),
-            ("application/cloudevents-batch+xml", ContentMode::OtherFormat),
             ("application/cloudevents", ContentMode::OtherFormat),
-            ("application/json", ContentMode::Data),
             ("text/plain; x=application/cloudevents+json", ContentMode::Data),
             ("", ContentMode::Data),
         ] {
@@ -227,25 +224,15 @@ mod tests {
     #[test]
     fn a_header_is_unquoted_and_decoded_once_or_refused() {
         for (header, value) in [
-            ("Euro%20%E2%82%AC", Some("Euro €")),
             ("%e2%82%ac%25", Some("€%")),
-            ("%2541", Some("%41")),
             ("Grüße 😀", Some("Grüße 😀")),
-            (r#""a \"quoted\" text\\""#, Some(r#"a "quoted" text\"#)),
-            (r#""a%20b""#, Some("a b")),
             (r#""""#, Some("")),
             ("", Some("")),
-            // No quoted string, and so as it is.
-            (r#"say "hi""#, Some(r#"say "hi""#)),
+            // No quoted string: it stays as it is.
             (r#"""#, Some(r#"""#)),
             (r#""a"b""#, Some(r#""a"b""#)),
             ("a+b", Some("a+b")),
-            ("%C0%A0", None),
-            ("%FF", None),
-            ("%ED%A0%BD", None),
-            ("100%", None),
             ("%4", None),
-            ("%zz", None),
             ("%+1", None),
             ("%é", None),
         ] {

@@ -41,52 +41,6 @@ fn moments_s(life: &Life) -> Vec<u64> {
 }
 
 #[test]
-fn knative_waits_as_the_class_numbers_them() {
-    let delay_ms = SECOND_MS;
-    for (kind, waits) in [
-        (Kind::Exponential { delay_ms }, [2, 4, 8, 16, 32]),
-        (Kind::ExponentialFromZero { delay_ms }, [1, 2, 4, 8, 16]),
-        (Kind::LinearFromZero { delay_ms }, [0, 1, 2, 3, 4]),
-        (Kind::Linear { delay_ms }, [1, 2, 3, 4, 5]),
-    ] {
-        let life = life(&knative(kind, 5), "500");
-        assert_eq!(waits_s(&life), waits);
-        assert_eq!(life.reason, Some(Reason::MaxDeliveryAttemptsExceeded));
-        assert_eq!(life.ended_ms, waits.iter().sum::<u64>() * SECOND_MS);
-    }
-}
-
-#[test]
-fn event_grid_by_default_ends_after_eleven_attempts_when_the_twelfth_is_due() {
-    let life = life(&subscription(Dialect::EventGrid), "500");
-    assert_eq!(
-        moments_s(&life),
-        [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000]
-    );
-    assert_eq!(life.ended_ms, 34 * HOUR_MS + 46 * MINUTE_MS + 40 * SECOND_MS);
-    assert_eq!(life.reason, Some(Reason::TimeToLiveExceeded));
-}
-
-#[test]
-fn a_namespace_with_twenty_minutes_makes_seven_attempts() {
-    let mut subscription = subscription(Dialect::EventGridNamespace);
-    subscription.retry.time_to_live_ms = Some(20 * MINUTE_MS);
-    let life = life(&subscription, "500");
-    assert_eq!(moments_s(&life), [0, 10, 30, 60, 300, 600, 900]);
-    assert_eq!((life.ended_ms, life.reason), (20 * MINUTE_MS, Some(Reason::TimeToLiveExceeded)));
-}
-
-#[test]
-fn three_attempts_on_kubernetes_are_at_once_after_one_and_after_eleven_minutes() {
-    let mut subscription = subscription(Dialect::EventGridKubernetes);
-    subscription.retry.max_attempts = 3;
-    let life = life(&subscription, "500");
-    assert_eq!(moments_s(&life), [0, 60, 660]);
-    assert_eq!(waits_s(&life), [60, 600]);
-    assert_eq!(life.reason, Some(Reason::MaxDeliveryAttemptsExceeded));
-}
-
-#[test]
 fn a_status_may_ask_for_a_longer_first_wait_or_end_the_delivery() {
     assert_eq!(waits_s(&life(&subscription(Dialect::EventGrid), "408"))[0], 120);
     for (dialect, outcome, reason) in [

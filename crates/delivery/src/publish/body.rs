@@ -271,36 +271,6 @@ mod tests {
     }
 
     #[test]
-    fn attributes_in_headers_are_unquoted_and_decoded_or_the_request_is_refused() {
-        for (subject, expected) in [
-            (&b"Euro%20%E2%82%AC"[..], Some("Euro €")),
-            ("Grüße".as_bytes(), Some("Grüße")),
-            (br#""a \"b\"""#, Some(r#"a \"b\""#)),
-            (b"\xff", None),
-            (b"Gr\xfc\xdfe", None),
-        ] {
-            let more = [&BINARY[..], &[("ce-subject", "")]].concat();
-            let mut headers: Vec<(String, Vec<u8>)> = more
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
-                .collect();
-            headers.last_mut().unwrap().1 = subject.to_vec();
-            let request =
-                HttpRequest { method: "POST", path: "/", query: "", headers: &headers, body: b"" };
-            match (message_body(&request, Input::Auto), expected) {
-                (Ok(body), Some(expected)) => {
-                    assert!(body.contains(&format!(r#""subject":"{expected}""#)), "{body}");
-                }
-                (Err(refusal), None) => {
-                    assert_eq!(refusal.status, 400);
-                    assert!(refusal.text.contains("ce-subject"), "{}", refusal.text);
-                }
-                (found, _) => panic!("{subject:?}: {found:?}"),
-            }
-        }
-    }
-
-    #[test]
     fn a_compressed_body_is_refused_whatever_it_is() {
         for (encoding, refused) in [
             ("gzip", Some("gzip")),

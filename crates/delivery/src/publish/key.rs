@@ -194,20 +194,6 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_time_of_net_never_comes() {
-        for (text, ms) in [
-            ("9999-12-31T23%3A59%3A59.9999999Z", Some(u64::MAX)),
-            ("12%2F31%2F9999+11%3A59%3A59+PM", Some(u64::MAX)),
-            ("11%2F20%2F2026%207%3A03%3A00%20AM", Some(NOW_MS)),
-            ("2026-11-20%2007%3A03%3A00", Some(NOW_MS)),
-            ("1%2F1%2F0001+12%3A00%3A00+AM", None),
-            ("tomorrow", None),
-        ] {
-            assert_eq!(expiry_ms(text), ms, "{text}");
-        }
-    }
-
-    #[test]
     fn a_key_is_accepted_in_every_header_of_the_clients() {
         for (name, value) in [
             ("aeg-sas-key", KEY.to_owned()),
@@ -255,22 +241,26 @@ mod tests {
 
     #[test]
     fn the_time_of_a_token_is_read_as_clients_write_it() {
-        for encoded in [
-            "2026-11-20%2007%3A03%3A00",
-            "2026-11-20%2007%3A03%3A00%2B00%3A00",
-            "2026-11-20T07%3A03%3A00Z",
-            "2026-11-20T07%3A03%3A00.0000000Z",
-            "2026-11-20T08:03:00%2B01:00",
-            "11%2F20%2F2026%207%3A03%3A00%20AM",
-            "11%2f20%2f2026+7%3a03%3a00+AM",
+        for (encoded, ms) in [
+            ("2026-11-20%2007%3A03%3A00", Some(NOW_MS)),
+            ("2026-11-20%2007%3A03%3A00%2B00%3A00", Some(NOW_MS)),
+            ("2026-11-20T07%3A03%3A00Z", Some(NOW_MS)),
+            ("2026-11-20T07%3A03%3A00.0000000Z", Some(NOW_MS)),
+            ("2026-11-20T08:03:00%2B01:00", Some(NOW_MS)),
+            ("11%2F20%2F2026%207%3A03%3A00%20AM", Some(NOW_MS)),
+            ("11%2f20%2f2026+7%3a03%3a00+AM", Some(NOW_MS)),
+            ("6%2F5%2F2020%2012%3A09%3A03%20PM", Some(1_591_358_943_000)),
+            // The latest time of .NET never comes.
+            ("9999-12-31T23%3A59%3A59.9999999Z", Some(u64::MAX)),
+            ("12%2F31%2F9999+11%3A59%3A59+PM", Some(u64::MAX)),
+            ("1%2F1%2F0001+12%3A00%3A00+AM", None),
+            ("", None),
+            ("tomorrow", None),
+            ("13%2F20%2F2026%207%3A03%3A00%20AM", None),
+            ("%FF", None),
+            ("1969-01-01T00:00:00Z", None),
         ] {
-            assert_eq!(expiry_ms(encoded), Some(NOW_MS), "{encoded}");
-        }
-        assert_eq!(expiry_ms("6%2F5%2F2020%2012%3A09%3A03%20PM"), Some(1_591_358_943_000));
-        for encoded in
-            ["", "tomorrow", "13%2F20%2F2026%207%3A03%3A00%20AM", "%FF", "1969-01-01T00:00:00Z"]
-        {
-            assert_eq!(expiry_ms(encoded), None, "{encoded}");
+            assert_eq!(expiry_ms(encoded), ms, "{encoded}");
         }
     }
 }

@@ -1,12 +1,7 @@
-//! Objects are read back as they were written, and an entry that cannot be read affects no other.
-
-use std::collections::BTreeMap;
+//! Objects that cannot be read, or of which one entry cannot. What is written is read back: `tests/tests/rules/canonical.rs`.
 
 use super::*;
-use crate::subscription::Subscription;
-use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::TopicName;
-use crate::subscription::profile::Dialect;
 use crate::subscription::secret_policy::SecretPolicy;
 
 fn topic() -> TopicName {
@@ -26,34 +21,6 @@ fn read_names(text: &str) -> (Vec<String>, Vec<(String, String)>) {
     let read = read(&topic(), &object, &SecretPolicy::default()).expect("a topic");
     let names = read.subscriptions().map(|of| of.name.name.clone()).collect();
     (names, read.unusable().clone().into_iter().collect())
-}
-
-#[test]
-fn what_is_written_is_read_back_as_the_same_topic_and_the_same_text() {
-    let url: url::Url = "https://example.com/".parse().expect("an address");
-    let subscriptions: Vec<Subscription> = Dialect::ALL
-        .iter()
-        .enumerate()
-        .map(|(number, dialect)| {
-            let name = format!("shop/orders/s{number}").parse().expect("a name");
-            Subscription::new(name, *dialect, url.clone())
-        })
-        .collect();
-    let mut catalogue = Catalogue::default();
-    subscriptions.iter().cloned().for_each(|of| catalogue.add_subscription(of));
-    let written = DeploymentObjects::of("team-a", &catalogue);
-    assert_eq!(written.topics.len(), 1);
-    let written = &written.topics[&topic()];
-    let text = written.to_text().expect("an object");
-    let parsed = object(&text).expect("an object");
-    assert_eq!(parsed, *written);
-    let found = read(&topic(), &parsed, &SecretPolicy::default()).expect("a topic");
-    assert_eq!(found.unusable(), &BTreeMap::new());
-    let found: Vec<Subscription> = found.subscriptions().map(|of| (**of).clone()).collect();
-    assert_eq!(found, subscriptions);
-    assert!(
-        parsed.subscriptions.values().all(|entry| owner_of(entry).as_deref() == Some("team-a"))
-    );
 }
 
 #[test]

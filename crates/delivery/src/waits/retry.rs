@@ -97,60 +97,8 @@ pub fn resend_ms(tries: u32, jitter: Jitter) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::duration::HOUR_MS;
 
     const FULL: Jitter = Jitter(u32::MAX);
-
-    fn spread(percent: u32, jitter: Jitter) -> Spread {
-        Spread { percent, jitter }
-    }
-
-    #[test]
-    fn what_an_answer_asks_for_may_be_longer_than_the_schedule() {
-        let none = spread(0, Jitter::NONE);
-        for (scheduled_ms, least_ms, wait_ms) in
-            [(0, 0, 0), (10_000, 60_000, 60_000), (60_000, 10_000, 60_000)]
-        {
-            assert_eq!(retry_ms(scheduled_ms, least_ms, none, u64::MAX), wait_ms);
-        }
-    }
-
-    #[test]
-    fn jitter_adds_at_most_its_percentage_and_never_takes_away() {
-        for (percent, jitter, wait_ms) in [
-            (10, Jitter::NONE, 10_000),
-            (10, Jitter(u32::MAX / 2), 10_499),
-            (10, FULL, 11_000),
-            (0, FULL, 10_000),
-            (100, FULL, 20_000),
-        ] {
-            assert_eq!(retry_ms(10_000, 0, spread(percent, jitter), u64::MAX), wait_ms);
-        }
-        assert_eq!(retry_ms(u64::MAX, 0, spread(100, FULL), u64::MAX), u64::MAX);
-    }
-
-    #[test]
-    fn jitter_takes_no_attempt_away_that_is_due_in_time_without_it() {
-        let full = spread(10, FULL);
-        for (wait_ms, left_ms, with_jitter_ms) in [
-            (HOUR_MS, u64::MAX, HOUR_MS + HOUR_MS / 10),
-            (600_000, 700_000, 660_000),
-            (600_000, 663_000, 660_000),
-            (600_000, 662_999, 659_999),
-            (600_000, 630_000, 627_000),
-            (600_000, 603_000, 600_000),
-            // Received in time only if the queue is fast.
-            (600_000, 602_999, 600_000),
-            (600_000, 600_001, 600_000),
-            // The delivery expires anyway.
-            (600_000, 600_000, 660_000),
-            (600_000, 0, 660_000),
-            (0, 1, 0),
-        ] {
-            assert_eq!(retry_ms(wait_ms, 0, full, left_ms), with_jitter_ms, "{wait_ms} {left_ms}");
-            assert_eq!(retry_ms(0, wait_ms, full, left_ms), with_jitter_ms, "{wait_ms} {left_ms}");
-        }
-    }
 
     #[test]
     fn storage_is_tried_after_10_s_1_min_5_min_and_then_every_5_min() {

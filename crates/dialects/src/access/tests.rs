@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::super::{Deployment, Reading, ReferenceUse, Source, parse, read, read_parsed};
+use super::super::{Deployment, ReferenceUse, Source, parse, read_parsed};
+use crate::tests::support::{read_one, shown};
 use delivery::subscription::Destination;
 use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
@@ -13,14 +14,6 @@ const AZURE: &str =
 
 /// The class of the Broker, so that nothing is to be said of it.
 const KAFKA: &str = "eventing.knative.dev/broker.class: Kafka";
-
-fn read_one(text: &str) -> Reading {
-    read(&[Source { name: "f", text }])
-}
-
-fn shown(reading: &Reading) -> Vec<String> {
-    reading.findings.iter().map(ToString::to_string).collect()
-}
 
 /// A Trigger whose subscriber has these fields.
 fn trigger(subscriber: &str) -> String {

@@ -1,4 +1,4 @@
-use super::super::{Source, read};
+use super::support::found;
 
 /// The warnings about channels whose Subscriptions go from the first to the second of each pair.
 fn warnings(pairs: &[(&str, &str)]) -> Vec<String> {
@@ -23,8 +23,7 @@ fn warnings(pairs: &[(&str, &str)]) -> Vec<String> {
     names.dedup();
     let text: String =
         names.into_iter().map(channel).chain(pairs.iter().map(subscription)).collect();
-    let reading = read(&[Source { name: "f", text: text.trim_end_matches("---\n") }]);
-    reading.findings.iter().map(ToString::to_string).collect()
+    found(&text)
 }
 
 #[test]

@@ -1,12 +1,12 @@
 use delivery::native::mismatches;
 use delivery::subscription::catalogue::{Catalogue, Topic};
 
-use super::super::{Source, read};
+use super::support::{native_subscription, native_topic, read_one};
 
 /// The findings about documents of several owners, each read without the others.
 fn found(owners: &[&str]) -> Vec<String> {
     let mut catalogue = Catalogue::default();
-    let all = owners.iter().map(|text| read(&[Source { name: "f", text }]).catalogue);
+    let all = owners.iter().map(|text| read_one(text).catalogue);
     let all: Vec<Catalogue> = all.collect();
     all.iter().flat_map(Catalogue::topics).for_each(|topic| {
         // One that is only named must not replace one that is described.
@@ -21,22 +21,14 @@ fn found(owners: &[&str]) -> Vec<String> {
 }
 
 fn subscription(topic: &str, spec: &str) -> String {
-    format!(
-        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: {topic}, name: s}}\n\
-         spec: {{destination: {{url: 'https://example.com/', schema: cloudevents-structured}}{spec}}}\n"
-    )
-}
-
-fn topic(name: &str, spec: &str) -> String {
-    format!(
-        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: {name}}}\nspec: {{{spec}}}\n"
-    )
+    let destination = "destination: {url: 'https://example.com/', schema: cloudevents-structured}";
+    native_subscription(&format!("n/{topic}/s"), &format!("{destination}{spec}"))
 }
 
 #[test]
 fn a_subscription_has_to_suit_the_topic_that_another_owner_describes() {
     let (batched, opaque) =
-        (subscription("t", ", batch: {maxEvents: 10}"), topic("t", "input: opaque"));
+        (subscription("t", ", batch: {maxEvents: 10}"), native_topic("n/t", "input: opaque"));
     assert_eq!(found(&[&batched]), [""; 0]);
     let findings = found(&[&batched, &opaque]);
     assert_eq!(findings.len(), 2, "{findings:?}");
@@ -50,16 +42,13 @@ fn a_subscription_has_to_suit_the_topic_that_another_owner_describes() {
 
 #[test]
 fn dead_letters_need_a_way_to_their_topic() {
-    let sink = format!(
-        "{}---\n{}",
-        subscription("t", ", deadLetter: {sink: {topic: n/lost}}"),
-        topic("lost", "")
-    );
+    let sink =
+        subscription("t", ", deadLetter: {sink: {topic: n/lost}}") + &native_topic("n/lost", "");
     let warned = "n/t/s:1:1: warning: deadLetter.sink: n/lost has no subscription: its dead letters go to the default container";
     assert_eq!(found(&[&sink]), [warned]);
     assert_eq!(found(&[&sink, &subscription("lost", "")]), [""; 0]);
     let mut catalogue = Catalogue::default();
-    let reading = read(&[Source { name: "f", text: &sink }]).catalogue;
+    let reading = read_one(&sink).catalogue;
     reading.subscriptions().for_each(|it| catalogue.add_subscription((**it).clone()));
     let findings = mismatches(&catalogue, |of| of.name.to_string());
     let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();

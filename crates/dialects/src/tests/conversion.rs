@@ -1,27 +1,18 @@
-use super::super::{Reading, Source, read};
-
-fn read_one(text: &str) -> Reading {
-    read(&[Source { name: "f", text }])
-}
+use super::support::{native_subscription, native_topic, read_one, shown};
 
 /// The findings and how many subscriptions are left.
 fn found(text: &str) -> (Vec<String>, usize) {
     let reading = read_one(text);
-    let findings = reading.findings.iter().map(ToString::to_string).collect();
-    (findings, reading.catalogue.subscriptions().count())
+    (shown(&reading), reading.catalogue.subscriptions().count())
 }
 
 fn topic(spec: &str) -> String {
-    format!(
-        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: t}}\nspec: {{{spec}}}\n---\n"
-    )
+    native_topic("n/t", spec)
 }
 
 fn native(name: &str, destination: &str) -> String {
-    format!(
-        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: {name}}}\n\
-         spec: {{destination: {{url: 'https://h/'{destination}}}}}\n---\n"
-    )
+    let destination = format!("destination: {{url: 'https://h/'{destination}}}");
+    native_subscription(&format!("n/t/{name}"), &destination)
 }
 
 /// What a mapping of a topic with custom input says.

@@ -7,19 +7,13 @@ mod native;
 mod references;
 mod secret_policy;
 mod sinks;
+pub(crate) mod support;
 
 use std::fs;
 use std::path::Path;
 
 use super::*;
-
-fn read_one(text: &str) -> Reading {
-    read(&[Source { name: "f", text }])
-}
-
-fn shown(reading: &Reading) -> Vec<String> {
-    reading.findings.iter().map(ToString::to_string).collect()
-}
+use support::{found, names, native_subscription, native_topic, read_one, shown};
 
 #[test]
 fn nothing_is_an_empty_catalogue() {
@@ -43,7 +37,7 @@ fn manifests_of_other_families_are_known_by_their_outermost_fields() {
         "{\"properties\": {\"deliveryConfiguration\": {}}}",
         "$schema: https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#\n",
     ] {
-        let found = shown(&read_one(text));
+        let found = found(text);
         assert!(!found.iter().any(|finding| finding.contains("apiVersion")), "{text}: {found:?}");
     }
 }
@@ -79,7 +73,7 @@ fn a_document_of_no_known_kind_is_reported_with_a_suggestion() {
         ("apiVersion: lastmile.dev/v1\nkind: Topic", "f:1:1: error: metadata: metadata is missing"),
         ("apiVersion: lastmile.dev/v1\nkind: Destinations", "f:1:1: error: spec: spec is missing"),
     ] {
-        assert_eq!(shown(&read_one(text)), [expected], "{text}");
+        assert_eq!(found(text), [expected], "{text}");
     }
 }
 
@@ -88,7 +82,7 @@ fn destinations_are_addresses_defined_once() {
     let text = "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  a: https://h/\n  b: nowhere\n  c: sqs://q\n  d: sqs://sqs.eu-west-1.amazonaws.com/123456789012/q\n";
     let again = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {a: s3://bucket/x}\n";
     assert_eq!(
-        shown(&read_one(&format!("{text}{again}"))),
+        found(&format!("{text}{again}")),
         [
             "f:5:6: error: spec.b: not an address; https://…, http://…, s3://bucket/prefix or sqs://host/account/name",
             "f:6:6: error: spec.c: \"q\" is not a queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
@@ -151,7 +145,7 @@ fn the_fields_shown_as_comments_in_the_example_are_right() {
         example.lines().skip(9).filter(|line| !alternatives.iter().any(|part| line.contains(part)));
     let shown_fields = lines.filter(|line| !is_prose(line)).map(uncommented);
     let text: String = shown_fields.map(|line| line + "\n").collect();
-    assert_eq!(shown(&read_one(&text)), Vec::<String>::new(), "{text}");
+    assert_eq!(found(&text), Vec::<String>::new(), "{text}");
     assert!(text.contains("\n  deadLetter:\n") && text.contains("\nkind: Destinations"), "{text}");
 }
 
@@ -245,15 +239,18 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_where_the_first_of_them_
     let object = |version: &str, kind: &str| {
         format!("{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}\n---\n")
     };
-    let [deployment, older, service, of_knative] = [
+    let [broker, deployment, older, service, of_knative] = [
+        ("other.knative.dev/v1", "Broker"),
         ("apps/v1", "Deployment"),
         ("apps/v1beta1", "Deployment"),
         ("v1", "Service"),
         ("serving.knative.dev/v1", "Service"),
     ]
     .map(|(version, kind)| object(version, kind));
-    let (first, second) =
-        (format!("{service}{deployment}{deployment}"), format!("{older}{of_knative}kind: Topic\n"));
+    let (first, second) = (
+        format!("{service}{deployment}{deployment}"),
+        format!("{older}{of_knative}{broker}kind: Topic\n"),
+    );
     let sources = [Source { name: "a", text: &first }, Source { name: "b", text: &second }];
     assert_eq!(
         shown(&read(&sources)),
@@ -261,7 +258,8 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_where_the_first_of_them_
             "a:1:1: note: ignored 1 Service (v1): it states nothing about deliveries",
             "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they state nothing about deliveries",
             "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it states nothing about deliveries",
-            "b:5:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
+            "b:5:1: note: ignored 1 Broker (other.knative.dev/v1): it states nothing about deliveries",
+            "b:7:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
         ]
     );
     assert!(read(&sources[..1]).into_result().is_ok());
@@ -270,15 +268,13 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_where_the_first_of_them_
 #[test]
 fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
     let native = |name: &str, spec: &str| {
-        format!(
-            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: {name}}}\n\
-             spec: {{destination: {{url: 'https://a.example.com/'}}{spec}}}\n---\n"
-        )
+        let spec = format!("destination: {{url: 'https://a.example.com/'}}{spec}");
+        native_subscription(&format!("n/t/{name}"), &spec)
     };
     let unnamed = native("x", "").replace(", name: x", "");
     let resource =
         "type: Microsoft.EventGrid/eventSubscriptions\nname: mails\nproperties: {}\n---\n";
-    let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\nspec: {input: snss}\n";
+    let topic = native_topic("n/t", "input: snss");
     for (text, name, reason) in [
         (
             native("s", ", retry: {maxAttempts: 0}"),
@@ -346,17 +342,15 @@ fn what_az_and_kubectl_print_has_no_finding_except_about_addresses() {
         let destinations = serde_json::json!({"apiVersion": "lastmile.dev/v1", "kind": "Destinations", "spec": entries});
         let destinations = Source { name: "d.json", text: &destinations.to_string() };
         let reading = read(&[export, destinations]);
-        let names: Vec<String> =
-            reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
-        assert_eq!(names, subscriptions, "{name}: {:#?}", shown(&reading));
+        assert_eq!(names(&reading), subscriptions, "{name}: {:#?}", shown(&reading));
     }
 }
 
 #[test]
 fn what_a_broker_owns_is_read_once_and_reported_once() {
     let (_, text, _) = EXPORTS[3];
-    let found = shown(&read_one(text));
-    let owned: Vec<&String> = found.iter().filter(|of| of.contains("owns them")).collect();
+    let of_export = found(text);
+    let owned: Vec<&String> = of_export.iter().filter(|of| of.contains("owns them")).collect();
     assert_eq!(
         owned,
         [
@@ -371,5 +365,5 @@ fn what_a_broker_owns_is_read_once_and_reported_once() {
     assert_eq!(reading.catalogue, Catalogue::default());
     // The owner of one may be another object, whose deliveries it makes.
     let flow = text.replace("eventing.knative.dev/v1\n      blockOwnerDeletion: true\n      controller: true\n      kind: Trigger", "flows.knative.dev/v1\n      kind: Sequence");
-    assert!(!shown(&read_one(&flow)).iter().any(|of| of.contains("owns them")));
+    assert!(!found(&flow).iter().any(|of| of.contains("owns them")));
 }

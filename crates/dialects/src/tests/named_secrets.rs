@@ -1,7 +1,7 @@
-use super::super::{Source, read};
+use super::support::read_one;
 
 fn places(text: &str) -> Vec<String> {
-    let reading = read(&[Source { name: "f", text }]);
+    let reading = read_one(text);
     assert!(reading.clone().into_result().is_ok(), "{:?}", reading.findings);
     let place =
         |of: &delivery::native::NamedSecret| format!("{} {} {}", of.secret, of.at, of.field);

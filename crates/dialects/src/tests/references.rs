@@ -2,7 +2,8 @@ use delivery::native::documents;
 use delivery::subscription::Subscription;
 use serde_json::Value;
 
-use super::super::{Reading, Source, read};
+use super::support::{read_one, shown};
+use crate::Reading;
 
 const TOPIC: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\n";
 const SUBSCRIPTION: &str = "---\napiVersion: lastmile.dev/v1\nkind: Subscription\n\
@@ -12,7 +13,7 @@ const ENTRIES: &str = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspe
                        letters: s3://letters/shop\n  'https://f.example.com/': 'https://f.example.com/?code=hush'\n";
 
 fn read_text(text: &str) -> Reading {
-    let reading = read(&[Source { name: "f", text }]);
+    let reading = read_one(text);
     assert!(reading.clone().into_result().is_ok(), "{:?}", reading.findings);
     reading
 }
@@ -82,7 +83,7 @@ fn a_key_without_its_address_is_a_warning() {
         "{TOPIC}{SUBSCRIPTION}spec: {{destination: {{url: 'https://h/'}}, deadLetter: {{reference: letters}}}}\n"
     );
     let reading = read_text(&text);
-    let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
+    let found = shown(&reading);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("deadLetter.reference: no effect without sink"), "{found:?}");
 }
@@ -109,7 +110,7 @@ fn what_refers_to_an_entry_without_a_usable_address_is_left_out() {
         ("delivery: {deadLetter: {sink: bad}}", "destination: {url: 'https://h/'}"),
     ] {
         let text = format!("{TOPIC}spec: {{{topic}}}\n{SUBSCRIPTION}spec: {{{spec}}}\n{entries}");
-        let reading = read(&[Source { name: "f", text: &text }]);
+        let reading = read_one(&text);
         assert_eq!(reading.catalogue.subscriptions().count(), 0, "{text}");
         assert_eq!(reading.left_out.len(), 1, "{text}");
     }

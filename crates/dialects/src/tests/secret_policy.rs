@@ -1,4 +1,4 @@
-use super::super::{Source, read};
+use super::support::{read_one, shown};
 
 /// What is found in a policy with these entries, and a subscription that sends these secrets to this
 /// address.
@@ -8,8 +8,8 @@ fn findings(policy: &str, url: &str, destination: &str) -> Vec<String> {
          spec:\n  destination: {{url: '{url}', {destination}}}\n---\n\
          apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec:\n  secrets: {policy}\n"
     );
-    let reading = read(&[Source { name: "f", text: &text }]);
-    let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
+    let reading = read_one(&text);
+    let found = shown(&reading);
     let refused = found.iter().any(|one| one.contains("may not be sent"));
     assert_eq!(reading.catalogue.subscriptions().count(), usize::from(!refused), "{found:?}");
     found

@@ -1,22 +1,16 @@
-use super::super::{Source, read};
+use super::support::{self, native_subscription, native_topic};
 
 /// Subscriptions to topics of `n`, each a topic, a name and the rest of its spec, and what is found
 /// in them.
 fn found(topics: &[(&str, &str)], subscriptions: &[(&str, &str, &str)]) -> Vec<String> {
-    let topic = |(name, spec): &(&str, &str)| {
-        format!(
-            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: {name}}}\nspec: {{{spec}}}\n---\n"
-        )
-    };
+    let topic = |(name, spec): &(&str, &str)| native_topic(&format!("n/{name}"), spec);
     let subscription = |(topic, name, rest): &(&str, &str, &str)| {
-        format!(
-            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: {topic}, name: {name}}}\n\
-             spec: {{destination: {{url: 'http://h/'}}{rest}}}\n---\n"
-        )
+        let spec = format!("destination: {{url: 'http://h/'}}{rest}");
+        native_subscription(&format!("n/{topic}/{name}"), &spec)
     };
     let text: String =
         topics.iter().map(topic).chain(subscriptions.iter().map(subscription)).collect();
-    read(&[Source { name: "f", text: &text }]).findings.iter().map(ToString::to_string).collect()
+    support::found(&text)
 }
 
 fn to(topic: &str) -> String {

@@ -147,37 +147,4 @@ mod tests {
             assert_eq!(verdict, Verdict::Retry { least_wait_ms: wait_ms }, "{status} {text}");
         }
     }
-
-    #[test]
-    fn event_grid_waits_at_least_what_its_table_says() {
-        let policy = Profile::of(Dialect::EventGrid).retry;
-        for (status, wait_ms) in
-            [(408, 120_000), (503, 30_000), (500, 10_000), (429, 10_000), (302, 10_000)]
-        {
-            assert_eq!(
-                judge(&policy, &answered(status, "", 0)),
-                Verdict::Retry { least_wait_ms: wait_ms }
-            );
-        }
-    }
-
-    #[test]
-    fn transport_failures_are_retried_but_a_blocked_address_is_the_end() {
-        let policy = Profile::of(Dialect::Knative).retry;
-        let ended = |result| judge(&policy, &Exchange::new(result, 0, 5));
-        for result in [
-            TransportResult::TimedOut,
-            TransportResult::SocketError,
-            TransportResult::ResolutionError,
-            // Certificates are renewed within hours.
-            TransportResult::TlsError,
-            TransportResult::Aborted,
-        ] {
-            assert_eq!(ended(result), Verdict::Retry { least_wait_ms: 0 });
-        }
-        assert_eq!(
-            ended(TransportResult::Blocked),
-            Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)
-        );
-    }
 }

@@ -1,7 +1,5 @@
 //! What is hidden, spelling by spelling. Any value in any surrounding: `tests/tests/rules/credentials.rs`.
 
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::*;
 
 fn of_values(values: &[&str]) -> Credentials {
@@ -135,55 +133,6 @@ fn a_value_is_hidden_where_control_characters_are_in_it() {
     }
     let cut = credentials.hide(b"x \0h\0u\0s\0", Ending::Cut);
     assert_eq!(cut.as_deref(), Some(&b"x \0[secret]"[..]));
-}
-
-#[test]
-fn a_value_is_hidden_as_html_escapes_it() {
-    let secret = "Bearer Zm9v+Ym/abc&def\"9Kx==";
-    for spelling in [
-        "Bearer Zm9v+Ym/abc&amp;def&quot;9Kx==",
-        "Bearer&#x20;Zm9v&#x2B;Ym&#x2f;abc&#x26;def&#x22;9Kx&#x3D;&#x3d;",
-        "Bearer&#32;Zm9v&#43;Ym&#47;abc&#38;def&#34;9Kx&#61;&#61;",
-        "Bearer Zm9v&plus;Ym&sol;abc&amp;def&quot;9Kx&equals;&equals;",
-        "Bearer Zm9v+Ym/abc&amp;amp;def&amp;quot;9Kx==",
-    ] {
-        assert_eq!(
-            hidden(&of_values(&[secret]), &format!("<p>{spelling}</p>")),
-            "<p>[secret]</p>",
-            "{spelling}"
-        );
-    }
-    let all: String = secret.chars().map(|c| format!("&#{};", u32::from(c))).collect();
-    assert_eq!(hidden(&of_values(&[secret]), &format!("({all})")), "([secret])");
-    for plain in
-        ["&", "&amp", "&#", "&#;", "&#x;", "&#xzz;", "&#99999999999999;", "&lt;b&gt; &copy;"]
-    {
-        assert_eq!(hidden(&of_values(&[secret]), plain), plain);
-    }
-}
-
-#[test]
-fn a_value_is_hidden_in_base64_at_every_alignment() {
-    let credentials = of_values(&["s3cret?>value"]);
-    for (before, after) in
-        [("", ""), ("a", "b"), ("ab", "cd"), ("abc", "d"), ("user:", " and more")]
-    {
-        let text = format!("{before}s3cret?>value{after}");
-        for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
-            for beside in ["", "x", "xy", "xyz", "basic "] {
-                let echo = format!("<{beside}{encoded}>");
-                let shown = hidden(&credentials, &echo);
-                let rest = shown.replace(HIDDEN, "");
-                // What is around the value, and a part of the characters it shares with that.
-                assert!(rest.len() <= echo.len() - 16, "{echo} became {shown}");
-            }
-        }
-    }
-    let pem = STANDARD.encode("x".repeat(50) + "s3cret?>value" + &"y".repeat(50));
-    let wrapped = format!("{}\r\n{}", &pem[..76], &pem[76..]);
-    assert!(hidden(&credentials, &wrapped).contains(HIDDEN), "{wrapped}");
-    let in_json = STANDARD.encode(r#"{"echo":"s3cret?\u003evalue"}"#);
-    assert!(hidden(&credentials, &in_json).contains(HIDDEN));
 }
 
 #[test]

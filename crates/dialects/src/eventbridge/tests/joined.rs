@@ -1,6 +1,7 @@
 //! Files that belong together, and those that are missing.
 
 use super::*;
+use crate::tests::support::names;
 use delivery::event::Input;
 use delivery::event::envelope::Publisher;
 
@@ -26,11 +27,9 @@ fn files_are_joined_by_arn_and_name_and_an_event_bus_is_a_topic() {
     let sources: Vec<Source<'_>> = texts.iter().map(|(name, text)| Source { name, text }).collect();
     let reading = read(&sources);
     assert_eq!(findings(&reading), [""; 0]);
-    let names: Vec<String> =
-        reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
     let expected =
         ["eventbridge/default/orders", "eventbridge/shop/refunds-a", "eventbridge/shop/refunds-b"];
-    assert_eq!(names, expected);
+    assert_eq!(names(&reading), expected);
     let topics: Vec<_> = reading.catalogue.topics().collect();
     assert_eq!(topics.len(), 2);
     assert_eq!(topics[1].settings.input, Input::Custom);

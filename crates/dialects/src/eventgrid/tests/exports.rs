@@ -1,6 +1,7 @@
 //! Resources as they are exported: flat, in lists, of any source.
 
-use super::{ID, Reading, Source, loaded, read, read_files, shown, webhook};
+use super::{ID, Source, loaded, read, read_files, shown, webhook};
+use crate::tests::support::names;
 use delivery::subscription::Concurrency;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::header::{Header, Value};
@@ -30,10 +31,6 @@ const FLAT: &str = r#"{
 fn bucket(policy: &DeadLetterPolicy) -> &str {
     let Sink::Container(container) = &policy.sink else { panic!("{policy:?}") };
     &container.bucket
-}
-
-fn names(reading: &Reading) -> Vec<String> {
-    reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect()
 }
 
 #[test]
@@ -89,51 +86,21 @@ fn arrays_and_rest_lists_are_their_resources() {
 }
 
 #[test]
-fn the_source_is_named_by_the_id_the_topic_or_the_scope() {
-    let target =
-        "properties: {destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}";
-    let group = "/subscriptions/s/resourceGroups/g";
-    for (text, name) in [
-        (format!("{{{target}, topic: {group}/providers/Microsoft.EventGrid/topics/t}}}}"), "g/t/f"),
-        (format!("{{topic: {group}/providers/Microsoft.EventGrid/topics/t, {target}}}}}"), "g/t/f"),
+fn without_a_namespace_a_source_names_no_topic() {
+    let target = "properties: {destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}";
+    for (around, problem) in [
         (
-            format!("{{scope: {group}/providers/Microsoft.Storage/storageAccounts/a, {target}}}}}"),
-            "g/a/f",
-        ),
-        (
-            format!("{{scope: Microsoft.Storage/storageAccounts/a, resourceGroup: g, {target}}}}}"),
-            "g/a/f",
-        ),
-        (
-            format!(
-                "{{id: {group}/providers/Microsoft.EventGrid/eventSubscriptions/n, {target}}}}}"
-            ),
-            "g/g/f",
-        ),
-        (format!("{{{target}, topic: {group}}}}}"), "g/g/f"),
-        (
-            format!(
-                "{{scope: {group}/providers/Microsoft.EventGrid/domains/d/topics/t, {target}}}}}"
-            ),
-            "d/t/f",
-        ),
-    ] {
-        let (subscription, findings) = loaded(&[&text]);
-        assert_eq!((subscription.name.to_string().as_str(), findings), (name, vec![]), "{text}");
-    }
-    for (text, problem) in [
-        (
-            format!("{{scope: Microsoft.Storage/storageAccounts/a, {target}}}}}"),
+            "scope: Microsoft.Storage/storageAccounts/a, ",
             "1:9: error: scope: the namespace of the topic a is its resource group, which is not known here; \
              add \"lastmile\": {\"topic\": \"namespace/a\"} beside properties",
         ),
         (
-            format!("{{{target}}}}}"),
+            "",
             "1:1: error: neither an id, a topic, a scope nor lastmile names the topic of this subscription; \
              add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties",
         ),
     ] {
-        assert_eq!(shown(&read_files(&[&text])), [problem], "{text}");
+        assert_eq!(shown(&read_files(&[&format!("{{{around}{target}}}")])), [problem]);
     }
 }
 
@@ -493,15 +460,4 @@ fn an_entry_of_a_list_that_wants_an_old_schema_is_left_out_and_the_others_are_re
     for text in [entry("a", old), format!("[{}, {}]", entry("a", old), entry("b", old))] {
         assert!(read_files(&[&text]).into_result().is_err(), "{text}");
     }
-}
-
-#[test]
-fn a_comment_before_a_member_does_not_swallow_the_member() {
-    // With these comments alone the text is also YAML, in which a comment is a part of the next name.
-    let comments = ["// ARM templates may have comments\n", " /* and these */", " // nested name"];
-    let text = comments.iter().fold(COMMENTED.to_owned(), |text, of| text.replacen(of, "", 1));
-    let (subscription, found) = loaded(&[&text]);
-    assert_eq!(found, Vec::<String>::new());
-    assert!(subscription.filter.to_string().contains("OrderCreated"), "{}", subscription.filter);
-    assert_eq!(subscription.retry.max_attempts, 5);
 }

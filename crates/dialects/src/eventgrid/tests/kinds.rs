@@ -1,6 +1,7 @@
 //! What differs by kind of resource, and the many spellings of one thing.
 
 use super::{loaded, push, read_files, shown, webhook};
+use crate::tests::support::names;
 use delivery::subscription::sink::{Container, Sink};
 use delivery::time::duration::DAY_MS;
 
@@ -23,23 +24,28 @@ fn mapped(address: &str) -> String {
 }
 
 #[test]
-fn a_stated_dialect_has_the_ranges_of_its_retry_policy() {
-    let stated = |attempts: u32, minutes: u32| {
-        let policy = format!(
-            ", retryPolicy: {{maxDeliveryAttempts: {attempts}, eventTimeToLiveInMinutes: {minutes}}}"
+fn a_namespace_has_its_ranges_also_in_the_retry_policy_of_other_resources() {
+    let id = "/subscriptions/0/resourceGroups/g/providers/Microsoft.EventGrid/namespaces/n/topics/t/eventSubscriptions/s";
+    let of_id = webhook("", "").replace(super::ID, id);
+    let stated = webhook("", ", lastmile: {dialect: eventgrid-namespace}");
+    for resource in [of_id, stated] {
+        let with = |attempts: u32, minutes: u32| {
+            let policy = format!(
+                "retryPolicy: {{maxDeliveryAttempts: {attempts}, eventTimeToLiveInMinutes: {minutes}}}"
+            );
+            resource.replace("properties: {dest", &format!("properties: {{{policy}, dest"))
+        };
+        let (subscription, findings) = loaded(&[&with(10, 10_080)]);
+        assert_eq!(findings, Vec::<String>::new());
+        assert_eq!(
+            (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
+            (10, Some(7 * DAY_MS))
         );
-        webhook(&policy, ", lastmile: {dialect: eventgrid-namespace}")
-    };
-    let (subscription, findings) = loaded(&[&stated(10, 10_080)]);
-    assert_eq!(findings, Vec::<String>::new());
-    assert_eq!(
-        (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
-        (10, Some(7 * DAY_MS))
-    );
-    let found = shown(&read_files(&[&stated(11, 10_081)]));
-    assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].contains("has to be 1 to 10, is 11"), "{found:#?}");
-    assert!(found[1].contains("has to be 1 to 10080, is 10081"), "{found:#?}");
+        let found = shown(&read_files(&[&with(11, 10_081)]));
+        assert_eq!(found.len(), 2, "{found:#?}");
+        assert!(found[0].contains("has to be 1 to 10, is 11"), "{found:#?}");
+        assert!(found[1].contains("has to be 1 to 10080, is 10081"), "{found:#?}");
+    }
 }
 
 #[test]
@@ -185,8 +191,7 @@ fn topics_follow_from_the_names_of_templates() {
         );
         let reading = read_files(&[&text]);
         let found = shown(&reading);
-        let names: Vec<String> =
-            reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
+        let names = names(&reading);
         match expected {
             Some(expected) => {
                 assert_eq!((names, found), (vec![expected.to_owned()], Vec::new()), "{text}");

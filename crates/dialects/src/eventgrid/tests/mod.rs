@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::super::{Reading, Source, read};
+use crate::tests::support::names;
 use delivery::event::envelope::decode;
 use delivery::event::schema::Schema;
 use delivery::event::{Element, Input};
@@ -8,8 +9,10 @@ use delivery::subscription::dead_letter_format::Response;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{Dialect, Profile};
 use delivery::subscription::sink::{Container, Sink};
-use delivery::subscription::{BATCH_BYTES, Batch, DeadLetterPolicy, OnRefused, Subscription};
-use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::subscription::{
+    BATCH_BYTES, Batch, DeadLetterPolicy, Destination, OnRefused, Subscription,
+};
+use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 
 mod exports;
 mod filters;
@@ -86,15 +89,10 @@ fn missing_values_are_those_of_the_dialects_profile() {
         assert_eq!(policy, &DeadLetterPolicy { delay_ms, ..DeadLetterPolicy::of(&profile) });
         assert_eq!(subscription.expires_ms, None);
         assert_eq!((subscription.batch, &subscription.destination.consent), (None, &None));
-        let expected = (profile.late_window_ms, profile.probation);
-        assert_eq!(
-            (subscription.destination.late_window_ms, subscription.destination.probation),
-            expected
-        );
-        assert!(
-            subscription.destination.schema.is_none()
-                && subscription.destination.notification_headers
-        );
+        let Destination { late_window_ms, probation, schema, notification_headers, .. } =
+            &subscription.destination;
+        assert_eq!((*late_window_ms, *probation), (profile.late_window_ms, profile.probation));
+        assert!(schema.is_none() && *notification_headers);
     }
 }
 
@@ -191,71 +189,6 @@ fn custom_delivery_properties_are_static_concealed_or_from_the_event() {
 }
 
 #[test]
-fn the_rows_of_the_profiles_hold_as_read_from_files() {
-    let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: AzureFunction, properties: \
-               {resourceId: 'http://h/'}}}}";
-    for (text, attempts, time_to_live_ms, timeout_ms, jitter, never, taken, keep_ms) in [
-        (
-            webhook("", ""),
-            30,
-            1_440 * MINUTE_MS,
-            30 * SECOND_MS,
-            10,
-            vec![400, 401, 403, 404, 413],
-            204,
-            4 * HOUR_MS,
-        ),
-        (
-            hub.to_owned(),
-            30,
-            1_440 * MINUTE_MS,
-            30 * SECOND_MS,
-            10,
-            vec![400, 403, 413],
-            204,
-            4 * HOUR_MS,
-        ),
-        (
-            push(""),
-            10,
-            7 * DAY_MS,
-            30 * SECOND_MS,
-            10,
-            vec![400, 401, 403, 404, 413, 414],
-            204,
-            2 * DAY_MS,
-        ),
-        (
-            webhook("", ", lastmile: {dialect: eventgrid-kubernetes}"),
-            30,
-            120 * MINUTE_MS,
-            MINUTE_MS,
-            0,
-            vec![],
-            204,
-            2 * DAY_MS,
-        ),
-    ] {
-        let (subscription, _) = loaded(&[&text]);
-        let retry = &subscription.retry;
-        assert_eq!(
-            (retry.max_attempts, retry.time_to_live_ms),
-            (attempts, Some(time_to_live_ms)),
-            "{text}"
-        );
-        assert_eq!(subscription.destination.response_timeout_ms, timeout_ms);
-        assert_eq!(retry.jitter_percent, jitter);
-        let refused: Vec<u16> =
-            (100..600).filter(|status| retry.never_retry.contains(*status)).collect();
-        assert_eq!(refused, never, "{text}");
-        let success: Vec<u16> =
-            (100..600).filter(|status| retry.success.contains(*status)).collect();
-        assert_eq!((success.first(), success.last()), (Some(&200), Some(&taken)));
-        assert_eq!(subscription.dead_letter.keep_trying_for_ms, keep_ms);
-    }
-}
-
-#[test]
 fn the_sample_for_kubernetes_loads_when_completed() {
     let (subscription, findings) = loaded(&[S2]);
     assert_eq!(
@@ -316,124 +249,91 @@ fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
     assert_eq!(subscription.destination.headers, headers.map(header));
 }
 
+/// Fields of a resource, its properties, and the dialect and the name of its subscription.
+const RESOURCES: [(&str, &str, &str, &str); 19] = [
+    ("id: GRID/topics/t/eventSubscriptions/x", TARGET, AZURE, "g/t/f"),
+    (
+        "id: GRID/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n",
+        TARGET,
+        AZURE,
+        "g/t/n",
+    ),
+    ("id: GRID/domains/d/topics/t/eventSubscriptions/x\nname: n", TARGET, AZURE, "d/t/n"),
+    ("id: GRID/domains/d/eventSubscriptions/x\nname: n", TARGET, AZURE, "g/d/n"),
+    ("id: GRID/eventSubscriptions/n", TARGET, AZURE, "g/g/f"),
+    (
+        "id: GRID/namespaces/ns/topics/t/eventSubscriptions/x\nname: n",
+        PUSHED,
+        "eventgrid-namespace",
+        "ns/t/n",
+    ),
+    (
+        "type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n",
+        PUSHED,
+        "eventgrid-namespace",
+        "ns/t/n",
+    ),
+    ("topic: GRID/topics/t", TARGET, AZURE, "g/t/f"),
+    ("topic: GROUP", TARGET, AZURE, "g/g/f"),
+    ("scope: GROUP/providers/Microsoft.Storage/storageAccounts/a", TARGET, AZURE, "g/a/f"),
+    ("scope: Microsoft.Storage/storageAccounts/a\nresourceGroup: g", TARGET, AZURE, "g/a/f"),
+    ("scope: GRID/domains/d/topics/t", TARGET, AZURE, "d/t/f"),
+    (
+        "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {topic: a/b}",
+        TARGET,
+        AZURE,
+        "a/b/n",
+    ),
+    (
+        "id: GRID/topics/t/eventSubscriptions/x\nname: n\nlastmile: {topic: a/b}",
+        TARGET,
+        AZURE,
+        "a/b/n",
+    ),
+    ("lastmile: {topic: a/b, name: c}", TARGET, AZURE, "a/b/c"),
+    ("lastmile: {topic: a/b, name: c}\nname: n", TARGET, AZURE, "a/b/c"),
+    (
+        "lastmile: {topic: a/b, dialect: eventgrid-kubernetes}",
+        TARGET,
+        "eventgrid-kubernetes",
+        "a/b/f",
+    ),
+    (
+        "lastmile: {topic: a/b, dialect: eventgrid-namespace}",
+        TARGET,
+        "eventgrid-namespace",
+        "a/b/f",
+    ),
+    (
+        "apiVersion: 2020-10-15-preview\nlastmile: {topic: a/b, dialect: eventgrid}",
+        TARGET,
+        AZURE,
+        "a/b/f",
+    ),
+];
+const AZURE: &str = "eventgrid";
+const TARGET: &str =
+    "{destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}";
+const PUSHED: &str = "{deliveryConfiguration: {deliveryMode: Push, push: {destination: {endpointType: WebHook, \
+                      properties: {endpointUrl: 'http://h/'}}}}}";
+
 #[test]
-fn an_unmapped_container_is_a_warning_and_the_default_container() {
-    let (subscription, findings) = loaded(&[S4]);
-    assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
-    let expected = "no Destinations document maps this container; dead letters go to the default one; spec: {\"/sub";
-    assert!(findings.iter().any(|finding| finding.contains(expected)), "{findings:?}");
-}
-
-/// A webhook in one line of YAML, as the destination of a resource.
-const TARGET: &str = "destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}";
-
-/// Loads each text and compares the dialect and the name of its subscription.
-fn each_is_named(cases: &[(String, &str, &str)]) {
-    for (text, dialect, name) in cases {
-        let (subscription, findings) = loaded(&[text]);
-        assert_eq!(findings, Vec::<String>::new(), "{text}");
-        assert_eq!(
-            (subscription.dialect.as_str(), subscription.name.to_string().as_str()),
-            (*dialect, *name),
-            "{text}"
-        );
+fn dialect_and_name_follow_from_the_resource_unless_lastmile_names_others() {
+    for (around, properties, dialect, name) in RESOURCES {
+        let group = "/subscriptions/s/resourceGroups/g";
+        let around = around
+            .replace("GRID", &format!("{group}/providers/Microsoft.EventGrid"))
+            .replace("GROUP", group);
+        for text in [
+            format!("{around}\nproperties: {properties}"),
+            format!("properties: {properties}\n{around}"),
+        ] {
+            let (subscription, findings) = loaded(&[&text]);
+            let name_read = subscription.name.to_string();
+            assert_eq!(findings, [""; 0], "{text}");
+            assert_eq!((subscription.dialect.as_str(), &*name_read), (dialect, name), "{text}");
+        }
     }
-}
-
-#[test]
-fn dialect_and_name_follow_from_the_resource() {
-    let plain = format!("properties: {{{TARGET}}}");
-    let pushed = format!(
-        "properties: {{deliveryConfiguration: {{deliveryMode: Push, push: {{{TARGET}}}}}}}"
-    );
-    let group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid";
-    each_is_named(&[
-        (format!("id: {group}/topics/t/eventSubscriptions/x\n{plain}"), "eventgrid", "g/t/f"),
-        (
-            format!(
-                "id: {group}/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n\n{plain}"
-            ),
-            "eventgrid",
-            "g/t/n",
-        ),
-        (
-            format!("id: {group}/domains/d/topics/t/eventSubscriptions/x\nname: n\n{plain}"),
-            "eventgrid",
-            "d/t/n",
-        ),
-        (
-            format!("id: {group}/domains/d/eventSubscriptions/x\nname: n\n{plain}"),
-            "eventgrid",
-            "g/d/n",
-        ),
-        (
-            format!("id: {group}/namespaces/ns/topics/t/eventSubscriptions/x\nname: n\n{pushed}"),
-            "eventgrid-namespace",
-            "ns/t/n",
-        ),
-        (
-            format!(
-                "type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n\n{pushed}"
-            ),
-            "eventgrid-namespace",
-            "ns/t/n",
-        ),
-    ]);
-}
-
-#[test]
-fn the_lastmile_section_overrides_dialect_and_name_of_the_resource() {
-    let plain = format!("properties: {{{TARGET}}}");
-    each_is_named(&[
-        (
-            format!(
-                "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {{topic: a/b}}\n{plain}"
-            ),
-            "eventgrid",
-            "a/b/n",
-        ),
-        (format!("lastmile: {{topic: a/b, name: c}}\n{plain}"), "eventgrid", "a/b/c"),
-        (format!("lastmile: {{topic: a/b, name: c}}\nname: n\n{plain}"), "eventgrid", "a/b/c"),
-        (
-            format!("lastmile: {{topic: a/b, dialect: eventgrid-kubernetes}}\n{plain}"),
-            "eventgrid-kubernetes",
-            "a/b/f",
-        ),
-        (
-            format!("lastmile: {{topic: a/b, dialect: eventgrid-namespace}}\n{plain}"),
-            "eventgrid-namespace",
-            "a/b/f",
-        ),
-        (
-            format!(
-                "apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b, dialect: eventgrid}}\n{plain}"
-            ),
-            "eventgrid",
-            "a/b/f",
-        ),
-    ]);
-    let (subscription, findings) =
-        loaded(&[&webhook("", ", name: n, lastmile: {topic: other/topic}")]);
-    assert_eq!(
-        (subscription.name.to_string().as_str(), findings.len()),
-        ("other/topic/n", 0),
-        "{findings:?}"
-    );
-}
-
-#[test]
-fn a_namespace_keeps_its_ranges_wherever_its_limits_stand() {
-    let of = |policy: &str| {
-        let text = format!(
-            "id: /subscriptions/0/resourceGroups/g/providers/Microsoft.EventGrid/namespaces/n/topics/t/eventSubscriptions/s\n\
-             name: s\nproperties:\n  destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}\n  \
-             retryPolicy: {policy}\n"
-        );
-        shown(&read_files(&[&text])).join("\n")
-    };
-    assert_eq!(of("{maxDeliveryAttempts: 10, eventTimeToLiveInMinutes: 10080}"), "");
-    assert!(of("{maxDeliveryAttempts: 11}").contains("has to be 1 to 10, is 11"));
-    assert!(of("{eventTimeToLiveInMinutes: 10081}").contains("has to be 1 to 10080"));
 }
 
 #[test]
@@ -451,9 +351,7 @@ fn a_template_is_its_event_subscriptions() {
          {{destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}}}}}}}}}\n"
     );
     let reading = read_files(&[&text]);
-    let names: Vec<String> =
-        reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
-    assert_eq!(names, ["a/b/one", "ns/tt/three"]);
+    assert_eq!(names(&reading), ["a/b/one", "ns/tt/three"]);
     let found = shown(&reading);
     assert_eq!(found.len(), 4, "{found:#?}");
     assert!(

@@ -1,6 +1,7 @@
 //! Templates as people write them: which resources are read, and what the others are told.
 
-use super::{Reading, loaded, read_files, shown};
+use super::{loaded, read_files, shown};
+use crate::tests::support::names;
 use crate::{Source, read};
 
 macro_rules! fixture {
@@ -133,10 +134,6 @@ const ROWS: &[Row] = &[
         ],
     ),
 ];
-
-fn names(reading: &Reading) -> Vec<String> {
-    reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect()
-}
 
 #[test]
 fn a_resource_of_a_template_is_read_if_what_it_needs_is_literal() {

@@ -192,23 +192,6 @@ fn a_config_map_that_no_file_has_is_a_warning_where_its_channels_matter() {
 }
 
 #[test]
-fn the_config_of_a_rabbitmq_broker_is_no_riddle() {
-    let config = "apiVersion: eventing.knative.dev/v1alpha1\nkind: RabbitmqBrokerConfig\nmetadata: {name: b}\nspec:\n  \
-                  rabbitmqClusterReference: {name: rabbitmq}\n  queueType: quorum\n---\n";
-    let broker = of_broker(
-        &class("RabbitMQBroker"),
-        "config: {apiVersion: eventing.knative.dev/v1alpha1, kind: RabbitmqBrokerConfig, name: b}",
-    );
-    assert_eq!(subscription(&format!("{config}{broker}")).1, Vec::<String>::new());
-    let misspelt = config.replace("queueType", "queueTipe").replace("---\n", "");
-    let found = shown(&read_one(&misspelt));
-    assert_eq!(
-        found,
-        ["f:6:3: warning: spec.queueTipe: unknown field \"queueTipe\"; did you mean queueType?"]
-    );
-}
-
-#[test]
 fn a_class_that_no_file_states_is_one_warning_where_it_matters() {
     let count = |text: &str| {
         let found = shown(&read_one(text));

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use super::super::{Reading, Severity, Source, read};
+use super::super::Severity;
+use crate::tests::support::{named, native_topic, origins, problems as shown, read_one};
 use delivery::event::Members;
 use delivery::event::schema::Schema;
 use delivery::subscription::dead_letter_format::Response;
@@ -15,20 +16,10 @@ const TRIGGER: &str =
     "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n";
 const SUBSCRIBER: &str = "  subscriber: {uri: http://h/}\n";
 
-fn read_one(text: &str) -> Reading {
-    read(&[Source { name: "f", text }])
-}
-
-/// Its errors and warnings.
-fn shown(reading: &Reading) -> Vec<String> {
-    let shown = reading.findings.iter().filter(|finding| finding.severity != Severity::Note);
-    shown.map(ToString::to_string).collect()
-}
-
 /// The notes about a text.
 fn notes(text: &str) -> Vec<String> {
-    let reading = read_one(text);
-    let notes = reading.findings.iter().filter(|finding| finding.severity == Severity::Note);
+    let findings = read_one(text).findings;
+    let notes = findings.iter().filter(|finding| finding.severity == Severity::Note);
     notes.map(ToString::to_string).collect()
 }
 
@@ -40,16 +31,6 @@ fn subscription(text: &str) -> (Arc<Subscription>, Vec<String>) {
     let first =
         subscriptions.next().unwrap_or_else(|| panic!("no subscription in\n{text}\n{found:?}"));
     (Arc::clone(first), found)
-}
-
-/// The named subscription of a reading.
-fn named(reading: &Reading, name: &str) -> Arc<Subscription> {
-    Arc::clone(
-        reading
-            .catalogue
-            .subscription(&name.parse().unwrap())
-            .unwrap_or_else(|| panic!("no {name}")),
-    )
 }
 
 fn broker(annotations: &str, spec: &str) -> String {
@@ -65,6 +46,14 @@ fn class(name: &str) -> String {
 
 fn trigger(rest: &str) -> String {
     format!("{TRIGGER}{SUBSCRIBER}{rest}")
+}
+
+/// A Subscription of the channel `c` of this kind with these further fields.
+fn channel_subscription(kind: &str, fields: &str) -> String {
+    format!(
+        "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+         channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n{fields}---\n"
+    )
 }
 
 fn waits_ms(schedule: &Schedule, retries: u32) -> Vec<u64> {
@@ -176,10 +165,8 @@ fn beside_own_settings_only_the_sink_of_an_in_memory_channel_is_inherited() {
     let text = |kind: &str, own: &str| {
         format!(
             "apiVersion: messaging.knative.dev/v1\nkind: {kind}\nmetadata: {{name: c}}\n\
-             spec: {{delivery: {{retry: 5, deadLetterSink: {{uri: s3://of-channel}}}}}}\n---\n\
-             apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
-             channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n  \
-             subscriber: {{uri: 'http://h/'}}\n{own}"
+             spec: {{delivery: {{retry: 5, deadLetterSink: {{uri: s3://of-channel}}}}}}\n---\n{}",
+            channel_subscription(kind, &format!("{SUBSCRIBER}{own}"))
         )
     };
     let own = "  delivery: {timeout: PT9S}\n";
@@ -433,110 +420,75 @@ fn a_broker_of_googles_group_is_of_its_class_without_an_annotation() {
     assert_eq!(subscription.retry.schedule.max_ms, Some(600 * SECOND_MS));
 }
 
-#[test]
-fn a_kind_of_the_wrong_group_is_no_suggestion_for_itself() {
-    let reading = read_one("apiVersion: other.knative.dev/v1\nkind: Broker\nmetadata: {name: b}\n");
-    let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        found,
-        [
-            "f:1:1: note: ignored 1 Broker (other.knative.dev/v1): it states nothing about deliveries"
-        ]
-    );
+/// A trigger and its broker with these annotations.
+fn annotated(of_broker: &str, of_trigger: &str) -> String {
+    let metadata = format!("metadata: {{name: t, annotations: {{{of_trigger}}}}}");
+    let trigger = trigger("").replace("metadata: {name: t}", &metadata);
+    format!("{}{trigger}", broker(of_broker, "{}"))
 }
 
 #[test]
-fn what_statuses_mean_can_be_said_by_annotations() {
-    let of_broker =
-        broker("lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509'", "{}");
-    let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: 503, lastmile.dev/nevr-retry: '1'}}";
-    let text = format!("{of_broker}{}", trigger("").replace("metadata: {name: t}", metadata));
-    let (subscription, found) = subscription(&text);
-    let never =
-        [400, 409, 500, 503, 418].map(|status| subscription.retry.never_retry.contains(status));
-    assert_eq!(never, [true, false, true, false, true]);
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].ends_with(
-        "unknown annotation \"lastmile.dev/nevr-retry\"; did you mean lastmile.dev/never-retry?"
-    ));
-    let text = format!("{of_broker}{}", trigger(""));
-    let retry = &self::subscription(&text).0.retry;
-    assert_eq!(
-        [400, 409, 500, 503, 418].map(|s| retry.never_retry.contains(s)),
-        [false, false, true, true, true]
-    );
-}
-
-#[test]
-fn a_broker_says_how_many_replies_may_follow_from_an_event() {
-    let max_replies = |annotation: &str| {
-        let reading = read_one(&broker(annotation, "{}"));
-        let broker = reading.catalogue.topic(&"default/b".parse().unwrap());
-        (broker.map(|broker| broker.settings.max_replies), shown(&reading))
-    };
-    assert_eq!(max_replies("lastmile.dev/max-replies: '200'"), (Some(200), Vec::new()));
-    assert_eq!(max_replies("a: b"), (Some(64), Vec::new()));
-    let (number, found) = max_replies("lastmile.dev/max-replies: -1");
-    assert_eq!(number, None, "it is left out");
-    let message = "\"-1\" is out of range; a whole number from 0 to 10000";
-    assert!(found[0].ends_with(message), "{found:?}");
-}
-
-#[test]
-fn a_number_of_replies_without_effect_is_reported() {
-    let of_broker = broker("lastmile.dev/max-replies: 200", "{}");
-    let topic =
-        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: default, name: b}\n---\n";
-    let found = shown(&read_one(&format!("{topic}{of_broker}")));
-    assert!(
-        found[0].contains("warning") && found[0].ends_with("set maxReplies there"),
-        "{found:?}"
-    );
-    let metadata = "metadata: {name: t, annotations: {lastmile.dev/max-replies: 3}}";
-    let text = trigger("").replace("metadata: {name: t}", metadata);
-    let found = shown(&read_one(&format!("{}{text}", broker("a: b", "{}"))));
-    assert!(found[0].ends_with("no effect: it belongs to a Broker or a Channel"), "{found:?}");
-}
-
-#[test]
-fn a_rate_can_be_said_by_an_annotation_of_the_trigger_or_of_its_broker() {
-    let of_broker = broker("lastmile.dev/max-per-second: '20'", "{}");
-    let rate = |annotation: &str| {
-        let metadata = format!("metadata: {{name: t, annotations: {{{annotation}}}}}");
-        let text = trigger("").replace("metadata: {name: t}", &metadata);
-        subscription(&format!("{of_broker}{text}"))
-    };
-    assert_eq!(rate("").0.destination.max_per_second, Some(20));
-    assert_eq!(rate("lastmile.dev/max-per-second: 5").0.destination.max_per_second, Some(5));
-    let text = format!("{}{}", broker("lastmile.dev/max-per-second: many", "{}"), trigger(""));
-    let found = shown(&read_one(&text));
-    assert!(
-        found[0].ends_with("\"many\" is out of range; a whole number from 1 to 10000"),
-        "{found:?}"
-    );
-}
-
-#[test]
-fn annotations_of_trigger_or_broker_say_what_is_kept_of_a_delivery() {
-    let of_broker =
-        broker("lastmile.dev/hide-path: 'true', lastmile.dev/dead-letter-response: none", "{}");
-    let kept = |annotation: &str| {
-        let metadata = format!("metadata: {{name: t, annotations: {{{annotation}}}}}");
-        let text = trigger("").replace("metadata: {name: t}", &metadata);
-        let (subscription, _) = subscription(&format!("{of_broker}{text}"));
-        let (destination, dead_letter) = (&subscription.destination, &subscription.dead_letter);
+fn annotations_of_a_trigger_replace_those_of_its_broker() {
+    let of_broker = "lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509', \
+                     lastmile.dev/max-per-second: '20', lastmile.dev/max-replies: '200', \
+                     lastmile.dev/hide-path: 'true', lastmile.dev/dead-letter-response: none";
+    let read = |of_trigger: &str| {
+        let text = annotated(of_broker, of_trigger);
+        let (subscription, found) = subscription(&text);
+        assert_eq!(found, [""; 0]);
+        let Subscription { retry, destination, dead_letter, .. } = &*subscription;
         assert_eq!(destination.hide_path, dead_letter.hide_path);
-        (destination.hide_path, dead_letter.response)
+        let never = [400, 409, 500, 503, 418].map(|status| retry.never_retry.contains(status));
+        (never, destination.max_per_second, destination.hide_path, dead_letter.response)
     };
-    assert_eq!(kept(""), (true, Response::None));
-    let own = "lastmile.dev/hide-path: 'false', lastmile.dev/dead-letter-response: beginning";
-    assert_eq!(kept(own), (false, Response::Beginning));
-    for (annotation, says) in [
-        ("lastmile.dev/hide-path: 'yes'", "\"yes\" is not known here"),
-        ("lastmile.dev/dead-letter-response: nothing", "\"nothing\" is not known here"),
+    let of_broker_alone = ([false, false, true, true, true], Some(20), true, Response::None);
+    assert_eq!(read(""), of_broker_alone);
+    let own = "lastmile.dev/retry-on: 503, lastmile.dev/max-per-second: 5, lastmile.dev/hide-path: 'false', \
+               lastmile.dev/dead-letter-response: beginning";
+    let both = ([true, false, true, false, true], Some(5), false, Response::Beginning);
+    assert_eq!(read(own), both);
+    let max_replies = |of_broker| {
+        let reading = read_one(&broker(of_broker, "{}"));
+        reading.catalogue.topic(&"default/b".parse().unwrap()).map(|of| of.settings.max_replies)
+    };
+    assert_eq!(max_replies(of_broker), Some(200));
+    assert_eq!(max_replies("a: b"), Some(64));
+    assert_eq!(max_replies("lastmile.dev/max-replies: -1"), None, "it is left out");
+}
+
+#[test]
+fn an_annotation_that_is_wrong_or_without_effect_is_reported() {
+    for (text, expected) in [
+        (
+            annotated("a: b", "lastmile.dev/nevr-retry: '1'"),
+            "f:8:60: warning: metadata.annotations.lastmile.dev/nevr-retry: unknown annotation \"lastmile.dev/nevr-retry\"; did you mean lastmile.dev/never-retry?",
+        ),
+        (
+            annotated("a: b", "lastmile.dev/max-replies: 3"),
+            "f:8:61: warning: metadata.annotations.lastmile.dev/max-replies: no effect: it belongs to a Broker or a Channel",
+        ),
+        (
+            broker("lastmile.dev/max-replies: -1", "{}"),
+            "f:3:61: error: metadata.annotations.lastmile.dev/max-replies: \"-1\" is out of range; a whole number from 0 to 10000",
+        ),
+        (
+            annotated("lastmile.dev/max-per-second: many", ""),
+            "f:3:64: error: metadata.annotations.lastmile.dev/max-per-second: \"many\" is out of range; a whole number from 1 to 10000",
+        ),
+        (
+            annotated("lastmile.dev/hide-path: 'yes'", ""),
+            "f:3:59: error: metadata.annotations.lastmile.dev/hide-path: \"yes\" is not known here; known: true, false",
+        ),
+        (
+            annotated("lastmile.dev/dead-letter-response: nothing", ""),
+            "f:3:70: error: metadata.annotations.lastmile.dev/dead-letter-response: \"nothing\" is not known here; known: beginning, none",
+        ),
+        (
+            native_topic("default/b", "") + &broker("lastmile.dev/max-replies: 200", "{}"),
+            "f:8:61: warning: metadata.annotations.lastmile.dev/max-replies: no effect: default/b is described by the Topic at f:3:38; set maxReplies there",
+        ),
     ] {
-        let found = shown(&read_one(&format!("{}{}", broker(annotation, "{}"), trigger(""))));
-        assert!(found[0].contains(says), "{found:?}");
+        assert_eq!(shown(&read_one(&text)), [expected], "{text}");
     }
 }
 
@@ -548,20 +500,17 @@ fn every_stated_value_has_its_place() {
     let text = trigger("  delivery: {retry: 0, backoffDelay: PT2S, format: json}\n")
         .replace("metadata: {name: t}", metadata);
     let reading = read_one(&format!("{of_broker}{text}"));
-    let origins = &reading.origins[&"default/b/t".parse().unwrap()];
-    let found: Vec<(&str, &str)> =
-        origins.iter().map(|(field, at)| (field.as_str(), at.as_str())).collect();
     assert_eq!(
-        found,
+        origins(&reading, "default/b/t"),
         [
-            ("deadLetter.sink", "f:4:66"),
-            ("maxAttempts", "f:12:21"),
-            ("neverRetry", "f:8:58"),
-            ("retryOn", "f:8:58"),
-            ("schedule", "f:12:38"),
-            ("schema", "f:12:52"),
-            ("timeout", "f:4:38"),
-            ("url", "f:11:21"),
+            "deadLetter.sink f:4:66",
+            "maxAttempts f:12:21",
+            "neverRetry f:8:58",
+            "retryOn f:8:58",
+            "schedule f:12:38",
+            "schema f:12:52",
+            "timeout f:4:38",
+            "url f:11:21",
         ]
     );
 }

@@ -64,13 +64,6 @@ fn source_and_type_have_to_be_equal_and_an_empty_one_is_anything() {
 }
 
 #[test]
-fn a_broker_beside_a_broker_ref_decides() {
-    let (subscription, found) = of_trigger(&format!("  brokerRef: {{name: other}}\n{SUBSCRIBER}"));
-    assert_eq!(subscription.name.to_string(), "default/b/t");
-    assert_eq!(found, ["f:11:3: warning: spec.brokerRef: not used: broker is given too"]);
-}
-
-#[test]
 fn the_items_of_a_list_are_read_as_documents() {
     let items = "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ''}\nitems:\n\
          - apiVersion: eventing.knative.dev/v1\n  kind: Broker\n  metadata: {name: b, annotations: {eventing.knative.dev/broker.class: Kafka}}\n\

@@ -2,13 +2,6 @@
 
 use super::*;
 
-/// The notes about a text.
-fn notes(text: &str) -> Vec<String> {
-    let findings = read_one(text).findings;
-    let notes = findings.iter().filter(|finding| finding.severity == Severity::Note);
-    notes.map(ToString::to_string).collect()
-}
-
 /// The attempts of the one subscription of a text, and its waits in milliseconds.
 fn retries(text: &str) -> (u32, Vec<u64>) {
     let retry = &subscription(text).0.retry;

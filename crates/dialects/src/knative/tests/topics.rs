@@ -55,15 +55,6 @@ fn a_channel_may_be_the_subscriber_of_a_channel_and_does_not_reply() {
 }
 
 #[test]
-fn a_broker_that_no_file_has_needs_an_address() {
-    let reading =
-        read_one(&format!("{}{TRIGGER}  subscriber: {}\n", broker("", "{}"), to_broker("far")));
-    let found = shown(&reading);
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].contains("nothing says what \"eventing.knative.dev/v1/Broker/default/far\""));
-}
-
-#[test]
 fn a_source_with_a_broker_of_the_files_as_its_sink_has_a_topic_and_a_subscription() {
     let source = "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {name: ping}\nspec:\n  sink: SINK\n  \
                   delivery: {deadLetterSink: {uri: 's3://bucket'}}\n";
@@ -75,15 +66,6 @@ fn a_source_with_a_broker_of_the_files_as_its_sink_has_a_topic_and_a_subscriptio
     assert_eq!(
         found,
         ["f:11:1: warning: event sources are not run; publish their events to default/ping"]
-    );
-    let elsewhere = read_one(&source.replace("SINK", &to_broker("b")));
-    assert_eq!(
-        shown(&elsewhere),
-        [
-            "f:5:15: warning: spec.sink.ref: event sources are not run; this one publishes to default/b and needs no \
-             subscription; publish its events to default/b yourself",
-            "f:6:3: warning: spec.delivery: not used: what publishes to default/b has to try again itself",
-        ]
     );
 }
 
@@ -136,10 +118,9 @@ fn the_subscribers_of_a_channel_are_read_where_no_file_has_its_subscriptions() {
 
 #[test]
 fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
-    let subscription = "---\napiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n  \
-                        channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
-                        subscriber: {uri: 'http://a/'}\n";
-    let reading = read_one(&format!("{}{subscription}", channel(SUBSCRIBERS)));
+    let subscription =
+        channel_subscription("InMemoryChannel", "  subscriber: {uri: 'http://a/'}\n");
+    let reading = read_one(&format!("{}---\n{subscription}", channel(SUBSCRIBERS)));
     let found = shown(&reading);
     assert_eq!(reading.catalogue.subscriptions().count(), 1);
     let [finding] = &found[..] else { panic!("{found:?}") };
@@ -148,18 +129,14 @@ fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
         "{finding}"
     );
     let both = format!("{subscription}{}", subscription.replace("name: s", "name: t"));
-    let reading = read_one(&format!("{}{both}", channel(SUBSCRIBERS)));
+    let reading = read_one(&format!("{}---\n{both}", channel(SUBSCRIBERS)));
     assert_eq!((reading.catalogue.subscriptions().count(), shown(&reading)), (2, vec![]));
 }
 
 #[test]
 fn a_subscription_without_a_subscriber_sends_the_events_to_its_reply() {
-    let text = |rest: &str| {
-        format!(
-            "{}---\napiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
-             channel: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}}\n{rest}",
-            channel("[]")
-        )
+    let text = |fields: &str| {
+        format!("{}---\n{}", channel("[]"), channel_subscription("InMemoryChannel", fields))
     };
     let (to_reply, found) = subscription(&text("  reply: {uri: 'http://r/'}\n"));
     assert_eq!((to_reply.destination.url.as_str(), &to_reply.reply), ("http://r/", &None));
@@ -170,15 +147,9 @@ fn a_subscription_without_a_subscriber_sends_the_events_to_its_reply() {
 
 #[test]
 fn a_channel_that_no_file_has_is_a_note() {
-    let text = |kind: &str| {
-        format!(
-            "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
-             channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n  subscriber: {{uri: 'http://a/'}}\n"
-        )
-    };
     for kind in ["InMemoryChannel", "Channel"] {
         assert_eq!(
-            notes(&text(kind)),
+            notes(&channel_subscription(kind, SUBSCRIBER)),
             [
                 "f:5:12: note: spec.channel: the channel default/c is not in any of the files: its delivery is not known; \
                  put its Channel into the files"
@@ -199,80 +170,14 @@ fn a_trigger_that_names_no_broker_is_one_of_the_default_broker_with_a_warning() 
     );
 }
 
-/// A source with these fields.
-fn source(kind: &str, fields: &str) -> Vec<String> {
-    let text = format!(
-        "apiVersion: sources.knative.dev/v1\nkind: {kind}\nmetadata: {{name: p}}\nspec: {{sink: {{uri: 'http://a/'}}{fields}}}\n"
-    );
-    subscription(&text).1
-}
-
+/// A parallelism of one means the order of events. Other numbers are rows of `docs/conformance.md`.
 #[test]
-fn what_a_source_of_kafka_or_rabbitmq_does_otherwise_is_reported() {
-    let not_run = "event sources are not run";
-    let order = "the order of events is not kept here";
-    let once = "without delivery a KafkaSource of Knative tries ten times again";
-    let parallel = "not used: how many events are sent at once";
-    for (kind, fields, expected) in [
-        ("KafkaSource", "", &[not_run, order, once][..]),
-        ("KafkaSource", ", ordering: ordered, delivery: {retry: 1}", &[not_run, order]),
-        ("KafkaSource", ", ordering: unordered, delivery: {retry: 1}", &[not_run]),
-        ("PingSource", "", &[not_run]),
-        ("RabbitmqSource", ", rabbitmqResourcesConfig: {parallelism: 10}", &[not_run, parallel]),
-        ("RabbitmqSource", ", rabbitmqResourcesConfig: {queueName: q}", &[not_run]),
-    ] {
-        let found = source(kind, fields);
-        assert_eq!(found.len(), expected.len(), "{kind}{fields}: {found:#?}");
-        for part in expected {
-            assert!(found.iter().any(|finding| finding.contains(part)), "{part}: {found:#?}");
-        }
-    }
-}
-
-#[test]
-fn an_object_that_has_a_sink_and_changes_events_is_no_source() {
-    let text = "apiVersion: eventing.knative.dev/v1alpha1\nkind: EventTransform\nmetadata: {name: t}\nspec: {sink: {uri: \
-                'http://a/'}, jsonata: {expression: '{}'}}\n";
-    let reading = read_one(text);
-    assert_eq!(reading.catalogue.subscriptions().count(), 0);
-    assert_eq!(reading.findings.len(), 1, "{:?}", reading.findings);
-    assert!(reading.findings[0].message.starts_with("ignored 1 EventTransform"));
-}
-
-#[test]
-fn a_subscriber_without_an_address_is_an_error() {
-    let reading = read_one(&channel("[{uid: u1}]"));
-    let found = shown(&reading);
-    assert!(
-        found
-            .iter()
-            .any(|line| line.contains("error: spec.subscribers[0]: subscriberUri is missing")),
-        "{found:?}"
-    );
-}
-
-#[test]
-fn what_annotations_promise_and_is_not_kept_is_reported() {
-    let annotated = |annotation: &str| {
-        let named = format!("{{name: t, annotations: {{{annotation}}}}}");
-        let text = trigger("").replace("{name: t}", &named);
-        subscription(&format!("{}{text}", broker("", "{}"))).1
-    };
-    for (annotation, message) in [
-        ("kafka.eventing.knative.dev/delivery.order: ordered", "the order of events is not kept"),
-        (
-            "rabbitmq.eventing.knative.dev/parallelism: '1'",
-            "not used: events are sent at once, and their order",
-        ),
-        (
-            "rabbitmq.eventing.knative.dev/parallelism: '10'",
-            "not used: how many events are sent at once",
-        ),
-    ] {
-        let found = annotated(annotation);
-        assert!(found.len() == 1 && found[0].contains(&format!(": {message}")), "{found:?}");
-    }
-    assert_eq!(annotated("kafka.eventing.knative.dev/delivery.order: unordered"), [""; 0]);
+fn a_parallelism_of_one_is_an_order_that_is_not_kept() {
+    let named = "{name: t, annotations: {rabbitmq.eventing.knative.dev/parallelism: '1'}}";
+    let trigger = trigger("").replace("{name: t}", named);
+    let found = subscription(&format!("{}{trigger}", broker("", "{}"))).1;
+    let expected = ": not used: events are sent at once, and their order";
+    assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
 }
 
 #[test]
@@ -281,12 +186,7 @@ fn the_channel_that_backs_a_channel_is_the_same_topic() {
     let owner = "ownerReferences: [{apiVersion: messaging.knative.dev/v1, kind: Channel, name: c}]";
     let template =
         "channelTemplate: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel}, ";
-    let subscription = |kind: &str| {
-        format!(
-            "---\n{api}Subscription\nmetadata: {{name: s}}\nspec:\n  channel: {{apiVersion: messaging.knative.dev/v1, \
-             kind: {kind}, name: c}}\n  subscriber: {{uri: 'http://a/'}}\n  delivery: {{retry: 1}}\n"
-        )
-    };
+    let fields = format!("{SUBSCRIBER}  delivery: {{retry: 1}}\n");
     for (template, owner) in [(template, owner), ("", owner), (template, "labels: {}")] {
         let copy = "subscribers: [{uid: u1, subscriberUri: 'http://a/'}]";
         let channel = format!("{api}Channel\nmetadata: {{name: c}}\nspec: {{{template}{copy}}}\n");
@@ -294,7 +194,8 @@ fn the_channel_that_backs_a_channel_is_the_same_topic() {
             format!("{api}InMemoryChannel\nmetadata: {{name: c, {owner}}}\nspec: {{{copy}}}\n");
         for text in [format!("{channel}---\n{backing}"), format!("{backing}---\n{channel}")] {
             for kind in ["Channel", "InMemoryChannel"] {
-                let (read, found) = super::subscription(&format!("{text}{}", subscription(kind)));
+                let (read, found) =
+                    subscription(&format!("{text}---\n{}", channel_subscription(kind, &fields)));
                 assert_eq!((read.name.to_string().as_str(), found), ("default/c/s", vec![]));
                 // The class of the one that backs it numbers from zero.
                 assert_eq!(waits_ms(&read.retry.schedule, 1), [1_000]);

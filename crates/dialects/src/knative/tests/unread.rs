@@ -58,31 +58,6 @@ fn an_object_that_a_subscription_sends_to_is_named_with_the_subscription() {
 }
 
 #[test]
-fn an_object_that_changes_no_subscription_is_counted() {
-    for (api_version, kind) in UNREAD.into_iter().chain([
-        ("eventing.knative.dev/v1alpha1", "EventPolicy"),
-        ("operator.knative.dev/v1beta1", "KnativeEventing"),
-        ("bindings.knative.dev/v1", "KafkaBinding"),
-        ("serving.knative.dev/v1", "Service"),
-        ("v1", "ConfigMap"),
-    ]) {
-        let unread = object(api_version, kind, "{}");
-        assert_eq!(
-            found(&format!("{unread}{unread}")),
-            [format!(
-                "note: ignored 2 {kind} ({api_version}): they state nothing about deliveries"
-            )]
-        );
-    }
-    let of_subscription = delivered("{uri: 'http://h/'}");
-    let sequence = object("flows.knative.dev/v1", "Sequence", "{}");
-    assert_eq!(
-        found(&format!("{of_subscription}{sequence}")),
-        ["note: ignored 1 Sequence (flows.knative.dev/v1): it states nothing about deliveries"]
-    );
-}
-
-#[test]
 fn an_object_that_publishes_to_a_broker_or_configures_it_is_named_with_its_subscriptions() {
     const TO_BROKER: &str = "{apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}";
     for (kind, spec, field) in [

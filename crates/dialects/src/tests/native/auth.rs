@@ -1,7 +1,7 @@
 //! `auth` of a destination, stated by a Subscription or by its Topic.
 
-use super::refused::each_is_refused;
-use super::{HEAD, TOPIC, read_one, shown, subscription};
+use super::{HEAD, TOPIC, subscription};
+use crate::tests::support::{read_one, shown};
 use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::Basic;
 use delivery::subscription::auth::Bearer;
@@ -108,106 +108,4 @@ fn a_subscription_replaces_the_kind_of_its_topic() {
         "{found:?}"
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
-}
-
-#[test]
-fn what_is_wrong_is_refused_at_its_position() {
-    each_is_refused(
-        "",
-        &[
-            (
-                "destination: {url: http://h/, auth: ^{}}",
-                "destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity",
-            ),
-            (
-                "destination: {url: http://h/, auth: ^{bearer: {token: env:A}, basic: {}}}",
-                "destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity",
-            ),
-            (
-                "destination: {url: http://h/, auth: ^bearer}",
-                "destination.auth: expected a mapping, found text",
-            ),
-            (
-                "destination: {url: http://h/, auth: {bearer: ^{}}}",
-                "destination.auth.bearer.token: token is missing",
-            ),
-            (
-                "destination: {url: http://h/, auth: {bearer: {token: ^hunter2}}}",
-                "destination.auth.bearer.token: not the name of a secret; a secret is env:NAME",
-            ),
-            (
-                "destination: {url: http://h/, auth: {basic: {user: ^'a:b', password: env:A}}}",
-                "destination.auth.basic.user: a user is not empty and has no colon",
-            ),
-            (
-                "destination: {url: http://h/, auth: {header: {name: ^content-type, value: env:A}}}",
-                "destination.auth.header.name: the header \"content-type\" cannot be set by a subscription",
-            ),
-            (
-                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: ^nowhere, clientId: a, clientSecret: env:C}}}",
-                "destination.auth.oauth2.tokenUrl: not an address; https://… or http://…",
-            ),
-            (
-                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: a, clientSecret: env:C, parameters: {^scope: b}}}}",
-                "destination.auth.oauth2.parameters.scope: \"scope\" cannot be a parameter; scope is a field of its own",
-            ),
-            (
-                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: ^'', clientSecret: env:C}}}",
-                "destination.auth.oauth2.clientId: has to be 1 to 4096 bytes",
-            ),
-            (
-                "destination: {url: ^http://h/, auth: {clientCertificate: {certificate: env:C, key: env:K}}}",
-                "destination.url: a certificate is shown by https only; url: https://…",
-            ),
-            (
-                "destination: {url: https://h/, tls: {caBundle: ^hush}}",
-                "destination.tls.caBundle: not certificates in PEM form",
-            ),
-            (
-                "destination: {url: https://h/, tls: ^{}}",
-                "destination.tls.caBundle: caBundle is missing",
-            ),
-            (
-                "destination: {url: http://h/, headers: ^[{name: X-Key, value: a}], auth: {header: {name: x-key, value: env:A}}}",
-                "destination.headers: auth sends the header \"x-key\" too; leave it to auth, or to headers",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn what_is_wrong_with_an_identity_at_aws_is_refused_at_its_position() {
-    each_is_refused(
-        "",
-        &[
-            (
-                "destination: {url: https://h/, auth: {sigv4: {service: ^s3, region: eu-west-1}}}",
-                "destination.auth.sigv4.service: \"s3\" is not known here; known: execute-api, lambda, vpc-lattice-svcs",
-            ),
-            (
-                "destination: {url: https://h/, auth: {sigv4: {service: lambda, region: ^Ireland}}}",
-                "destination.auth.sigv4.region: a region is written as eu-west-1",
-            ),
-            (
-                "destination: {url: https://h/, auth: {sigv4: ^{service: lambda}}}",
-                "destination.auth.sigv4.region: region is missing",
-            ),
-            (
-                "destination: {url: ^'https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/f/invocations', auth: {sigv4: {service: lambda, region: eu-west-1}}}",
-                "destination.url: the API of Lambda is for AWS targets only; destination: {aws: {arn: …, action: Invoke}}",
-            ),
-            (
-                "destination: {url: https://h/, auth: {awsIdentity: {audience: them, lifetime: ^PT1M0.5S}}}",
-                "destination.auth.awsIdentity.lifetime: a lifetime is PT1M to PT1H, in whole seconds",
-            ),
-            (
-                "destination: {url: https://h/, auth: {awsIdentity: {audience: ^''}}}",
-                "destination.auth.awsIdentity.audience: has to be 1 to 4096 bytes",
-            ),
-            (
-                "destination: {url: https://h/, headers: ^[{name: X-Amz-Date, value: a}], auth: {sigv4: {service: lambda, region: eu-west-1}}}",
-                "destination.headers: auth sends the header \"x-amz-date\" too; leave it to auth, or to headers",
-            ),
-        ],
-    );
 }

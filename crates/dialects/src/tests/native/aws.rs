@@ -2,8 +2,9 @@
 
 use delivery::subscription::aws::{AwsAction, AwsService};
 
-use super::refused::each_is_refused;
-use super::{HEAD, TOPIC, read_one, shown, subscription};
+use super::refused::is_refused_in_subscription;
+use super::{HEAD, TOPIC, subscription};
+use crate::tests::support::{read_one, shown};
 
 const QUEUE: &str = "arn: 'arn:aws:sqs:eu-west-1:123456789012:orders', action: SendMessage";
 
@@ -34,13 +35,6 @@ fn what_a_topic_states_for_urls_is_not_used_for_a_target() {
     let destination = &read.destination;
     assert_eq!((destination.secrets().count(), destination.headers.len()), (0, 0));
     assert_eq!((destination.auth.as_ref(), destination.response_timeout_ms), (None, 7_000));
-}
-
-#[test]
-fn a_topic_has_no_target() {
-    let text = format!("{TOPIC}spec: {{delivery: {{destination: {{aws: {{{QUEUE}}}}}}}}}\n");
-    let found = shown(&read_one(&text));
-    assert!(found.iter().any(|of| of.contains("a topic has no aws")), "{found:?}");
 }
 
 #[test]
@@ -96,7 +90,7 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
         (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target gets one event with each request, not batches; batch: none".to_owned()),
         (format!("{}\n  reply: ^'https://a.example.com/'", beside("timeout: PT5S")), "reply: an AWS target does not reply with events".to_owned()),
     ] {
-        each_is_refused("", &[(&spec, &expected)]);
+        is_refused_in_subscription(&spec, &expected);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Batches, late responses, probation and consent: what a Topic and a Subscription say together.
 
-use super::{HEAD, TOPIC, URL, read_one, shown, subscription, with_spec};
+use super::{HEAD, TOPIC, URL, subscription, with_spec};
 use delivery::subscription::CloudEventsHandshake;
 use delivery::subscription::NoFields;
 use delivery::subscription::{BATCH_BYTES, BATCH_EVENTS_MAX, Batch, Consent, OnRefused};
@@ -51,18 +51,6 @@ fn a_batch_overrides_that_of_its_topic_field_by_field() {
 }
 
 #[test]
-fn what_a_refusal_means_says_nothing_without_a_batch() {
-    let reading = read_one(&format!("{HEAD}{URL}  batch: {{onRefused: all}}\n"));
-    assert_eq!(
-        shown(&reading),
-        [
-            "f:6:22: error: spec.batch.onRefused: onRefused has no effect where each event has a request of its own; maxEvents (maxEventsPerBatch in Event Grid) enables batches"
-        ]
-    );
-    assert_eq!(reading.catalogue.subscriptions().count(), 0);
-}
-
-#[test]
 fn late_responses_and_consent_are_off_probation_is_on_and_a_subscription_has_the_last_word() {
     let bare = with_spec("").destination.clone();
     assert_eq!((bare.late_window_ms, bare.probation, bare.consent), (0, true, None));
@@ -82,29 +70,5 @@ fn late_responses_and_consent_are_off_probation_is_on_and_a_subscription_has_the
     assert_eq!(
         own.consent,
         Some(Consent::CloudEvents(CloudEventsHandshake { origin: "a".to_owned(), rate: None }))
-    );
-}
-
-#[test]
-fn every_part_of_a_batch_has_its_place() {
-    let topic =
-        format!("{TOPIC}spec: {{delivery: {{batch: {{maxEvents: 7, onRefused: all}}}}}}\n---\n");
-    let own = "  destination: {url: http://h/, lateResponseWindow: PT1M, probation: true, consent: {handshake: eventgrid}}\n  \
-               batch: {maxEvents: 8, preferredKilobytes: 9}\n";
-    let reading = read_one(&format!("{topic}{HEAD}{own}"));
-    let origins = &reading.origins[&"n/t/s".parse().unwrap()];
-    let found: Vec<(&str, &str)> =
-        origins.iter().map(|(field, at)| (field.as_str(), at.as_str())).collect();
-    assert_eq!(
-        found,
-        [
-            ("batch.maxEvents", "f:11:22"),
-            ("batch.onRefused", "f:4:52"),
-            ("batch.preferredKilobytes", "f:11:45"),
-            ("consent", "f:10:85"),
-            ("lateResponseWindow", "f:10:53"),
-            ("probation", "f:10:70"),
-            ("url", "f:10:22"),
-        ]
     );
 }

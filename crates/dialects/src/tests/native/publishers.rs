@@ -1,6 +1,7 @@
 //! `from`: publishers that cannot say which topic they publish to.
 
-use super::{TOPIC, read_one, shown};
+use super::TOPIC;
+use crate::tests::support::{read_one, shown};
 use delivery::event::envelope::Publisher;
 
 /// Two topics, each with its publishers.
@@ -37,9 +38,7 @@ fn a_publisher_has_one_topic() {
             "f:9:24: error: spec.from[0].bucket: the publisher bucket uploads is defined twice: for n/t and for n/u; a publisher has one topic; several subscriptions may receive its events"
         ]
     );
-    let names: Vec<String> =
-        reading.catalogue.topics().map(|topic| topic.name.to_string()).collect();
-    assert_eq!(names, ["n/t"]);
+    assert!(reading.catalogue.topics().map(|of| of.name.to_string()).eq(["n/t"]));
     let within = read_one(&topics("[{bucket: uploads}, {bucket: uploads}]", "[]"));
     assert!(
         shown(&within)[0].starts_with("f:4:43: error: spec.from[1].bucket: the publisher bucket"),

@@ -1,345 +1,504 @@
-//! What is refused, field by field: a spec with `^` before the place that the one finding has to
-//! point at.
+//! Refused values of native files. Each row has a `spec` with `^` at the place of its one finding, and below it the
+//! finding, without its place and `error: spec.`.
 
-use super::{HEAD, TOPIC, URL, read_one, shown};
+use super::{HEAD, TOPIC, URL};
+use crate::tests::support::{finds_one, read_one, rows, shown};
 
-/// Each spec has one finding: an error at its `^`, about `spec.` and the rest as given.
-pub(super) fn each_is_refused(first_line: &str, table: &[(&str, &str)]) {
-    each_is_refused_after(&format!("{HEAD}{first_line}"), table);
+/// Settings of a Subscription beside its address.
+const SETTINGS: &str = r#"
+# schedules
+retry: {schedule: {kind: ^expo}}
+    retry.schedule.kind: "expo" is not known here
+retry: {schedule: {kind: ^linaer}}
+    retry.schedule.kind: "linaer" is not known here; did you mean linear?
+retry: {schedule: {delay: ^P15D}}
+    retry.schedule.delay: has to be PT0S to P14D, is "P15D"
+retry: {schedule: {delay: ^5}}
+    retry.schedule.delay: expected a duration such as PT30S, found a whole number; PT5S is 5 s
+retry: {schedule: {delay: ^5s}}
+    retry.schedule.delay: "5s" is not an ISO 8601 duration: at character 1, it has to begin with P; write PT5S
+retry: {timeToLive: ^1d}
+    retry.timeToLive: "1d" is not an ISO 8601 duration: at character 1, it has to begin with P; write P1D
+retry: {timeToLive: ^soon}
+    retry.timeToLive: "soon" is not an ISO 8601 duration: at character 1, it has to begin with P; a duration looks
+retry: {neverRetry: ^404}
+    retry.neverRetry: expected a list, found a whole number; write it in brackets, as in [a, b]
+retry: {schedule: ^{delay: PT2H}}
+    retry.schedule: delay is PT2H, which is above max, PT1H; max is PT1H where
+retry: {schedule: ^{kind: constant, delay: PT3S, max: PT2S}}
+    retry.schedule: delay is PT3S, which is above max, PT2S
+retry: {schedule: ^{kind: waits}}
+    retry.schedule.waits: waits is missing
+retry: {schedule: {kind: waits, waits: ^[]}}
+    retry.schedule.waits: has to be a list of 1 to 100, has 0
+retry: {schedule: {kind: waits, waits: [PT1S, ^PT0S]}}
+    retry.schedule.waits[1]: has to be
+retry: {schedule: {kind: moments, moments: [PT2S, ^PT2S]}}
+    retry.schedule.moments[1]: has to be later
+retry: {schedule: {^waits: [PT1S]}}
+    retry.schedule.waits: waits does not belong to this kind of schedule; kind: waits
+retry: {schedule: {kind: waits, waits: [PT1S], ^delay: PT1S}}
+    retry.schedule.delay: delay does not belong
+retry: {schedule: {max: ^P15D}}
+    retry.schedule.max: has to be PT0.001S to P14D
+retry: {schedule: ^[PT1S]}
+    retry.schedule: expected a mapping, found a list
+# retries
+retry: {maxAttempts: ^0}
+    retry.maxAttempts: has to be 1 to 1000, is 0
+retry: {maxAttempts: ^1001}
+    retry.maxAttempts: has to be 1 to 1000, is 1001
+retry: {maxAttempts: ^2.5}
+    retry.maxAttempts: expected a whole number, found a number with a fraction
+retry: {maxAttempts: ^"10"}
+    retry.maxAttempts: expected a whole number, found text; write 10, without quotes
+retry: {maxAttempts: ^many}
+    retry.maxAttempts: expected a whole number, found text
+retry: {maxAttempts^: }
+    retry.maxAttempts: expected a whole number, found nothing
+retry: {^maxAttempt: 3}
+    retry.maxAttempt: unknown field "maxAttempt"; did you mean maxAttempts?
+retry: {timeToLive: ^P15D}
+    retry.timeToLive: has to be PT1S to P14D, is "P15D"
+retry: {timeToLive: ^P1M}
+    retry.timeToLive: "P1M" is not an ISO 8601 duration: at character 3, months
+retry: {jitterPercent: ^101}
+    retry.jitterPercent: has to be 0 to 100, is 101
+retry: {jitterPercent: ^-1}
+    retry.jitterPercent: has to be 0 to 100, is -1
+retry: {success: ^[]}
+    retry.success: at least one status has to be a success
+retry: {success: [^20]}
+    retry.success[0]: "20" is neither a status
+retry: {success: [^299-200]}
+    retry.success[0]: "299-200" is neither a status
+retry: {success: ^200}
+    retry.success: expected a list, found a whole number
+retry: {neverRetry: [^600]}
+    retry.neverRetry[0]: "600" is neither a status
+retry: {neverRetry: [400], retryOn: ^[400-410]}
+    retry.retryOn: 400 is in neverRetry too
+retry: {success: [404], retryOn: ^[404]}
+    retry.retryOn: 404 is in success too
+retry: ^{neverRetry: [200-299]}
+    retry: no status is a success; leave one of those
+retry: {leastWaits: {^50: PT1S}}
+    retry.leastWaits.50: "50" is not a status
+retry: {leastWaits: {503: ^PT0S}}
+    retry.leastWaits.503: has to be PT0.001S to P14D
+retry: {retryAfterMax: ^P15D}
+    retry.retryAfterMax: has to be PT0S to P14D
+retry: ^3
+    retry: expected a mapping, found a whole number
+^rety: {}
+    rety: unknown field "rety"; did you mean retry?
+paused: ^yes
+    paused: expected true or false, found text; write true, without quotes
+paused: ^'false'
+    paused: expected true or false, found text; write false, without quotes
+# batches
+batch: {maxEvents: ^0}
+    batch.maxEvents: has to be 1 to 5000, is 0
+batch: {maxEvents: ^5001}
+    batch.maxEvents: has to be 1 to 5000, is 5001
+batch: {preferredKilobytes: ^0}
+    batch.preferredKilobytes: has to be 1 to 1024, is 0
+batch: {preferredKilobytes: ^1025}
+    batch.preferredKilobytes: has to be 1 to 1024, is 1025
+batch: {maxEvents: 2, onRefused: ^drop}
+    batch.onRefused: "drop" is not known here; known: split, all
+batch: {^maxEvent: 2}
+    batch.maxEvent: unknown field "maxEvent"; did you mean maxEvents?
+batch: {onRefused: ^all}
+    batch.onRefused: onRefused has no effect where each event has a request of its own; maxEvents (maxEventsPerBatch in Event Grid) enables batches
+batch: ^10
+    batch: expected a mapping, found a whole number
+# dead letters
+deadLetter: ^never
+    deadLetter: expected none or a mapping, found "never"; deadLetter: {sink: …}
+deadLetter: ^https://user:word@h/
+    deadLetter: expected none or a mapping, found an address; deadLetter: {sink: …}
+deadLetter: ^[]
+    deadLetter: expected none or a mapping
+deadLetter: {sink: ^bucket}
+    deadLetter.sink: neither an address nor a key of a Destinations document; https://…, http://…, s3://bucket/prefix or sqs://host/account/name; a topic in the files is {topic: namespace/topic}
+deadLetter: {sink: ^letters.example.com/in}
+    deadLetter.sink: the URL has no scheme; https://…, http://…, s3://bucket/prefix
+deadLetter: {sink: ^s3://}
+    deadLetter.sink: a bucket is missing
+deadLetter: {sink: ^s3://a}
+    deadLetter.sink: a bucket's name
+deadLetter: {sink: ^s3://bucket/a/../b}
+    deadLetter.sink: no segment of a prefix
+deadLetter: {sink: ^s3://bucket/_replays}
+    deadLetter.sink: the folder "_replays" of the prefix is reserved: no folder begins with _
+deadLetter: {sink: ^sqs://lost}
+    deadLetter.sink: "lost" is not a queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME
+deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost.fifo}
+    deadLetter.sink: lost.fifo is a FIFO queue
+deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/1234/lost}
+    deadLetter.sink: "1234" is not an account: 12 digits
+deadLetter: {sink: ^'https://'}
+    deadLetter.sink: not a valid URL: empty host
+deadLetter: {sink: ^{ref: {kind: Broker}}}
+    deadLetter.sink: a sink is an address, or names a topic; a topic in the files is {topic: namespace/topic}
+deadLetter: {sink: {topic: ^lost}}
+    deadLetter.sink.topic: not the name of a topic; a topic in the
+deadLetter: {sink: {topic: n/t, ^uri: a}}
+    deadLetter.sink.uri: unknown field "uri"
+deadLetter: {sink: {topic: ^n/lost}}
+    deadLetter.sink.topic: the topic n/lost is not in any of the files; known: n/t
+deadLetter: {sink: {topic: ^n/tt}}
+    deadLetter.sink.topic: the topic n/tt is not in any of the files; did you mean n/t?
+# formats and times of dead letters
+deadLetter: {format: ^namespaces}
+    deadLetter.format: "namespaces" is not known here; did you mean namespace?
+deadLetter: {layout: ^flats}
+    deadLetter.layout: "flats" is not known here; did you mean flat?
+delay: ^P8D
+    delay: has to be PT0S to P7D
+deadLetter: {delay: ^PT16M}
+    deadLetter.delay: has to be PT0S to PT15M
+deadLetter: {keepTryingFor: ^PT1S}
+    deadLetter.keepTryingFor: has to be PT1M to P3D
+deadLetter: {response: ^nothing}
+    deadLetter.response: "nothing" is not known here; known: beginning, none
+deadLetter: {errorData: ^base65}
+    deadLetter.errorData: "base65" is not known here; did you mean base64?
+# filters
+filter: ^{}
+    filter: no condition
+filter: ^[]
+    filter: expected a mapping, found a list
+filter: {exact: {^data.total: 5}}
+    filter.exact.data.total: "data.total" is not the name of an attribute; filters see the attributes of an event and not its data: names of lower-case letters and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion (Event Grid); members of other JSON with input: custom of the Topic
+filter: {not: {any: [{suffix: {^orderKind: x}}]}}
+    filter.not.any[0].suffix.orderKind: "orderKind" is not the name of an attribute
+filter: {prefix: {^'': x}}
+    filter.prefix.: "" is not the name of an attribute
+filter: {^exakt: {a: b}}
+    filter.exakt: unknown field "exakt"; did you mean exact?
+filter: {exact: ^{}}
+    filter.exact: no member to compare
+filter: {exact: {a: ^1.5}}
+    filter.exact.a: expected text, found a number with a fraction; write it in quotes
+filter: {any: ^[]}
+    filter.any: at least one condition
+filter: {cesql: ^5}
+    filter.cesql: expected text, found a whole number
+filter: {cesql: ^"type LIKE 'a"}
+    filter.cesql: at character 11: the text has no closing quote
+filter: {all: [{cesql: ^lenght(type) > 3}]}
+    filter.all[0].cesql: at character 1: there is no function LENGHT with 1 arguments
+filter: {all: ^{exact: {a: b}}}
+    filter.all: expected a list, found a mapping
+filter: {all: [{prefix: {a: ^[]}}]}
+    filter.all[0].prefix.a: expected text, found a list
+"#;
+
+/// Subscriptions, whose address is the only one that they need.
+const DESTINATIONS: &str = r#"
+# addresses and limits
+^paused: true
+    destination: destination is missing
+destination: ^{}
+    destination.url: url is missing
+destination: {url^: }
+    destination.url: expected text, found nothing
+destination: {url: ^somewhere}
+    destination.url: neither an address nor a key
+destination: {url: ^'http://'}
+    destination.url: not a valid URL: empty host
+destination: {url: ^ftp://h/}
+    destination.url: the scheme "ftp" is not supported here; http://… or https://…
+destination: {url: ^api.example.com/hook}
+    destination.url: the URL has no scheme; http://… or https://…
+destination: {url: ^'localhost:8080/x'}
+    destination.url: the URL has no scheme
+destination: {url: ^//host/x}
+    destination.url: the URL has no scheme
+destination: {url: ^'http://https://h/'}
+    destination.url: the URL has two schemes
+destination: {url: ^s3://bucket}
+    destination.url: a container is not a destination for events, only for dead letters; https://… or
+destination: {url: ^sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost}
+    destination.url: a queue is not a destination for events, only for dead letters; https://… or http://…
+destination: {url: http://h/, schema: ^cloudevents}
+    destination.schema: "cloudevents" is not known here; known: cloudevents-structured, cloudevents-binary, eventgrid, custom
+destination: {url: http://h/, timeout: ^PT11M}
+    destination.timeout: has to be PT0.001S to PT10M, is "PT11M"
+destination: {url: http://h/, timeout: ^PT0S}
+    destination.timeout: has to be PT0.001S
+destination: {url: http://h/, lateResponseWindow: ^PT11M}
+    destination.lateResponseWindow: has to be PT0S to PT10M, is "PT11M"
+destination: {url: http://h/, probation: ^PT1M}
+    destination.probation: expected true or false, found text
+destination: {url: http://h/, maxConcurrency: ^0}
+    destination.maxConcurrency: has to be 1 to 1000, is 0
+destination: {url: http://h/, maxConcurrency: ^1001}
+    destination.maxConcurrency: has to be 1 to 1000, is 1001
+# signing
+destination: {url: http://h/, signing: ^{}}
+    destination.signing.secrets: secrets is missing
+destination: {url: http://h/, signing: ^env:A}
+    destination.signing: expected a mapping, found text
+destination: {url: http://h/, signing: {secrets: ^env:A}}
+    destination.signing.secrets: expected a list, found text
+destination: {url: http://h/, signing: {secrets: ^[]}}
+    destination.signing.secrets: has to be a list of 1 to 10 secrets, has 0
+destination: {url: http://h/, signing: {secrets: [^whsec_MfKQ9r8GKYq]}}
+    destination.signing.secrets[0]: not the name of a secret; a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME
+destination: {url: http://h/, signing: {secrets: [env:A, ^env:A]}}
+    destination.signing.secrets[1]: the secret "env:A" is listed twice
+destination: {url: http://h/, signing: {secrets: [env:A], ^key: x}}
+    destination.signing.key: unknown field "key"; known: publicKeys, secrets
+destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: ^[]}}
+    destination.signing.publicKeys: has to be a list of 1 to 10 public keys, has 0
+destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: [^whsk_hush]}}
+    destination.signing.publicKeys[0]: not a public key; a public key is whpk_ and the 32 bytes of an Ed25519 key in base64; a private key (whsk_) stays in a store of secrets
+destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: ['whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=', ^'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}}
+    destination.signing.publicKeys[1]: the public key "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=" is listed twice
+# headers
+destination: {url: http://h/, headers: [^{name: a}]}
+    destination.headers[0]: value, path or secret is missing
+destination: {url: http://h/, headers: [^{name: a, value: b, path: c}]}
+    destination.headers[0]: a header has one of value, path and secret
+destination: {url: http://h/, headers: [^{name: a, path: c, secret: env:A}]}
+    destination.headers[0]: a header has one of value, path and secret
+destination: {url: http://h/, headers: [{name: a, path: ^'$..x'}]}
+    destination.headers[0].path: not a path; a path leads to one value, such as $.data.order.id
+destination: {url: http://h/, headers: [{name: a, secret: ^hunter2}]}
+    destination.headers[0].secret: not the name of a secret; a secret is env:NAME
+destination: {url: http://h/, headers: [{name: a, secret: ^7}]}
+    destination.headers[0].secret: expected text, found a whole number
+destination: {url: http://h/, headers: [{name: a, value: ^"x\r\ny"}]}
+    destination.headers[0].value: a header's value has no control characters and no spaces around it
+destination: {url: http://h/, headers: [{name: a, value: x}, ^{name: A, value: y}]}
+    destination.headers[1]: the header "A" is listed twice
+# names of headers
+destination: {url: http://h/, headers: [{name: ^Ce-Id, value: x}]}
+    destination.headers[0].name: the header "Ce-Id" cannot be set by a subscription
+destination: {url: http://h/, headers: [{name: ^webhook-id, value: x}]}
+    destination.headers[0].name: the header "webhook-id" cannot be set
+destination: {url: http://h/, headers: [{name: ^Webhook-Timestamp, value: x}]}
+    destination.headers[0].name: the header "Webhook-Timestamp" cannot be set
+destination: {url: http://h/, headers: [{name: ^webhook-signature, value: x}]}
+    destination.headers[0].name: the header "webhook-signature" cannot be set
+destination: {url: http://h/, headers: [{name: ^a b, value: x}]}
+    destination.headers[0].name: "a b" is not the name
+destination: {url: http://h/, headers: [{name: ^Content-Type, value: x}]}
+    destination.headers[0].name: the header "Content-Type" cannot be set
+destination: {url: http://h/, headers: [{name: ^aeg-x, value: x}]}
+    destination.headers[0].name: the header "aeg-x" cannot be set
+# consent
+destination: {url: http://h/, consent: ^eventgrid}
+    destination.consent: expected a mapping, found text
+destination: {url: http://h/, consent: ^{}}
+    destination.consent.handshake: handshake is missing
+destination: {url: http://h/, consent: {handshake: ^none, origin: a}}
+    destination.consent.handshake: "none" is not known here; known: eventgrid, cloudevents
+destination: {url: http://h/, consent: ^{handshake: cloudevents}}
+    destination.consent.origin: origin is missing
+destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^https://a.example.com}}
+    destination.consent.origin: not a name of DNS, such as events.example.com
+destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^''}}
+    destination.consent.origin: not a name of DNS
+destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^a..b}}
+    destination.consent.origin: not a name of DNS
+destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^-a.b}}
+    destination.consent.origin: not a name of DNS
+destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^'*'}}
+    destination.consent.origin: not a name of DNS
+destination: {url: http://h/, consent: {handshake: cloudevents, origin: a, rate: ^0}}
+    destination.consent.rate: has to be 1 to 1000000, is 0
+destination: {url: http://h/, consent: {handshake: cloudevents, origin: a, ^every: 1}}
+    destination.consent.every: unknown field "every"
+destination: {url: http://h/, consent: {handshake: eventgrid, ^origin: a}}
+    destination.consent.origin: origin does not belong to handshake: eventgrid; handshake: cloud
+destination: {url: http://h/, consent: {handshake: eventgrid, ^rate: 1}}
+    destination.consent.rate: rate does not belong to handshake: eventgrid
+# auth and tls
+destination: {url: http://h/, auth: ^{}}
+    destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity
+destination: {url: http://h/, auth: ^{bearer: {token: env:A}, basic: {}}}
+    destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity
+destination: {url: http://h/, auth: ^bearer}
+    destination.auth: expected a mapping, found text
+destination: {url: http://h/, auth: {bearer: ^{}}}
+    destination.auth.bearer.token: token is missing
+destination: {url: http://h/, auth: {bearer: {token: ^hunter2}}}
+    destination.auth.bearer.token: not the name of a secret; a secret is env:NAME
+destination: {url: http://h/, auth: {basic: {user: ^'a:b', password: env:A}}}
+    destination.auth.basic.user: a user is not empty and has no colon
+destination: {url: http://h/, auth: {header: {name: ^content-type, value: env:A}}}
+    destination.auth.header.name: the header "content-type" cannot be set by a subscription
+destination: {url: http://h/, auth: {oauth2: {tokenUrl: ^nowhere, clientId: a, clientSecret: env:C}}}
+    destination.auth.oauth2.tokenUrl: not an address; https://… or http://…
+destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: a, clientSecret: env:C, parameters: {^scope: b}}}}
+    destination.auth.oauth2.parameters.scope: "scope" cannot be a parameter; scope is a field of its own
+destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: ^'', clientSecret: env:C}}}
+    destination.auth.oauth2.clientId: has to be 1 to 4096 bytes
+destination: {url: ^http://h/, auth: {clientCertificate: {certificate: env:C, key: env:K}}}
+    destination.url: a certificate is shown by https only; url: https://…
+destination: {url: https://h/, tls: {caBundle: ^hush}}
+    destination.tls.caBundle: not certificates in PEM form
+destination: {url: https://h/, tls: ^{}}
+    destination.tls.caBundle: caBundle is missing
+destination: {url: http://h/, headers: ^[{name: X-Key, value: a}], auth: {header: {name: x-key, value: env:A}}}
+    destination.headers: auth sends the header "x-key" too; leave it to auth, or to headers
+# identities at AWS
+destination: {url: https://h/, auth: {sigv4: {service: ^s3, region: eu-west-1}}}
+    destination.auth.sigv4.service: "s3" is not known here; known: execute-api, lambda, vpc-lattice-svcs
+destination: {url: https://h/, auth: {sigv4: {service: lambda, region: ^Ireland}}}
+    destination.auth.sigv4.region: a region is written as eu-west-1
+destination: {url: https://h/, auth: {sigv4: ^{service: lambda}}}
+    destination.auth.sigv4.region: region is missing
+destination: {url: ^'https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/f/invocations', auth: {sigv4: {service: lambda, region: eu-west-1}}}
+    destination.url: the API of Lambda is for AWS targets only; destination: {aws: {arn: …, action: Invoke}}
+destination: {url: https://h/, auth: {awsIdentity: {audience: them, lifetime: ^PT1M0.5S}}}
+    destination.auth.awsIdentity.lifetime: a lifetime is PT1M to PT1H, in whole seconds
+destination: {url: https://h/, auth: {awsIdentity: {audience: ^''}}}
+    destination.auth.awsIdentity.audience: has to be 1 to 4096 bytes
+destination: {url: https://h/, headers: ^[{name: X-Amz-Date, value: a}], auth: {sigv4: {service: lambda, region: eu-west-1}}}
+    destination.headers: auth sends the header "x-amz-date" too; leave it to auth, or to headers
+"#;
+
+/// Values in the `spec` of a Topic.
+const TOPICS: &str = r#"
+# input and defaults of subscriptions
+input: ^snss
+    input: "snss" is not known here; did you mean sns?
+input: ^Auto
+    input: "Auto" is not known here; did you mean auto?
+input: ^7
+    input: expected text, found a whole number; write it in quotes
+^maping: {}
+    maping: unknown field "maping"; did you mean mapping?
+^deliver: {}
+    deliver: unknown field "deliver"; did you mean delivery?
+delivery: {destination: {^url: http://h/}}
+    delivery.destination.url: a topic has no url
+delivery: {destination: {^aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:orders', action: SendMessage}}}
+    delivery.destination.aws: a topic has no aws
+delivery: {^filter: {}}
+    delivery.filter: unknown field "filter"
+# publishers
+from: ^{bucket: uploads}
+    from: expected a list, found a mapping
+from: [^uploads]
+    from[0]: expected a mapping, found text
+from: [^{}]
+    from[0]: snsTopic, eventSource or bucket is missing; bucket: uploads
+from: [^{bucket: uploads, eventSource: a}]
+    from[0]: a publisher has one of snsTopic, eventSource and bucket; give each an element of its own
+from: [{bucket: uploads, ^prefix: a}]
+    from[0].prefix: unknown field "prefix"
+from: [{bucket: ^s3://uploads}]
+    from[0].bucket: a bucket's name is 3 to 63 letters
+from: [{eventSource: ^' a'}]
+    from[0].eventSource: not the source of an event; 1 to 256 bytes
+from: [{eventSource: ^''}]
+    from[0].eventSource: not the source of an event
+from: [{snsTopic: ^orders}]
+    from[0].snsTopic: "orders" is not the ARN of an SNS topic; such as arn:aws:sns:eu-central-1:1234
+from: [{snsTopic: ^'arn:aws:sqs:eu-central-1:123456789012:orders'}]
+    from[0].snsTopic: "
+from: [{snsTopic: ^'arn:aws:sns:eu-central-1:12345678901:orders'}]
+    from[0].snsTopic: "
+from: [{snsTopic: ^'arn:aws:sns::123456789012:orders'}]
+    from[0].snsTopic: "
+from: [{snsTopic: ^'arn:aws:sns:eu-central-1:123456789012:or/ders'}]
+    from[0].snsTopic: "
+from: [{snsTopic: ^'arn:aws:sns:eu-central-1:123456789012:orders:f0'}]
+    from[0].snsTopic: "
+# mappings
+mapping: ^[]
+    mapping: expected a mapping, found a list
+mapping: {^type: {field: a}}
+    mapping.type: unknown field "type"; known: dataVersion, eventTime, eventType, id, subject, topic
+mapping: {id: ^{}}
+    mapping.id.field: field is missing
+mapping: {id: ^orderId}
+    mapping.id: expected a mapping, found text
+mapping: {id: {field: a, ^default: b}}
+    mapping.id.default: id has no default; field: its path in the event
+mapping: {topic: {field: a, ^default: b}}
+    mapping.topic.default: topic has no default
+mapping: {eventTime: {field: a, ^default: b}}
+    mapping.eventTime.default: eventTime has no default
+mapping: {eventTime: {field: ^'a[*]'}}
+    mapping.eventTime.field: not a path; a path leads to one value
+mapping: {eventType: ^{}}
+    mapping.eventType: field or default is missing
+mapping: {eventType: {field: ^'a b'}}
+    mapping.eventType.field: not a path
+mapping: {subject: {default: ^[]}}
+    mapping.subject.default: expected text, found a list
+mapping: {subject: {default: ^''}}
+    mapping.subject.default: a default cannot be empty
+mapping: {dataVersion: {^fields: a, default: b}}
+    mapping.dataVersion.fields: unknown field "fields"; did you mean field?
+"#;
+
+/// Checks a `spec` after these lines, the last of which is that of the `spec`.
+fn is_refused(lines: &str, marked: &str, expected: &str) {
+    let reading = finds_one(&format!("{lines}  {marked}\n"), &format!("error: spec.{expected}"));
+    assert_eq!(reading.findings.len(), 1, "{marked}: {:#?}", shown(&reading));
 }
 
-/// The same after these lines, the last of which is that of the `spec`.
-fn each_is_refused_after(lines: &str, table: &[(&str, &str)]) {
-    for (marked, expected) in table {
-        let marked = format!("{lines}  {marked}\n");
-        let (before, after) = marked.split_once('^').unwrap_or_else(|| panic!("no ^ in {marked}"));
-        let (line, column) =
-            (before.lines().count(), before.lines().last().unwrap_or_default().chars().count() + 1);
-        let found = shown(&read_one(&format!("{before}{after}")));
-        assert_eq!(found.len(), 1, "{marked}: {found:?}");
-        let expected = format!("f:{line}:{column}: error: spec.{expected}");
-        assert!(
-            found[0].starts_with(&expected),
-            "{marked}\nexpected {expected}\nfound    {}",
-            found[0]
-        );
+/// Checks a `spec` of a Subscription.
+pub(super) fn is_refused_in_subscription(marked: &str, expected: &str) {
+    is_refused(HEAD, marked, expected);
+}
+
+#[test]
+fn each_bad_value_is_refused_at_its_position_with_what_is_right() {
+    let with_url = format!("{HEAD}{URL}");
+    let of_topic = format!("{TOPIC}spec:\n");
+    for (lines, table) in [(&*with_url, SETTINGS), (HEAD, DESTINATIONS), (&of_topic, TOPICS)] {
+        for (marked, expected) in rows(table) {
+            is_refused(lines, marked, expected);
+        }
     }
 }
 
 #[test]
-fn bad_schedules_are_refused_at_their_position() {
-    each_is_refused(
-        URL,
-        &[
-            ("retry: {schedule: {kind: ^expo}}", "retry.schedule.kind: \"expo\" is not known here"),
-            (
-                "retry: {schedule: {kind: ^linaer}}",
-                "retry.schedule.kind: \"linaer\" is not known here; did you mean linear?",
-            ),
-            (
-                "retry: {schedule: {delay: ^P15D}}",
-                "retry.schedule.delay: has to be PT0S to P14D, is \"P15D\"",
-            ),
-            (
-                "retry: {schedule: {delay: ^5}}",
-                "retry.schedule.delay: expected a duration such as PT30S, found a whole number; PT5S is 5 s",
-            ),
-            (
-                "retry: {schedule: {delay: ^5s}}",
-                "retry.schedule.delay: \"5s\" is not an ISO 8601 duration: at character 1, it has to begin with P; write PT5S",
-            ),
-            (
-                "retry: {timeToLive: ^1d}",
-                "retry.timeToLive: \"1d\" is not an ISO 8601 duration: at character 1, it has to begin with P; write P1D",
-            ),
-            (
-                "retry: {timeToLive: ^soon}",
-                "retry.timeToLive: \"soon\" is not an ISO 8601 duration: at character 1, it has to begin with P; a duration looks",
-            ),
-            (
-                "retry: {neverRetry: ^404}",
-                "retry.neverRetry: expected a list, found a whole number; write it in brackets, as in [a, b]",
-            ),
-            (
-                "retry: {schedule: ^{delay: PT2H}}",
-                "retry.schedule: delay is PT2H, which is above max, PT1H; max is PT1H where",
-            ),
-            (
-                "retry: {schedule: ^{kind: constant, delay: PT3S, max: PT2S}}",
-                "retry.schedule: delay is PT3S, which is above max, PT2S",
-            ),
-            ("retry: {schedule: ^{kind: waits}}", "retry.schedule.waits: waits is missing"),
-            (
-                "retry: {schedule: {kind: waits, waits: ^[]}}",
-                "retry.schedule.waits: has to be a list of 1 to 100, has 0",
-            ),
-            (
-                "retry: {schedule: {kind: waits, waits: [PT1S, ^PT0S]}}",
-                "retry.schedule.waits[1]: has to be",
-            ),
-            (
-                "retry: {schedule: {kind: moments, moments: [PT2S, ^PT2S]}}",
-                "retry.schedule.moments[1]: has to be later",
-            ),
-            (
-                "retry: {schedule: {^waits: [PT1S]}}",
-                "retry.schedule.waits: waits does not belong to this kind of schedule; kind: waits",
-            ),
-            (
-                "retry: {schedule: {kind: waits, waits: [PT1S], ^delay: PT1S}}",
-                "retry.schedule.delay: delay does not belong",
-            ),
-            ("retry: {schedule: {max: ^P15D}}", "retry.schedule.max: has to be PT0.001S to P14D"),
-            ("retry: {schedule: ^[PT1S]}", "retry.schedule: expected a mapping, found a list"),
-        ],
-    );
-}
-
-#[test]
-fn bad_retries_are_refused_at_their_position() {
-    each_is_refused(
-        URL,
-        &[
-            ("retry: {maxAttempts: ^0}", "retry.maxAttempts: has to be 1 to 1000, is 0"),
-            ("retry: {maxAttempts: ^1001}", "retry.maxAttempts: has to be 1 to 1000, is 1001"),
-            (
-                "retry: {maxAttempts: ^2.5}",
-                "retry.maxAttempts: expected a whole number, found a number with a fraction",
-            ),
-            (
-                "retry: {maxAttempts: ^\"10\"}",
-                "retry.maxAttempts: expected a whole number, found text; write 10, without quotes",
-            ),
-            (
-                "retry: {maxAttempts: ^many}",
-                "retry.maxAttempts: expected a whole number, found text",
-            ),
-            (
-                "retry: {maxAttempts^: }",
-                "retry.maxAttempts: expected a whole number, found nothing",
-            ),
-            (
-                "retry: {^maxAttempt: 3}",
-                "retry.maxAttempt: unknown field \"maxAttempt\"; did you mean maxAttempts?",
-            ),
-            ("retry: {timeToLive: ^P15D}", "retry.timeToLive: has to be PT1S to P14D, is \"P15D\""),
-            (
-                "retry: {timeToLive: ^P1M}",
-                "retry.timeToLive: \"P1M\" is not an ISO 8601 duration: at character 3, months",
-            ),
-            ("retry: {jitterPercent: ^101}", "retry.jitterPercent: has to be 0 to 100, is 101"),
-            ("retry: {jitterPercent: ^-1}", "retry.jitterPercent: has to be 0 to 100, is -1"),
-            ("retry: {success: ^[]}", "retry.success: at least one status has to be a success"),
-            ("retry: {success: [^20]}", "retry.success[0]: \"20\" is neither a status"),
-            ("retry: {success: [^299-200]}", "retry.success[0]: \"299-200\" is neither a status"),
-            ("retry: {success: ^200}", "retry.success: expected a list, found a whole number"),
-            ("retry: {neverRetry: [^600]}", "retry.neverRetry[0]: \"600\" is neither a status"),
-            (
-                "retry: {neverRetry: [400], retryOn: ^[400-410]}",
-                "retry.retryOn: 400 is in neverRetry too",
-            ),
-            ("retry: {success: [404], retryOn: ^[404]}", "retry.retryOn: 404 is in success too"),
-            (
-                "retry: ^{neverRetry: [200-299]}",
-                "retry: no status is a success; leave one of those",
-            ),
-            ("retry: {leastWaits: {^50: PT1S}}", "retry.leastWaits.50: \"50\" is not a status"),
-            (
-                "retry: {leastWaits: {503: ^PT0S}}",
-                "retry.leastWaits.503: has to be PT0.001S to P14D",
-            ),
-            ("retry: {retryAfterMax: ^P15D}", "retry.retryAfterMax: has to be PT0S to P14D"),
-            ("retry: ^3", "retry: expected a mapping, found a whole number"),
-            ("^rety: {}", "rety: unknown field \"rety\"; did you mean retry?"),
-            (
-                "paused: ^yes",
-                "paused: expected true or false, found text; write true, without quotes",
-            ),
-            (
-                "paused: ^'false'",
-                "paused: expected true or false, found text; write false, without quotes",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn bad_batches_are_refused_at_their_position() {
-    each_is_refused(
-        URL,
-        &[
-            ("batch: {maxEvents: ^0}", "batch.maxEvents: has to be 1 to 5000, is 0"),
-            ("batch: {maxEvents: ^5001}", "batch.maxEvents: has to be 1 to 5000, is 5001"),
-            (
-                "batch: {preferredKilobytes: ^0}",
-                "batch.preferredKilobytes: has to be 1 to 1024, is 0",
-            ),
-            (
-                "batch: {preferredKilobytes: ^1025}",
-                "batch.preferredKilobytes: has to be 1 to 1024, is 1025",
-            ),
-            (
-                "batch: {maxEvents: 2, onRefused: ^drop}",
-                "batch.onRefused: \"drop\" is not known here; known: split, all",
-            ),
-            (
-                "batch: {^maxEvent: 2}",
-                "batch.maxEvent: unknown field \"maxEvent\"; did you mean maxEvents?",
-            ),
-            ("batch: ^10", "batch: expected a mapping, found a whole number"),
-        ],
-    );
-}
-
-#[test]
-fn bad_dead_letters_are_refused_at_their_position() {
-    each_is_refused(
-        URL,
-        &[
-            (
-                "deadLetter: ^never",
-                "deadLetter: expected none or a mapping, found \"never\"; deadLetter: {sink: …}",
-            ),
-            (
-                "deadLetter: ^https://user:word@h/",
-                "deadLetter: expected none or a mapping, found an address; deadLetter: {sink: …}",
-            ),
-            ("deadLetter: ^[]", "deadLetter: expected none or a mapping"),
-            (
-                "deadLetter: {sink: ^bucket}",
-                "deadLetter.sink: neither an address nor a key of a Destinations document; https://…, http://…, s3://bucket/prefix \
-                 or sqs://host/account/name; a topic in the files is {topic: namespace/topic}",
-            ),
-            (
-                "deadLetter: {sink: ^letters.example.com/in}",
-                "deadLetter.sink: the URL has no scheme; https://…, http://…, s3://bucket/prefix",
-            ),
-            ("deadLetter: {sink: ^s3://}", "deadLetter.sink: a bucket is missing"),
-            ("deadLetter: {sink: ^s3://a}", "deadLetter.sink: a bucket's name"),
-            ("deadLetter: {sink: ^s3://bucket/a/../b}", "deadLetter.sink: no segment of a prefix"),
-            (
-                "deadLetter: {sink: ^s3://bucket/_replays}",
-                "deadLetter.sink: the folder \"_replays\" of the prefix is reserved: no folder begins with _",
-            ),
-            (
-                "deadLetter: {sink: ^sqs://lost}",
-                "deadLetter.sink: \"lost\" is not a queue: host/account/name is expected, its URL without https://; \
-                 sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
-            ),
-            (
-                "deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost.fifo}",
-                "deadLetter.sink: lost.fifo is a FIFO queue",
-            ),
-            (
-                "deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/1234/lost}",
-                "deadLetter.sink: \"1234\" is not an account: 12 digits",
-            ),
-            ("deadLetter: {sink: ^'https://'}", "deadLetter.sink: not a valid URL: empty host"),
-            (
-                "deadLetter: {sink: ^{ref: {kind: Broker}}}",
-                "deadLetter.sink: a sink is an address, or names a topic; a topic in the files is {topic: namespace/topic}",
-            ),
-            (
-                "deadLetter: {sink: {topic: ^lost}}",
-                "deadLetter.sink.topic: not the name of a topic; a topic in the",
-            ),
-            (
-                "deadLetter: {sink: {topic: n/t, ^uri: a}}",
-                "deadLetter.sink.uri: unknown field \"uri\"",
-            ),
-            (
-                "deadLetter: {sink: {topic: ^n/lost}}",
-                "deadLetter.sink.topic: the topic n/lost is not in any of the files; known: n/t",
-            ),
-            (
-                "deadLetter: {sink: {topic: ^n/tt}}",
-                "deadLetter.sink.topic: the topic n/tt is not in any of the files; did you mean n/t?",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn bad_dead_letter_formats_and_times_are_refused_at_their_position() {
-    each_is_refused(
-        URL,
-        &[
-            (
-                "deadLetter: {format: ^namespaces}",
-                "deadLetter.format: \"namespaces\" is not known here; did you mean namespace?",
-            ),
-            (
-                "deadLetter: {layout: ^flats}",
-                "deadLetter.layout: \"flats\" is not known here; did you mean flat?",
-            ),
-            ("delay: ^P8D", "delay: has to be PT0S to P7D"),
-            ("deadLetter: {delay: ^PT16M}", "deadLetter.delay: has to be PT0S to PT15M"),
-            (
-                "deadLetter: {keepTryingFor: ^PT1S}",
-                "deadLetter.keepTryingFor: has to be PT1M to P3D",
-            ),
-            (
-                "deadLetter: {response: ^nothing}",
-                "deadLetter.response: \"nothing\" is not known here; known: beginning, none",
-            ),
-            (
-                "deadLetter: {errorData: ^base65}",
-                "deadLetter.errorData: \"base65\" is not known here; did you mean base64?",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn bad_filters_are_refused_at_their_position() {
+fn what_is_too_deep_too_long_or_too_many_is_refused_at_its_position() {
     let deep =
         format!("filter: {}^{{not: {{exact: {{a: b}}}}}}{}", "{not: ".repeat(10), "}".repeat(10));
-    each_is_refused(
-        URL,
-        &[
-            ("filter: ^{}", "filter: no condition"),
-            ("filter: ^[]", "filter: expected a mapping, found a list"),
-            (
-                "filter: {exact: {^data.total: 5}}",
-                "filter.exact.data.total: \"data.total\" is not the name of an attribute; filters see the attributes of an \
-                 event and not its data: names of lower-case letters and digits (CloudEvents), and eventType, eventTime, \
-                 dataVersion, metadataVersion (Event Grid); members of other JSON with input: custom of the Topic",
+    let nested = format!("filter{}: conditions nest at most 10 deep", ".not".repeat(10));
+    is_refused(&format!("{HEAD}{URL}"), &deep, &nested);
+    let many = |count: usize, element: &str| {
+        let elements = (0..count).map(|number| element.replace('N', &number.to_string()) + ", ");
+        elements.collect::<String>()
+    };
+    let publishers = format!("from: ^[{}]", many(101, "{eventSource: sN}"));
+    let expected = "from: a topic has at most 100 publishers, found 101";
+    is_refused(&format!("{TOPIC}spec:\n"), &publishers, expected);
+    for (field, expected) in [
+        (
+            format!("signing: {{secrets: ^[{}]}}", many(11, "env:SN")),
+            "signing.secrets: has to be a list of 1 to 10 secrets, has 11",
+        ),
+        (
+            format!("headers: [{{name: a, value: ^{}}}]", "x".repeat(4_097)),
+            "headers[0].value: a header's value is at most 4096 bytes, this has 4097",
+        ),
+        (
+            format!(
+                "consent: {{handshake: cloudevents, origin: ^{}}}",
+                ["a".repeat(63).as_str(); 4].join(".")
             ),
-            (
-                "filter: {not: {any: [{suffix: {^orderKind: x}}]}}",
-                "filter.not.any[0].suffix.orderKind: \"orderKind\" is not the name of an attribute",
-            ),
-            ("filter: {prefix: {^'': x}}", "filter.prefix.: \"\" is not the name of an attribute"),
-            (
-                "filter: {^exakt: {a: b}}",
-                "filter.exakt: unknown field \"exakt\"; did you mean exact?",
-            ),
-            ("filter: {exact: ^{}}", "filter.exact: no member to compare"),
-            (
-                "filter: {exact: {a: ^1.5}}",
-                "filter.exact.a: expected text, found a number with a fraction; write it in quotes",
-            ),
-            ("filter: {any: ^[]}", "filter.any: at least one condition"),
-            ("filter: {cesql: ^5}", "filter.cesql: expected text, found a whole number"),
-            (
-                "filter: {cesql: ^\"type LIKE 'a\"}",
-                "filter.cesql: at character 11: the text has no closing quote",
-            ),
-            (
-                "filter: {all: [{cesql: ^lenght(type) > 3}]}",
-                "filter.all[0].cesql: at character 1: there is no function LENGHT with 1 arguments",
-            ),
-            ("filter: {all: ^{exact: {a: b}}}", "filter.all: expected a list, found a mapping"),
-            (
-                "filter: {all: [{prefix: {a: ^[]}}]}",
-                "filter.all[0].prefix.a: expected text, found a list",
-            ),
-            (
-                &deep,
-                "filter.not.not.not.not.not.not.not.not.not.not: conditions nest at most 10 deep",
-            ),
-        ],
-    );
+            "consent.origin: not a name of DNS",
+        ),
+        (
+            format!("headers: ^[{}]", many(11, "{name: hN, value: x}")),
+            "headers: at most 10 headers",
+        ),
+    ] {
+        let destination = format!("destination: {{url: http://h/, {field}}}");
+        is_refused_in_subscription(&destination, &format!("destination.{expected}"));
+    }
 }
 
 #[test]
@@ -348,288 +507,6 @@ fn what_depends_on_a_filter_without_a_known_operator_is_not_reported() {
         format!("{HEAD}{URL}  filter: {{exakt: {{type: a}}}}\n  batch: {{onRefused: split}}\n");
     let found = shown(&read_one(&text));
     assert!(matches!(&found[..], [one] if one.contains("unknown field")), "{found:?}");
-}
-
-#[test]
-fn bad_destinations_are_refused_at_their_position() {
-    each_is_refused(
-        "",
-        &[
-            ("^paused: true", "destination: destination is missing"),
-            ("destination: ^{}", "destination.url: url is missing"),
-            ("destination: {url^: }", "destination.url: expected text, found nothing"),
-            ("destination: {url: ^somewhere}", "destination.url: neither an address nor a key"),
-            ("destination: {url: ^'http://'}", "destination.url: not a valid URL: empty host"),
-            (
-                "destination: {url: ^ftp://h/}",
-                "destination.url: the scheme \"ftp\" is not supported here; http://… or https://…",
-            ),
-            (
-                "destination: {url: ^api.example.com/hook}",
-                "destination.url: the URL has no scheme; http://… or https://…",
-            ),
-            ("destination: {url: ^'localhost:8080/x'}", "destination.url: the URL has no scheme"),
-            ("destination: {url: ^//host/x}", "destination.url: the URL has no scheme"),
-            (
-                "destination: {url: ^'http://https://h/'}",
-                "destination.url: the URL has two schemes",
-            ),
-            (
-                "destination: {url: ^s3://bucket}",
-                "destination.url: a container is not a destination for events, only for dead letters; https://… or",
-            ),
-            (
-                "destination: {url: ^sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost}",
-                "destination.url: a queue is not a destination for events, only for dead letters; https://… or http://…",
-            ),
-            (
-                "destination: {url: http://h/, schema: ^cloudevents}",
-                "destination.schema: \"cloudevents\" is not known here; known: cloudevents-structured, cloudevents-binary, \
-                 eventgrid, custom",
-            ),
-            (
-                "destination: {url: http://h/, timeout: ^PT11M}",
-                "destination.timeout: has to be PT0.001S to PT10M, is \"PT11M\"",
-            ),
-            (
-                "destination: {url: http://h/, timeout: ^PT0S}",
-                "destination.timeout: has to be PT0.001S",
-            ),
-            (
-                "destination: {url: http://h/, lateResponseWindow: ^PT11M}",
-                "destination.lateResponseWindow: has to be PT0S to PT10M, is \"PT11M\"",
-            ),
-            (
-                "destination: {url: http://h/, probation: ^PT1M}",
-                "destination.probation: expected true or false, found text",
-            ),
-            (
-                "destination: {url: http://h/, maxConcurrency: ^0}",
-                "destination.maxConcurrency: has to be 1 to 1000, is 0",
-            ),
-            (
-                "destination: {url: http://h/, maxConcurrency: ^1001}",
-                "destination.maxConcurrency: has to be 1 to 1000, is 1001",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn bad_consent_is_refused_at_its_position() {
-    let consent = |marked: &str| format!("destination: {{url: http://h/, consent: {marked}}}");
-    let rule = "not a name of DNS, such as events.example.com";
-    let not_a_name = format!("destination.consent.origin: {rule}");
-    let cloud = |origin: &str| consent(&format!("{{handshake: cloudevents, origin: ^{origin}}}"));
-    let (url, empty, underscore) = (cloud("https://a.example.com"), cloud("''"), cloud("a..b"));
-    let long = cloud(&["a".repeat(63).as_str(); 4].join("."));
-    let names = [url, empty, underscore, cloud("-a.b"), cloud("'*'"), long];
-    let names: Vec<(&str, &str)> =
-        names.iter().map(|text| (text.as_str(), not_a_name.as_str())).collect();
-    each_is_refused("", &names);
-    for (marked, expected) in [
-        ("^{}", "handshake: handshake is missing"),
-        (
-            "{handshake: ^none, origin: a}",
-            "handshake: \"none\" is not known here; known: eventgrid, cloudevents",
-        ),
-        ("^{handshake: cloudevents}", "origin: origin is missing"),
-        ("{handshake: cloudevents, origin: a, rate: ^0}", "rate: has to be 1 to 1000000, is 0"),
-        ("{handshake: cloudevents, origin: a, ^every: 1}", "every: unknown field \"every\""),
-        (
-            "{handshake: eventgrid, ^origin: a}",
-            "origin: origin does not belong to handshake: eventgrid; handshake: cloud",
-        ),
-        ("{handshake: eventgrid, ^rate: 1}", "rate: rate does not belong to handshake: eventgrid"),
-    ] {
-        each_is_refused("", &[(&consent(marked), &format!("destination.consent.{expected}"))]);
-    }
-    each_is_refused(
-        "",
-        &[(&consent("^eventgrid"), "destination.consent: expected a mapping, found text")],
-    );
-}
-
-#[test]
-fn bad_publishers_are_refused_at_their_position() {
-    let many = (0..101).map(|n| format!("{{eventSource: s{n}}}, ")).collect::<String>();
-    let many = format!("from: ^[{many}]");
-    let not_an_arn = "from[0].snsTopic: \"";
-    each_is_refused_after(
-        &format!("{TOPIC}spec:\n"),
-        &[
-            ("from: ^{bucket: uploads}", "from: expected a list, found a mapping"),
-            ("from: [^uploads]", "from[0]: expected a mapping, found text"),
-            ("from: [^{}]", "from[0]: snsTopic, eventSource or bucket is missing; bucket: uploads"),
-            (
-                "from: [^{bucket: uploads, eventSource: a}]",
-                "from[0]: a publisher has one of snsTopic, eventSource and bucket; give each an element of its own",
-            ),
-            ("from: [{bucket: uploads, ^prefix: a}]", "from[0].prefix: unknown field \"prefix\""),
-            (
-                "from: [{bucket: ^s3://uploads}]",
-                "from[0].bucket: a bucket's name is 3 to 63 letters",
-            ),
-            (
-                "from: [{eventSource: ^' a'}]",
-                "from[0].eventSource: not the source of an event; 1 to 256 bytes",
-            ),
-            ("from: [{eventSource: ^''}]", "from[0].eventSource: not the source of an event"),
-            (
-                "from: [{snsTopic: ^orders}]",
-                "from[0].snsTopic: \"orders\" is not the ARN of an SNS topic; such as arn:aws:sns:eu-central-1:1234",
-            ),
-            ("from: [{snsTopic: ^'arn:aws:sqs:eu-central-1:123456789012:orders'}]", not_an_arn),
-            ("from: [{snsTopic: ^'arn:aws:sns:eu-central-1:12345678901:orders'}]", not_an_arn),
-            ("from: [{snsTopic: ^'arn:aws:sns::123456789012:orders'}]", not_an_arn),
-            ("from: [{snsTopic: ^'arn:aws:sns:eu-central-1:123456789012:or/ders'}]", not_an_arn),
-            ("from: [{snsTopic: ^'arn:aws:sns:eu-central-1:123456789012:orders:f0'}]", not_an_arn),
-            (&many, "from: a topic has at most 100 publishers, found 101"),
-        ],
-    );
-}
-
-#[test]
-fn bad_signing_is_refused_at_its_position() {
-    let many = (0..11).map(|n| format!("env:S{n}, ")).collect::<String>();
-    let many = format!("destination: {{url: http://h/, signing: {{secrets: ^[{many}]}}}}");
-    let rule = "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
-    let none = format!("destination.signing.secrets[0]: not the name of a secret; {rule}");
-    each_is_refused(
-        "",
-        &[
-            (
-                "destination: {url: http://h/, signing: ^{}}",
-                "destination.signing.secrets: secrets is missing",
-            ),
-            (
-                "destination: {url: http://h/, signing: ^env:A}",
-                "destination.signing: expected a mapping, found text",
-            ),
-            (
-                "destination: {url: http://h/, signing: {secrets: ^env:A}}",
-                "destination.signing.secrets: expected a list, found text",
-            ),
-            (
-                "destination: {url: http://h/, signing: {secrets: ^[]}}",
-                "destination.signing.secrets: has to be a list of 1 to 10 secrets, has 0",
-            ),
-            (&many, "destination.signing.secrets: has to be a list of 1 to 10 secrets, has 11"),
-            ("destination: {url: http://h/, signing: {secrets: [^whsec_MfKQ9r8GKYq]}}", &none),
-            (
-                "destination: {url: http://h/, signing: {secrets: [env:A, ^env:A]}}",
-                "destination.signing.secrets[1]: the secret \"env:A\" is listed twice",
-            ),
-            (
-                "destination: {url: http://h/, signing: {secrets: [env:A], ^key: x}}",
-                "destination.signing.key: unknown field \"key\"; known: publicKeys, secrets",
-            ),
-            (
-                "destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: ^[]}}",
-                "destination.signing.publicKeys: has to be a list of 1 to 10 public keys, has 0",
-            ),
-            (
-                "destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: [^whsk_hush]}}",
-                "destination.signing.publicKeys[0]: not a public key; a public key is whpk_ and the 32 bytes of an Ed25519 \
-                 key in base64; a private key (whsk_) stays in a store of secrets",
-            ),
-            (
-                "destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: [\
-                 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=', ^'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}}",
-                "destination.signing.publicKeys[1]: the public key \"whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\" is \
-                 listed twice",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn bad_headers_are_refused_at_their_position() {
-    let long = format!(
-        "destination: {{url: http://h/, headers: [{{name: a, value: ^{}}}]}}",
-        "x".repeat(4_097)
-    );
-    let many = (0..11).map(|n| format!("{{name: h{n}, value: x}}, ")).collect::<String>();
-    let many = format!("destination: {{url: http://h/, headers: ^[{many}]}}");
-    each_is_refused(
-        "",
-        &[
-            (
-                "destination: {url: http://h/, headers: [^{name: a}]}",
-                "destination.headers[0]: value, path or secret is missing",
-            ),
-            (
-                "destination: {url: http://h/, headers: [^{name: a, value: b, path: c}]}",
-                "destination.headers[0]: a header has one of value, path and secret",
-            ),
-            (
-                "destination: {url: http://h/, headers: [^{name: a, path: c, secret: env:A}]}",
-                "destination.headers[0]: a header has one of value, path and secret",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: a, path: ^'$..x'}]}",
-                "destination.headers[0].path: not a path; a path leads to one value, such as $.data.order.id",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: a, secret: ^hunter2}]}",
-                "destination.headers[0].secret: not the name of a secret; a secret is env:NAME",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: a, secret: ^7}]}",
-                "destination.headers[0].secret: expected text, found a whole number",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: a, value: ^\"x\\r\\ny\"}]}",
-                "destination.headers[0].value: a header's value has no control characters and no spaces around it",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: a, value: x}, ^{name: A, value: y}]}",
-                "destination.headers[1]: the header \"A\" is listed twice",
-            ),
-            (
-                &long,
-                "destination.headers[0].value: a header's value is at most 4096 bytes, this has 4097",
-            ),
-            (&many, "destination.headers: at most 10 headers"),
-        ],
-    );
-}
-
-#[test]
-fn bad_header_names_are_refused_at_their_position() {
-    each_is_refused(
-        "",
-        &[
-            (
-                "destination: {url: http://h/, headers: [{name: ^Ce-Id, value: x}]}",
-                "destination.headers[0].name: the header \"Ce-Id\" cannot be set by a subscription",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: ^webhook-id, value: x}]}",
-                "destination.headers[0].name: the header \"webhook-id\" cannot be set",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: ^Webhook-Timestamp, value: x}]}",
-                "destination.headers[0].name: the header \"Webhook-Timestamp\" cannot be set",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: ^webhook-signature, value: x}]}",
-                "destination.headers[0].name: the header \"webhook-signature\" cannot be set",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: ^a b, value: x}]}",
-                "destination.headers[0].name: \"a b\" is not the name",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: ^Content-Type, value: x}]}",
-                "destination.headers[0].name: the header \"Content-Type\" cannot be set",
-            ),
-            (
-                "destination: {url: http://h/, headers: [{name: ^aeg-x, value: x}]}",
-                "destination.headers[0].name: the header \"aeg-x\" cannot be set",
-            ),
-        ],
-    );
 }
 
 #[test]
@@ -669,50 +546,4 @@ fn a_value_of_an_event_is_in_no_header_that_routes_or_reads_the_request() {
     for header in ["{name: x-tenant, path: data.a}", "{name: x-forwarded-proto, value: https}"] {
         assert_eq!(file(header), "", "{header}");
     }
-}
-
-#[test]
-fn bad_mappings_are_refused_at_their_position() {
-    each_is_refused_after(
-        &format!("{TOPIC}spec:\n"),
-        &[
-            ("mapping: ^[]", "mapping: expected a mapping, found a list"),
-            (
-                "mapping: {^type: {field: a}}",
-                "mapping.type: unknown field \"type\"; known: dataVersion, eventTime, eventType, id, subject, topic",
-            ),
-            ("mapping: {id: ^{}}", "mapping.id.field: field is missing"),
-            ("mapping: {id: ^orderId}", "mapping.id: expected a mapping, found text"),
-            (
-                "mapping: {id: {field: a, ^default: b}}",
-                "mapping.id.default: id has no default; field: its path in the event",
-            ),
-            (
-                "mapping: {topic: {field: a, ^default: b}}",
-                "mapping.topic.default: topic has no default",
-            ),
-            (
-                "mapping: {eventTime: {field: a, ^default: b}}",
-                "mapping.eventTime.default: eventTime has no default",
-            ),
-            (
-                "mapping: {eventTime: {field: ^'a[*]'}}",
-                "mapping.eventTime.field: not a path; a path leads to one value",
-            ),
-            ("mapping: {eventType: ^{}}", "mapping.eventType: field or default is missing"),
-            ("mapping: {eventType: {field: ^'a b'}}", "mapping.eventType.field: not a path"),
-            (
-                "mapping: {subject: {default: ^[]}}",
-                "mapping.subject.default: expected text, found a list",
-            ),
-            (
-                "mapping: {subject: {default: ^''}}",
-                "mapping.subject.default: a default cannot be empty",
-            ),
-            (
-                "mapping: {dataVersion: {^fields: a, default: b}}",
-                "mapping.dataVersion.fields: unknown field \"fields\"; did you mean field?",
-            ),
-        ],
-    );
 }
