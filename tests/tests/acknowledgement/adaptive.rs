@@ -6,10 +6,11 @@ use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::{Dialect, Profile};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 
-use super::reactions::{Reaction, answers, times_out_after};
 use super::{EVENT, carried, delivery, large, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 /// A process over the topic shop/orders with s0, which reacts like this, and shop/others with s1.
 struct Process {

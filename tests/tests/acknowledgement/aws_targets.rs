@@ -8,11 +8,12 @@ use delivery::subscription::aws::policy::{AwsPolicy, AwsTargets, OwnResources};
 use delivery::subscription::catalogue::Catalogue;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::json_log::log_lines;
 use super::{ENDS_MS, EVENT, carried, letter};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record};
-use crate::reactions::{Reaction, answers};
+use crate::examples::{container, record};
 
 const QUEUE: &str = "arn:aws:sqs:eu-west-1:123456789012:shop-orders";
 const QUEUE_HOST: &str = "sqs.eu-west-1.amazonaws.com";

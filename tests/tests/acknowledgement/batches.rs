@@ -7,10 +7,11 @@ use delivery::event::schema::Schema;
 use delivery::ports::{QueueName, Record};
 use delivery::subscription::templates::Templated;
 use delivery::subscription::{Batch, OnRefused, Subscription};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::answers;
 
-use super::reactions::answers;
 use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{catalogue_of, record};
 
 fn batching(on_refused: OnRefused) -> Subscription {
     let batch = Batch { max_events: 100, preferred_bytes: 64 * 1_024, on_refused };

@@ -7,11 +7,12 @@ use delivery::request::Request;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::topic_address::address_of;
 use delivery::subscription::{ReplyTo, Subscription};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::replies;
 
 use super::divided::received;
-use super::reactions::replies;
 use super::{ENDS_MS, EVENT, delivery, dispatch, publication, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{catalogue_of, record};
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/s","type":"t"}"#;
 
@@ -138,16 +139,16 @@ fn an_event_waits_for_the_subscription_alone_that_may_lead_to_a_topic_that_canno
 #[test]
 fn a_topic_that_is_read_and_not_there_is_unknown_only_if_the_newest_does_not_have_it_either() {
     let of = |topic: &str| Record { topic: Some(topic.to_owned()), ..record("m1", EVENT) };
-    let known = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
+    let known = || FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
     let newer = catalogue_of([subscription("shop/orders/s0"), subscription("shop/new/s1")]);
-    let ports = known.clone().with_newer_catalogue(newer);
+    let ports = known().with_newer_catalogue(newer);
     assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
-    assert_eq!(dispatch(&known, &[of("shop/new")], ENDS_MS), [""; 0]);
-    let sent = known.sent();
+    let ports = known();
+    assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
+    let sent = ports.sent();
     assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
-    let ports =
-        FakePorts::new(catalogue_of([subscription("shop/orders/s0")])).with_failing_reload();
+    let ports = known().with_failing_reload();
     assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
     let (queue, held) = ports.sent().remove(0);
     assert_eq!((queue, publication(&held).message.as_str()), (QueueName::Retry, "m1"));

@@ -9,9 +9,10 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::wire::read_delivery;
 use dispatch::{Deadline, Dispatch};
 use futures::executor::block_on;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::{ENDS_MS, EVENT, delivery, retry_record, waits};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
+use crate::examples::{container, record, subscriptions_with_destination};
 
 const ALLOWED: [(&str, &str); 1] = [("allowed-origin", "events.example.com")];
 
@@ -124,7 +125,7 @@ fn the_validation_request_and_every_delivery_name_the_origin() {
     assert!(question.headers.contains(&("WebHook-Request-Rate".to_owned(), "120".to_owned())));
     // There is no callback endpoint here.
     assert!(!question.headers.iter().any(|(name, _)| name.contains("Callback")));
-    let plain = Process::new(FakePorts::new(crate::fake_ports::subscriptions(1)));
+    let plain = Process::new(FakePorts::new(crate::examples::subscriptions(1)));
     plain.invoke(&[record("m1", EVENT)]);
     assert!(!plain.ports.posts()[0].headers.iter().any(|(name, _)| name.contains("Origin")));
 }

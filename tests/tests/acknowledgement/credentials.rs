@@ -13,15 +13,16 @@ use delivery::subscription::profile::StatusSet;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use dialects::Source;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, replies, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use lastmile_tests::spellings::{Spelling, spellings};
 use serde_json::Value;
 
 use super::json_log::log_lines;
-use super::reactions::{Reaction, answers, replies, times_out_after};
 use super::{
     ENDS_MS, EVENT, carried, deadletter, delivery, dispatch, letter, retry_record, subscription,
 };
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions_with_destination};
+use crate::examples::{catalogue_of, record, subscriptions_with_destination};
 
 /// What the subscription of these tests sends as credentials; the secret is that of the fake ports.
 const VALUES: [&str; 8] = [

@@ -5,9 +5,10 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Origin};
 use delivery::ports::{Attribute, PutError, QueueName, Record};
 use delivery::wire::write_dead_letter;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::{EVENT, deadletter, delivery, waits};
-use crate::fake_ports::{FakePorts, NOW_MS, record, subscriptions};
+use crate::examples::{record, subscriptions};
 
 /// A dead letter about the event of this record.
 fn letter(message: &str) -> DeadLetter {

@@ -4,6 +4,7 @@
 //! Whatever a record holds, every delivery is made once, with the id that it would have had undivided.
 
 use delivery::subscription::topic_settings::TopicSettings;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
@@ -17,7 +18,7 @@ use delivery::wire::write_publication;
 use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
 
 use super::{ENDS_MS, dispatch, letter, publication, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
+use crate::examples::{catalogue_of, record, subscriptions};
 
 /// The most messages that one invocation may send for one record.
 const SENDS_MAX: usize = 3 * PARTS_MAX;

@@ -7,11 +7,12 @@ use delivery::subscription::{Concurrency, Subscription};
 use delivery::table::{LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{answers, times_out_after};
 use uuid::Uuid;
 
-use super::reactions::{answers, times_out_after};
 use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 pub(super) struct Process {
     pub(super) ports: FakePorts,

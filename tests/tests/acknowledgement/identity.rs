@@ -1,15 +1,16 @@
 //! Tokens in which AWS says who is calling: had once for all who need one, replaced once they are refused, and never
 //! shown. How they are asked for: `contracts/sigv4.rs`.
 
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use std::collections::BTreeSet;
 
 use delivery::ports::QueueName;
 use dispatch::{Deadline, Dispatch};
 
 use super::json_log::log_lines;
-use super::reactions::{Reaction, answers};
 use super::{EVENT, carried};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
+use crate::examples::{container, record, subscriptions_with_destination};
 
 fn ports(reactions: &[Reaction]) -> FakePorts {
     let auth = "auth: {awsIdentity: {audience: them, lifetime: PT10M}}";

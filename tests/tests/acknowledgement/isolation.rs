@@ -5,9 +5,10 @@ use delivery::delivery::Hold;
 use delivery::ports::{Attribute, MessageGroup, PutError, QueueName, Record};
 use delivery::wire::write_delivery;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::{ENDS_MS, EVENT, delivery, dispatch, large, publication, retry_record, waits};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions};
+use crate::examples::{container, record, subscriptions};
 
 #[test]
 fn a_record_received_again_moves_to_isolation_with_its_count_and_is_not_read() {

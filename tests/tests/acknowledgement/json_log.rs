@@ -11,19 +11,17 @@ use delivery::subscription::profile::StatusSet;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{answers, replies, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, Fault, NOW_MS};
 use lastmile_tests::logs::Logged;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::reactions::{answers, replies, times_out_after};
 use super::{
     ENDS_MS, EVENT, dead_letter_record, delivery, dispatch, letter, long_given_up, retry_record,
     subscription,
 };
-use crate::fake_ports::{
-    FakePorts, Fault, NOW_MS, catalogue_of, container, record, subscriptions,
-    subscriptions_with_sink,
-};
+use crate::examples::{catalogue_of, container, record, subscriptions, subscriptions_with_sink};
 
 /// The publisher's trace context, as received with the record.
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";

@@ -7,10 +7,11 @@ use delivery::subscription::Concurrency;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::{ReplyTo, Subscription};
 use delivery::waits::Kind;
+use lastmile_tests::fake_ports::reactions::{answers, replies, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::reactions::{answers, replies, times_out_after};
 use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retry_record, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record};
+use crate::examples::{catalogue_of, record};
 
 /// A response timeout of one second, this late-response window after it, and this wait before
 /// retries.

@@ -12,7 +12,7 @@ mod consent;
 mod credentials;
 mod dead_letter_batch;
 mod divided;
-mod fake_ports;
+mod examples;
 mod gate_limits;
 mod identity;
 mod ingress;
@@ -26,7 +26,6 @@ mod permits;
 mod probation;
 mod probes;
 mod rate;
-mod reactions;
 mod recoveries;
 mod redelivered;
 mod replays;
@@ -58,12 +57,13 @@ use delivery::wire::{
     read_dead_letter, read_delivery, read_publication, write_dead_letter, write_delivery,
 };
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions,
-    subscriptions_with_destination, subscriptions_with_sink,
+use crate::examples::{
+    catalogue_of, container, record, subscriptions, subscriptions_with_destination,
+    subscriptions_with_sink,
 };
-use crate::reactions::answers;
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// A deadline two minutes away.

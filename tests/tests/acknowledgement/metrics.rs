@@ -1,6 +1,8 @@
 //! What an invocation counts: each metric once per dimension set, one line per combination of
 //! dimension values.
 
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use std::collections::BTreeMap;
 
 use adapters::metrics::{Metric, MetricsSettings, NAMESPACE, Splits};
@@ -18,14 +20,11 @@ use dialects::Source;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 
-use super::reactions::{Reaction, answers, times_out_after};
 use super::{
     ENDS_MS, EVENT, carried, dead_letter_record, delivery, large, letter, retry_record,
     subscription, subscriptions,
 };
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
-};
+use crate::examples::{catalogue_of, container, record, subscriptions_with_destination};
 
 /// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
 /// without a dead letter; and a topic whose events no filter matches.

@@ -6,10 +6,11 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::time::duration::MINUTE_MS;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 
-use super::reactions::{Reaction, answers, times_out_after};
 use super::{EVENT, carried};
-use crate::fake_ports::{FakePorts, container, record};
+use crate::examples::{container, record};
 
 /// Events that only the neighbour publishes.
 const RIVAL: &str = r#"{"specversion":"1.0","id":"1","source":"rival","type":"t"}"#;

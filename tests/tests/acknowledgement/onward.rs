@@ -1,6 +1,7 @@
 //! Subscriptions whose destination is a topic: the event is published there before its record is
 //! acknowledged, as one message however many subscriptions the topic has, and nothing is requested.
 
+use lastmile_tests::fake_ports::FakePorts;
 use std::collections::BTreeMap;
 
 use delivery::delivery::Delivery;
@@ -13,7 +14,7 @@ use delivery::subscription::topic_address::address_of;
 
 use super::divided::received;
 use super::{ENDS_MS, EVENT, carried, dispatch, large, letter, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{catalogue_of, record};
 
 /// The subscription of all events, which go on to `shop/all`.
 fn onward() -> Subscription {

@@ -7,10 +7,11 @@ use delivery::subscription::Subscription;
 use delivery::table::{ItemKey, LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
 use dispatch::{Deadline, Dispatch};
 use futures::future::join;
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 
-use super::reactions::{Reaction, answers};
 use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 /// A destination that takes this many requests at once.
 fn limited(most: u32) -> Subscription {

@@ -6,10 +6,11 @@ use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{ReplyTo, Subscription};
 use delivery::time::duration::{DAY_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, breaks_off_after, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::reactions::{Reaction, answers, breaks_off_after, times_out_after};
 use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 /// Where s0's replies go.
 const REPLIES: &str = "https://replies.example.com/";

@@ -11,13 +11,12 @@ use delivery::subscription::{Concurrency, Subscription};
 use delivery::table::{LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::reactions::{Reaction, answers};
 use super::{EVENT, delivery, retry_record, subscription};
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
-};
+use crate::examples::{catalogue_of, container, record, subscriptions_with_destination};
 
 /// Another probe has to follow within this time.
 const WITHIN_MS: u64 = MINUTE_MS;

@@ -1,5 +1,7 @@
 //! `maxPerSecond`: who is over the rate waits for a slot of its own, whichever process it meets.
 
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, Hanging, NOW_MS};
 use std::collections::BTreeMap;
 
 use delivery::delivery::{Delivery, Hold};
@@ -7,9 +9,8 @@ use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use dispatch::{Deadline, Dispatch};
 
-use super::reactions::answers;
 use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Hanging, NOW_MS, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 /// A process over the topic shop/orders, whose destination takes this many requests a second.
 struct Process {

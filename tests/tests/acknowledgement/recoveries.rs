@@ -7,12 +7,13 @@ use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::{Concurrency, Subscription};
 use delivery::table::{LineName, Recovery, Report, Results, TakePlaces};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
 use super::gate_limits::{Process, copies, events, limits_item, posts_to};
-use super::reactions::{Reaction, answers};
 use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record};
+use crate::examples::{catalogue_of, record};
 
 /// A process that knows that the destination of s0 recovers since now; so many deliveries are away.
 fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {

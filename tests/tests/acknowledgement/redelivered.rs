@@ -3,10 +3,11 @@
 
 use delivery::ports::{PutError, QueueName, Record};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, Fault, NOW_MS};
 
 use super::{EVENT, letter};
-use crate::fake_ports::{FakePorts, Fault, NOW_MS, container, record, subscriptions};
-use crate::reactions::answers;
+use crate::examples::{container, record, subscriptions};
 
 /// A dispatch function that lives longer than one invocation.
 struct Process {

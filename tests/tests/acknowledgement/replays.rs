@@ -7,10 +7,11 @@ use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
 use delivery::subscription::ReplyTo;
 use delivery::subscription::sink::Sink;
 use delivery::wire::{is_replay_end, read_replay_end};
+use lastmile_tests::fake_ports::{FakePorts, Fault, NOW_MS};
 use uuid::Uuid;
 
 use super::{ENDS_MS, deadletter, delivery, dispatch, letter, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, record, subscriptions};
+use crate::examples::{catalogue_of, record, subscriptions};
 
 const OLD: Uuid = Uuid::from_u128(7);
 const ENDS: &str = "letters/_replays/job-1/ends/";

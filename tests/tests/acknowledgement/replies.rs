@@ -1,5 +1,7 @@
 //! Responses that carry an event: the reply is re-enqueued before its delivery is acknowledged.
 
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{answers, replies};
 use std::collections::BTreeMap;
 
 use delivery::delivery::reason::Reason;
@@ -11,11 +13,10 @@ use delivery::subscription::{ReplyTo, Subscription};
 use uuid::Uuid;
 
 use super::divided::received;
-use super::reactions::{answers, replies};
 use super::{
     ENDS_MS, EVENT, carried, delivery, dispatch, letter, publication, retry_record, subscription,
 };
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{catalogue_of, record};
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed"}"#;
 

@@ -4,10 +4,11 @@
 use delivery::ports::QueueName;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret_policy::{SecretPolicy, SecretRule};
+use lastmile_tests::fake_ports::FakePorts;
 
 use super::json_log::log_lines;
 use super::{ENDS_MS, EVENT, carried, dispatch, retry_record};
-use crate::fake_ports::{FakePorts, record, subscriptions, subscriptions_with_destination};
+use crate::examples::{record, subscriptions, subscriptions_with_destination};
 
 /// Everything that a request to a destination may need secrets for.
 const SENDING: [&str; 4] = [

@@ -10,12 +10,13 @@ use delivery::subscription::{Disable, ReplyTo, Subscription};
 use delivery::table::{Entry, ItemKey};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, Fault, Hanging};
 use serde_json::Value;
 
 use super::json_log::log_lines;
-use super::reactions::{Reaction, answers, times_out_after};
 use super::{EVENT, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Fault, Hanging, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 /// Processes over the topic shop/orders, whose destination s0 reacts like this.
 struct Deployment {

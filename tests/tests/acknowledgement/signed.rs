@@ -10,13 +10,12 @@ use delivery::subscription::secret::Secret;
 use delivery::subscription::sink::Sink;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::json_log::log_lines;
-use super::reactions::answers;
 use super::{ENDS_MS, EVENT, carried, letter, retry_record, subscription};
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
-};
+use crate::examples::{catalogue_of, container, record, subscriptions_with_destination};
 
 const HOUR_MS: u64 = 3_600_000;
 

@@ -8,15 +8,16 @@ use delivery::ports::{Attribute, PutError, QueueName};
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
+use lastmile_tests::fake_ports::reactions::{answers, replies};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use serde_json::Value;
 
 use super::divided::received;
-use super::reactions::{answers, replies};
 use super::{
     ENDS_MS, EVENT, carried, dead_letter_record, deadletter, delivery, dispatch, letter,
     publication, retry_record, subscription, waits,
 };
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
+use crate::examples::{catalogue_of, record, subscriptions};
 
 const QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 

@@ -9,11 +9,12 @@ use delivery::subscription::{Batch, OnRefused, Subscription};
 use delivery::time::duration::SECOND_MS;
 use dispatch::{Deadline, Dispatch};
 use futures::future::join;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, Fault, NOW_MS};
 use uuid::Uuid;
 
-use super::reactions::{Reaction, answers, times_out_after};
 use super::{EVENT, carried, delivery, large, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 /// A process over the topic shop/orders with s0, which reacts like this, and s1.
 struct Process {

@@ -8,12 +8,13 @@ use delivery::subscription::{Concurrency, ReplyTo, Subscription};
 use delivery::time::duration::MINUTE_MS;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, breaks_off_after, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::reactions::{Reaction, answers, breaks_off_after, times_out_after};
 use super::sinks::{address, sink_delivery, with_sink};
 use super::{EVENT, delivery, retry_record};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, record};
 
 /// The host of each part.
 const DESTINATION: &str = "s0.example.com";

@@ -10,12 +10,11 @@ use delivery::subscription::{Concurrency, Disable, Subscription};
 use delivery::table::{Expected, Permit, TakePermits};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::reactions::answers;
 use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
-};
+use crate::examples::{catalogue_of, container, record, subscriptions_with_destination};
 
 fn process(ports: &FakePorts) -> Dispatch<FakePorts> {
     Dispatch::new(ports.clone(), container(), None)

@@ -1,5 +1,7 @@
 //! Tokens of OAuth 2.0: fetched once for all who need one, replaced once they are refused, and never shown.
 
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use std::collections::BTreeSet;
 
 use delivery::ports::{QueueName, Record};
@@ -10,9 +12,8 @@ use delivery::subscription::secret_policy::{SecretPolicy, SecretRule};
 use dispatch::{Deadline, Dispatch};
 
 use super::json_log::log_lines;
-use super::reactions::{Reaction, answers, times_out_after};
 use super::{ENDS_MS, EVENT, carried, delivery, letter, retry_record};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
+use crate::examples::{container, record, subscriptions_with_destination};
 
 const SERVER: &str = "login.example.com";
 const DESTINATION: &str = "s0.example.com";

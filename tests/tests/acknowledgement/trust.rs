@@ -4,9 +4,10 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Publication, Store};
 use delivery::ports::{Attribute, QueueName, Record};
 use delivery::wire::{write_dead_letter, write_delivery, write_publication};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::{ENDS_MS, EVENT, deadletter, delivery, dispatch};
-use crate::fake_ports::{FakePorts, NOW_MS, record, subscriptions};
+use crate::examples::{record, subscriptions};
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
 

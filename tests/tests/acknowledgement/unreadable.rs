@@ -6,11 +6,12 @@ use delivery::ports::{Attribute, Message, MessageGroup, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::{write_dead_letter, write_delivery, write_publication};
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::{FakePorts, Fault, NOW_MS};
 use lastmile_tests::logs::Logged;
 use tracing::Level;
 
 use super::{ENDS_MS, EVENT, deadletter, delivery, dispatch, letter, retry_record};
-use crate::fake_ports::{FakePorts, Fault, NOW_MS, container, record, subscriptions};
+use crate::examples::{container, record, subscriptions};
 
 /// A delivery to an unknown kind of target.
 fn of_newer_version() -> Attribute {

@@ -1,5 +1,6 @@
 //! Subscriptions and topics that are there and cannot be used: their events wait, and those of others do not.
 
+use lastmile_tests::fake_ports::FakePorts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use delivery::wire::write_delivery;
 
 use super::divided::received;
 use super::{ENDS_MS, delivery, dispatch, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{catalogue_of, record};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 
