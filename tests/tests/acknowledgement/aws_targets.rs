@@ -12,8 +12,7 @@ use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::json_log::log_lines;
-use super::{ENDS_MS, EVENT, carried, letter};
-use crate::examples::{container, record};
+use crate::examples::{ENDS_MS, EVENT, carried, container, letter, record};
 
 const QUEUE: &str = "arn:aws:sqs:eu-west-1:123456789012:shop-orders";
 const QUEUE_HOST: &str = "sqs.eu-west-1.amazonaws.com";

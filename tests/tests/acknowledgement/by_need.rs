@@ -11,8 +11,10 @@ use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::replies;
 
 use super::divided::received;
-use super::{ENDS_MS, EVENT, delivery, dispatch, publication, retry_record, subscription};
-use crate::examples::{catalogue_of, record};
+use crate::examples::{
+    ENDS_MS, EVENT, catalogue_of, delivery, dispatch, publication, record, retry_record,
+    subscription,
+};
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/s","type":"t"}"#;
 

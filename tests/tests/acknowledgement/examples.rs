@@ -1,11 +1,118 @@
-//! Example records, and catalogues of subscriptions to them.
+//! Example events, records, deliveries and subscriptions; one invocation of each function; and what a message carries.
 
-use delivery::ports::{QueueName, Record};
+use deadletter::DeadLetters;
+use delivery::delivery::{DeadLetter, Delivery, Origin, Publication};
+use delivery::event::{Event, Input};
+use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::profile::Dialect;
 use delivery::subscription::sink::Container;
+use delivery::waits::{Kind, Schedule};
+use delivery::wire::{
+    read_dead_letter, read_delivery, read_publication, write_dead_letter, write_delivery,
+};
 use dialects::Source;
-use lastmile_tests::fake_ports::NOW_MS;
+use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
+
+/// The event of most tests.
+pub(crate) const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
+/// A deadline two minutes away.
+pub(crate) const ENDS_MS: u64 = NOW_MS + 120_000;
+
+/// One invocation of dispatch; the records that go back to their queue.
+pub(crate) fn dispatch(ports: &FakePorts, records: &[Record], ends_ms: u64) -> Vec<String> {
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    ports.run(dispatch.handle(records, &Deadline::new(NOW_MS, ends_ms)))
+}
+
+/// One invocation of deadletter; the records that go back to their queue.
+pub(crate) fn deadletter(ports: &FakePorts, records: &[Record]) -> Vec<String> {
+    ports.run(DeadLetters::new(ports.clone(), container()).handle(records))
+}
+
+/// A delivery of the event to this subscription.
+pub(crate) fn delivery(name: &str) -> Delivery {
+    let origin = Origin { message: "published".to_owned(), index: 0 };
+    Delivery::new(
+        Event::recall(&EVENT.into(), Input::Auto),
+        name.parse().expect("a name"),
+        origin,
+        NOW_MS - 10_000,
+    )
+}
+
+/// A subscription to `https://<its name>.example.com/` with native defaults but for its waits, 2 4 8 … s.
+pub(crate) fn subscription(name: &str) -> Subscription {
+    let name: SubscriptionName = name.parse().expect("a name");
+    let url = format!("https://{}.example.com/", name.name).parse().expect("an address");
+    let mut subscription = Subscription::new(name, Dialect::Native, url);
+    subscription.retry.jitter_percent = 0;
+    let kind = Kind::Exponential { delay_ms: 1_000 };
+    subscription.retry.schedule = Schedule { kind, max_ms: Some(3_600_000) };
+    subscription
+}
+
+/// The delivery that a message carries.
+pub(crate) fn carried(message: &Message) -> Delivery {
+    let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
+    read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("a valid attribute")
+}
+
+/// Queue and wait of each message that was sent.
+pub(crate) fn waits(ports: &FakePorts) -> Vec<(QueueName, u64)> {
+    ports.sent().into_iter().map(|(queue, message)| (queue, message.wait_ms)).collect()
+}
+
+/// The published record that a message carries.
+pub(crate) fn publication(message: &Message) -> Publication {
+    let Attribute::Publication(attribute) = &message.attribute else { panic!("{message:?}") };
+    read_publication(attribute).expect("a valid attribute")
+}
+
+/// The dead letter that a message carries.
+pub(crate) fn letter(message: &Message) -> DeadLetter {
+    let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
+    read_dead_letter(attribute, &message.body).expect("a valid attribute")
+}
+
+/// An event so large that no delivery state fits into a message with it.
+pub(crate) fn large() -> String {
+    format!(
+        r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#,
+        "x".repeat(1_048_400)
+    )
+}
+
+/// A record that the events queue gave up ten days ago, too large to travel.
+pub(crate) fn long_given_up() -> Record {
+    Record {
+        queue: QueueName::DeadLetter,
+        first_received_ms: NOW_MS - 10 * 86_400_000,
+        ..record("m1", &large())
+    }
+}
+
+/// A record of the retry queue that carries this delivery.
+pub(crate) fn retry_record(delivery: &Delivery) -> Record {
+    Record {
+        attribute: Some(Attribute::Delivery(write_delivery(delivery))),
+        topic: Some(delivery.subscription.topic.to_string()),
+        queue: QueueName::Retry,
+        ..record("m1", EVENT)
+    }
+}
+
+/// A record of the dead-letter queue that carries this dead letter.
+pub(crate) fn dead_letter_record(letter: &DeadLetter) -> Record {
+    Record {
+        attribute: Some(Attribute::DeadLetter(write_dead_letter(letter))),
+        queue: QueueName::DeadLetter,
+        ..record("m1", EVENT)
+    }
+}
 
 /// The default container.
 pub(crate) fn container() -> Container {
@@ -29,6 +136,11 @@ pub(crate) fn record(message: &str, body: &str) -> Record {
         first_received_ms: NOW_MS,
         receives: 1,
     }
+}
+
+/// So many events of topic shop/orders, each in a record of its own.
+pub(crate) fn events(name: &str, count: usize) -> Vec<Record> {
+    (0..count).map(|number| record(&format!("{name}{number}"), EVENT)).collect()
 }
 
 /// The topic shop/orders with this many subscriptions, s0, s1 and so on.

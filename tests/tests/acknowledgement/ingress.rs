@@ -290,13 +290,3 @@ fn a_key_that_cannot_be_read_is_logged_once_a_minute() {
     };
     assert_eq!([0, 1, 58, 1, 1, 58, 1].map(after), [2, 0, 0, 2, 0, 0, 2]);
 }
-
-#[test]
-fn of_keys_that_can_be_read_nothing_is_logged() {
-    let ports = FakeIngress::default();
-    let lines = log_lines(Level::ERROR, || {
-        let (status, ..) = futures::executor::block_on(answer(&ports, true, json!({})));
-        assert_eq!(status, 200);
-    });
-    assert_eq!(lines, [] as [Value; 0]);
-}

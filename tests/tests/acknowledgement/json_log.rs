@@ -17,11 +17,10 @@ use lastmile_tests::logs::Logged;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{
-    ENDS_MS, EVENT, dead_letter_record, delivery, dispatch, letter, long_given_up, retry_record,
-    subscription,
+use crate::examples::{
+    ENDS_MS, EVENT, catalogue_of, container, dead_letter_record, delivery, dispatch, letter,
+    long_given_up, record, retry_record, subscription, subscriptions, subscriptions_with_sink,
 };
-use crate::examples::{catalogue_of, container, record, subscriptions, subscriptions_with_sink};
 
 /// The publisher's trace context, as received with the record.
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
@@ -277,20 +276,6 @@ fn a_dead_letter_is_logged_only_when_it_was_sent_or_stored() {
             assert_eq!(messages(&lines).contains(&reported), is_sent, "{lines:#?}");
         }
     }
-}
-
-#[test]
-fn the_dead_letter_of_a_paused_subscription_is_logged_with_its_reason() {
-    let mut paused = subscription("shop/orders/s0");
-    paused.paused = true;
-    let ports = FakePorts::new(catalogue_of([paused]));
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    let lines = log_lines(tracing::Level::INFO, || {
-        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
-    });
-    let [line] = &lines[..] else { panic!("{lines:#?}") };
-    assert_eq!((&line["message"], &line["reason"]), (&"delivery.ended".into(), &"Paused".into()));
-    assert_eq!((line["event_id"].as_str(), line["attempts"].as_u64()), (Some("1"), Some(0)));
 }
 
 #[test]

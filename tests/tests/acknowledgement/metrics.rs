@@ -1,8 +1,6 @@
 //! What an invocation counts: each metric once per dimension set, one line per combination of
 //! dimension values.
 
-use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
-use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use std::collections::BTreeMap;
 
 use adapters::metrics::{Metric, MetricsSettings, NAMESPACE, Splits};
@@ -14,17 +12,17 @@ use delivery::delivery::{DeadLetter, Delivery, Publication};
 use delivery::ports::{Attribute, Clock as _, PutError, QueueName, Record};
 use delivery::subscription::Disable;
 use delivery::subscription::catalogue::Catalogue;
-use delivery::time::duration::DAY_MS;
 use delivery::wire::write_publication;
 use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use serde_json::Value;
 
-use super::{
-    ENDS_MS, EVENT, carried, dead_letter_record, delivery, large, letter, retry_record,
-    subscription, subscriptions,
+use crate::examples::{
+    ENDS_MS, EVENT, carried, catalogue_of, container, dead_letter_record, delivery, large, letter,
+    record, retry_record, subscription, subscriptions, subscriptions_with_destination,
 };
-use crate::examples::{catalogue_of, container, record, subscriptions_with_destination};
 
 /// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
 /// without a dead letter; and a topic whose events no filter matches.
@@ -167,25 +165,6 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
 }
 
 #[test]
-fn subscriptions_have_metrics_of_their_own_only_if_configured() {
-    let ports = FakePorts::new(subscriptions(2));
-    let dispatch = with_telemetry(&ports, true);
-    ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
-    let reported = table(&dispatch.metrics());
-    for name in ["s0", "s1"] {
-        for metric in ["MatchedEventCount 1", "DeliverySuccessCount 1"] {
-            assert!(reported.contains(&format!("[shop/orders {name}] {metric}")), "{reported:#?}");
-        }
-    }
-    assert!(reported.contains(&"[shop/orders] MatchedEventCount 2".to_owned()), "{reported:#?}");
-    let without = dispatch_metrics(&FakePorts::new(subscriptions(2)), &[record("m1", EVENT)]);
-    assert!(
-        without.iter().all(|line| !line.contains("s0") && !line.contains("s1")),
-        "{without:#?}"
-    );
-}
-
-#[test]
 fn a_redelivered_record_and_a_retried_delivery_match_once() {
     let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
     let dispatch = with_telemetry(&ports, false);
@@ -297,22 +276,6 @@ fn a_dead_letter_that_dispatch_stores_itself_is_counted_by_dispatch() {
 }
 
 #[test]
-fn a_dead_letter_for_an_unknown_topic_adds_no_dimension_value() {
-    let ports = FakePorts::new(subscriptions(1));
-    let unknown = Record { topic: Some("any/thing".to_owned()), ..record("m1", EVENT) };
-    assert_eq!(dispatch_metrics(&ports, &[unknown]), [""; 0]);
-    let reported = deadletter_metrics(&ports, &[dead_letter_record(&letter(&ports.sent()[0].1))]);
-    assert_eq!(
-        reported,
-        sorted([
-            "[] DeadLetteredCount 1",
-            "[TopicNotFound] DeadLetteredCount 1",
-            "[_/_] DeadLetteredCount 1"
-        ])
-    );
-}
-
-#[test]
 fn a_dead_letter_counts_as_failed_only_when_it_is_in_the_last_resort_queue() {
     let failing_storage = || {
         FakePorts::new(subscriptions(0))
@@ -340,14 +303,6 @@ fn a_dead_letter_counts_as_failed_only_when_it_is_in_the_last_resort_queue() {
         deadletter_metrics(&failing_storage(), &[dead_letter_record(&old)]),
         sorted(expected)
     );
-}
-
-#[test]
-fn without_telemetry_nothing_is_counted() {
-    let ports = FakePorts::new(subscriptions(1));
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
-    assert!(dispatch.metrics().is_empty());
 }
 
 /// The topic shop/orders with s0, whose destination may be on probation and is disabled after an hour.
@@ -395,45 +350,6 @@ fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_di
         counted.extend(unhealthy_metrics(&ports, &processes[0], &format!("m{number}")));
     }
     assert_eq!(counted, ["[] DestinationDisabledCount 1"]);
-}
-
-/// Ten failures in a row of ten events, and what that counts.
-fn ten_failures(ports: &FakePorts, dispatch: &Dispatch<FakePorts>) -> Vec<String> {
-    let counted = |number| unhealthy_metrics(ports, dispatch, &format!("m{number}"));
-    (0..10).flat_map(counted).collect()
-}
-
-#[test]
-fn a_destination_that_fails_again_a_day_after_it_recovered_counts_again() {
-    for is_restarted in [false, true] {
-        let (down, up) = (vec![answers(503); 10], answers(200));
-        let ports = unhealthy(&[&down[..], &[up.clone(), up], &down].concat());
-        let mut dispatch = with_telemetry(&ports, true);
-        assert_eq!(ten_failures(&ports, &dispatch), ["[] DestinationFailingCount 1"]);
-        ports.advance_ms(10_000);
-        assert!(unhealthy_metrics(&ports, &dispatch, "probe").is_empty());
-        ports.advance_ms(DAY_MS);
-        assert!(unhealthy_metrics(&ports, &dispatch, "well").is_empty());
-        if is_restarted {
-            dispatch = with_telemetry(&ports, true);
-        }
-        assert_eq!(ten_failures(&ports, &dispatch), ["[] DestinationFailingCount 1"]);
-    }
-}
-
-/// Nobody published anything for it since, so no probe has shown that it was up meanwhile.
-#[test]
-fn a_destination_that_fails_two_days_after_its_last_attempt_counts_again() {
-    let ports = unhealthy(&[answers(503)]);
-    assert_eq!(
-        ten_failures(&ports, &with_telemetry(&ports, true)),
-        ["[] DestinationFailingCount 1"]
-    );
-    ports.advance_ms(2 * DAY_MS);
-    assert_eq!(
-        ten_failures(&ports, &with_telemetry(&ports, true)),
-        ["[] DestinationFailingCount 1"]
-    );
 }
 
 #[test]

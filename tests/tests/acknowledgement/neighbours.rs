@@ -9,8 +9,7 @@ use dispatch::{Deadline, Dispatch};
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 
-use super::{EVENT, carried};
-use crate::examples::{container, record};
+use crate::examples::{EVENT, carried, container, record};
 
 /// Events that only the neighbour publishes.
 const RIVAL: &str = r#"{"specversion":"1.0","id":"1","source":"rival","type":"t"}"#;

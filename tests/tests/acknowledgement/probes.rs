@@ -10,13 +10,15 @@ use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::{Concurrency, Subscription};
 use delivery::table::{LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
-use dispatch::{Deadline, Dispatch};
 use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::{EVENT, delivery, retry_record, subscription};
-use crate::examples::{catalogue_of, container, record, subscriptions_with_destination};
+use crate::examples::{
+    EVENT, catalogue_of, delivery, record, retry_record, subscription,
+    subscriptions_with_destination,
+};
+use crate::process::Process;
 
 /// Another probe has to follow within this time.
 const WITHIN_MS: u64 = MINUTE_MS;
@@ -26,7 +28,7 @@ const EVERY_MS: u64 = 5 * SECOND_MS;
 /// Two processes, and a destination on probation whose next probe is due.
 struct Deployment {
     ports: FakePorts,
-    processes: [Dispatch<FakePorts>; 2],
+    processes: [Process; 2],
 }
 
 impl Deployment {
@@ -34,7 +36,7 @@ impl Deployment {
     fn with(ports: FakePorts, then: &[Reaction]) -> Self {
         let reactions = [&vec![answers(503); 10][..], then].concat();
         let ports = ports.with_reactions("s0.example.com", &reactions);
-        let processes = [(); 2].map(|()| Dispatch::new(ports.clone(), container(), None));
+        let processes = [(); 2].map(|()| Process::new(ports.clone()));
         let deployment = Self { ports, processes };
         for number in 0..10 {
             deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
@@ -53,10 +55,7 @@ impl Deployment {
     }
 
     fn invoke(&self, process: usize, records: &[Record]) {
-        let now_ms = self.ports.now_ms();
-        let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        let handled = self.processes[process].handle(records, &deadline);
-        assert_eq!(self.ports.run(handled), [""; 0]);
+        self.processes[process].invoke(records);
     }
 
     /// Asserts that process 0 makes the probe, or process 1 another one soon.
@@ -195,11 +194,9 @@ fn another_probe_follows_a_probe_for_which_the_process_has_no_time() {
         FakePorts::new(catalogue_of([destination(), subscription("shop/others/s1")])),
         &[answers(200)],
     );
-    let now_ms = deployment.ports.now_ms();
     // Time for the first attempt only, which the other subscription gets.
     let other = Record { topic: Some("shop/others".to_owned()), ..record("other", EVENT) };
-    let (records, short) = ([other, due(1)], Deadline::new(now_ms, now_ms + 9_500));
-    deployment.ports.run(deployment.processes[0].handle(&records, &short));
+    deployment.processes[0].invoke_for(9_500, &[other, due(1)]);
     assert_eq!(deployment.ports.requests(), 11);
     deployment.assert_another_probe_follows("no time");
 }

@@ -11,16 +11,16 @@ use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::gate_limits::{Process, copies, events, limits_item, posts_to};
-use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::examples::{catalogue_of, record};
+use super::gate_limits::{copies, limits_item, posts_to};
+use crate::examples::{
+    EVENT, carried, catalogue_of, delivery, events, record, retry_record, subscription,
+};
+use crate::process::Process;
 
 /// A process that knows that the destination of s0 recovers since now; so many deliveries are away.
 fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
-    let process = Process::of(ports);
-    for number in 0..10 {
-        process.invoke(&[record(&format!("f{number}"), EVENT)]);
-    }
+    let process = Process::new(ports.clone());
+    fail_ten_times(&process);
     assert_eq!(ports.requests(), 10);
     ports.advance_ms(11_000);
     process.invoke(&copies(
@@ -55,6 +55,10 @@ fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
     process
 }
 
+fn fail_ten_times(process: &Process) {
+    events("f", 10).iter().for_each(|event| drop(process.invoke(std::slice::from_ref(event))));
+}
+
 fn fails_ten_times_then(then: &[Reaction]) -> Vec<Reaction> {
     [&vec![answers(503); 10][..], then].concat()
 }
@@ -66,13 +70,11 @@ fn the_first_requests_of_all_processes_after_an_outage_keep_to_the_rate() {
     failed.destination.probation = true;
     let ports = FakePorts::new(catalogue_of([failed]))
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]));
-    let process = Process::of(&ports);
-    for number in 0..10 {
-        process.invoke(&[record(&format!("f{number}"), EVENT)]);
-    }
+    let process = Process::new(ports.clone());
+    fail_ten_times(&process);
     ports.advance_ms(1_000);
     // Thirty others learn of it.
-    let others: Vec<Process> = (0..30).map(|_| Process::of(&ports)).collect();
+    let others: Vec<Process> = (0..30).map(|_| Process::new(ports.clone())).collect();
     let due = |number| {
         retry_record(&Delivery {
             attempts: 1,
@@ -237,7 +239,7 @@ fn a_process_that_learns_that_a_recovery_is_over_keeps_to_the_rate() {
     limited.destination.probation = true;
     let ports = FakePorts::new(catalogue_of([limited.clone()]))
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]));
-    let process = Process::of(&ports);
+    let process = Process::new(ports.clone());
     for number in 0..10 {
         process.invoke(&[record(&format!("f{number}"), EVENT)]);
         ports.advance_ms(1_100);
@@ -252,7 +254,7 @@ fn a_process_that_learns_that_a_recovery_is_over_keeps_to_the_rate() {
     process.invoke(&due(1));
     // An hour later nobody remembers the outage but the table.
     ports.advance_ms(60 * MINUTE_MS);
-    let other = Process::of(&ports);
+    let other = Process::new(ports.clone());
     let began_ms = ports.elapsed_ms();
     other.invoke(&events("a", 30));
     let posts = posts_to(&ports, "s0.example.com");
@@ -350,11 +352,9 @@ fn the_first_success_of_another_process_is_the_end_of_a_row_of_failures() {
         let text = ports.entry_text(&key.health_item("shop")).expect("it was written");
         DestinationState::read(text.as_bytes()).expect("it is one").is_failing()
     };
-    let gone = Process::of(&ports);
-    for number in 0..10 {
-        gone.invoke(&[record(&format!("f{number}"), EVENT)]);
-    }
+    let gone = Process::new(ports.clone());
+    fail_ten_times(&gone);
     assert!(is_failing());
-    Process::of(&ports).invoke(&[record("m1", EVENT)]);
+    Process::new(ports.clone()).invoke(&[record("m1", EVENT)]);
     assert!(!is_failing());
 }

@@ -7,8 +7,10 @@ use delivery::subscription::secret_policy::{SecretPolicy, SecretRule};
 use lastmile_tests::fake_ports::FakePorts;
 
 use super::json_log::log_lines;
-use super::{ENDS_MS, EVENT, carried, dispatch, retry_record};
-use crate::examples::{record, subscriptions, subscriptions_with_destination};
+use crate::examples::{
+    ENDS_MS, EVENT, carried, dispatch, record, retry_record, subscriptions,
+    subscriptions_with_destination,
+};
 
 /// Everything that a request to a destination may need secrets for.
 const SENDING: [&str; 4] = [

@@ -4,8 +4,10 @@ use delivery::ports::{PutError, QueueName, Record};
 use lastmile_tests::fake_ports::reactions::answers;
 use lastmile_tests::fake_ports::{FakePorts, Fault, Hanging, NOW_MS};
 
-use super::{ENDS_MS, EVENT, delivery, dispatch, large, retry_record};
-use crate::examples::{record, subscriptions, subscriptions_with_destination};
+use crate::examples::{
+    ENDS_MS, EVENT, delivery, dispatch, large, record, retry_record, subscriptions,
+    subscriptions_with_destination,
+};
 
 #[test]
 fn a_record_returns_to_its_queue_if_the_retry_queue_refuses_what_is_left_of_it() {

@@ -8,20 +8,20 @@ use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Disable, ReplyTo, Subscription};
 use delivery::table::{Entry, ItemKey};
-use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
-use dispatch::{Deadline, Dispatch};
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
+use dispatch::Deadline;
 use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 use lastmile_tests::fake_ports::{FakePorts, Fault, Hanging};
 use serde_json::Value;
 
 use super::json_log::log_lines;
-use super::{EVENT, delivery, retry_record, subscription};
-use crate::examples::{catalogue_of, container, record};
+use crate::examples::{EVENT, catalogue_of, delivery, record, retry_record, subscription};
+use crate::process::Process;
 
 /// Processes over the topic shop/orders, whose destination s0 reacts like this.
 struct Deployment {
     ports: FakePorts,
-    processes: Vec<Dispatch<FakePorts>>,
+    processes: Vec<Process>,
 }
 
 impl Deployment {
@@ -35,7 +35,7 @@ impl Deployment {
             [] => ports,
             reactions => ports.with_reactions("s0.example.com", reactions),
         };
-        let process = |_| Dispatch::new(ports.clone(), container(), None);
+        let process = |_| Process::new(ports.clone());
         Self { processes: (0..processes).map(process).collect(), ports }
     }
 
@@ -55,11 +55,7 @@ impl Deployment {
 
     /// One invocation of a process; returns what it sent.
     fn invoke(&self, process: usize, records: &[Record]) -> Vec<(QueueName, Message)> {
-        let (before, now_ms) = (self.ports.sent().len(), self.ports.now_ms());
-        let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        let handled = self.processes[process].handle(records, &deadline);
-        assert_eq!(self.ports.run(handled), [""; 0]);
-        self.ports.sent().split_off(before)
+        self.processes[process].invoke(records)
     }
 
     /// Whether a process attempts a delivery from the retry queue.
@@ -206,23 +202,6 @@ fn a_destination_whose_last_ten_attempts_failed_is_failing_though_none_of_them_b
 }
 
 #[test]
-fn a_destination_that_refused_nine_of_ten_events_is_not_shown() {
-    let refused = vec![answers(400); 9];
-    let deployment = Deployment::new(1, &[&refused[..], &[answers(200)], &refused].concat());
-    for number in 0..19 {
-        deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
-    }
-    assert_eq!(deployment.ports.entry_text(&item()), None);
-}
-
-#[test]
-fn a_restart_forgets_nothing() {
-    let mut deployment = Deployment::after_ten_failures(1, &[answers(503)]);
-    deployment.processes = vec![Dispatch::new(deployment.ports.clone(), container(), None)];
-    assert!(!deployment.attempts(0));
-}
-
-#[test]
 fn a_slow_destination_is_known_to_all() {
     let deployment = Deployment::new(2, &[answers(200).after_ms(5_000)]);
     let slow_lane = |process| {
@@ -235,21 +214,6 @@ fn a_slow_destination_is_known_to_all() {
     let before = deployment.ports.requests();
     assert!(slow_lane(1), "without an attempt");
     assert_eq!(deployment.ports.requests(), before);
-}
-
-#[test]
-fn a_probe_for_which_there_was_no_time_is_returned_to_all() {
-    let deployment = Deployment::after_ten_failures(2, &[answers(200)]);
-    deployment.ports.advance_ms(10_000);
-    let now_ms = deployment.ports.now_ms();
-    // Time for the first attempt only, which the other subscription gets.
-    let other = Record { topic: Some("shop/others".to_owned()), ..record("other", EVENT) };
-    let (records, late) = ([other, due()], Deadline::new(now_ms, now_ms + 9_500));
-    let handled = deployment.processes[0].handle(&records, &late);
-    assert_eq!((deployment.ports.run(handled), deployment.ports.requests()), (vec![], 11));
-    assert!(deployment.state().probe_until_ms.is_none(), "{:?}", deployment.state());
-    deployment.ports.advance_ms(10_000);
-    assert!(deployment.attempts(1));
 }
 
 #[test]
@@ -269,15 +233,6 @@ fn without_the_table_each_process_goes_on_by_itself_and_writes_later() {
     deployment.ports.set_table_unreachable(false);
     assert!(deployment.attempts(0), "recovered");
     assert!(deployment.state().is_healthy());
-}
-
-#[test]
-fn a_table_that_hangs_delays_an_invocation_by_seconds_and_stops_nothing() {
-    let ports = FakePorts::new(catalogue_of([destination()])).with_hanging(Hanging::Table);
-    let deployment = Deployment::with(ports, 1, &[answers(503)]);
-    let began_ms = deployment.ports.now_ms();
-    deployment.fail_ten_times();
-    assert!(deployment.ports.now_ms() - began_ms <= 4_000);
 }
 
 #[test]
@@ -317,24 +272,6 @@ fn operate(deployment: &Deployment, change: fn(DestinationState, u64) -> Destina
     for news in News::of_change(key(), before.as_ref(), &state) {
         ports.set_entry(&news.item(), &news.entry());
     }
-}
-
-#[test]
-fn a_switch_holds_after_a_year_and_health_that_nobody_renewed_is_gone_after_a_week() {
-    let deployment = Deployment::after_ten_failures(1, &[answers(200)]);
-    deployment.ports.advance_ms(7 * DAY_MS - 1_000);
-    assert!(deployment.ports.entry_text(&item()).is_some());
-    deployment.ports.advance_ms(1_000);
-    assert_eq!(deployment.ports.entry_text(&item()), None);
-    operate(&deployment, DestinationState::disabled_by_operator);
-    deployment.ports.advance_ms(365 * DAY_MS);
-    let later = Dispatch::new(deployment.ports.clone(), container(), None);
-    let deployment = Deployment { processes: vec![later], ..deployment };
-    let before = deployment.ports.requests();
-    let new = Record { sent_ms: deployment.ports.now_ms(), ..record("new", EVENT) };
-    let sent = deployment.invoke(0, &[new]);
-    assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
-    assert_eq!(deployment.ports.requests(), before);
 }
 
 #[test]
@@ -529,7 +466,7 @@ fn a_notice_that_no_queue_takes_is_sent_later_with_the_same_id() {
     deployment.ports.clone().with_queue_fault(QueueName::Retry, Fault::Refuses);
     let (records, now_ms) = ([record("m9", EVENT)], deployment.ports.now_ms());
     let deadline = Deadline::new(now_ms, now_ms + 120_000);
-    deployment.ports.run(deployment.processes[0].handle(&records, &deadline));
+    deployment.ports.run(deployment.processes[0].dispatch.handle(&records, &deadline));
     let waiting = deployment.state().notices;
     assert_eq!(waiting.len(), 1);
     deployment.ports.repair_queues();

@@ -13,8 +13,7 @@ use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
 use super::sinks::{address, sink_delivery, with_sink};
-use super::{EVENT, delivery, retry_record};
-use crate::examples::{catalogue_of, container, record};
+use crate::examples::{catalogue_of, container, delivery, events, retry_record};
 
 /// The host of each part.
 const DESTINATION: &str = "s0.example.com";
@@ -70,7 +69,7 @@ impl Process {
     fn assert_healthy(&self) {
         let began_ms = self.ports.now_ms();
         let (before, sent) = (self.to_destination(), self.ports.sent().len());
-        self.invoke(&events(EVENTS));
+        self.invoke(&events("m", EVENTS));
         assert_eq!(self.to_destination() - before, EVENTS, "{:?}", self.ports.sent_after(sent));
         let took_ms = self.last_end_ms(began_ms);
         assert!(took_ms <= ALL_WITHIN_MS, "{took_ms}");
@@ -83,10 +82,6 @@ impl Process {
         let posts = self.ports.posts();
         posts.iter().filter(|it| it.url.host_str() == Some(DESTINATION)).count()
     }
-}
-
-fn events(count: usize) -> Vec<Record> {
-    (0..count).map(|number| record(&format!("m{number}"), EVENT)).collect()
 }
 
 /// Deliveries of one kind, each of its own event.
@@ -110,7 +105,7 @@ fn assert_spared(beside: &[Record], host: &str, reaction: &Reaction) {
         let delivered = |beside: &[Record]| {
             let process = Process::new(catalogue_of([healthy(most)]), &[(host, reaction.clone())]);
             let began_ms = process.ports.now_ms();
-            process.invoke(&[beside, &events(EVENTS)].concat());
+            process.invoke(&[beside, &events("m", EVENTS)].concat());
             (process.to_destination(), process.last_end_ms(began_ms))
         };
         let (alone, (count, took_ms)) = (delivered(&[]), delivered(beside));
@@ -120,16 +115,11 @@ fn assert_spared(beside: &[Record], host: &str, reaction: &Reaction) {
 }
 
 #[test]
-fn a_slow_sink_delays_no_event_of_its_subscription() {
-    for reaction in [answers(200).after_ms(10_000), times_out_after(30_000)] {
-        assert_spared(&sink_deliveries(5), SINK, &reaction);
-    }
-}
-
-#[test]
-fn a_slow_address_for_replies_delays_no_event_of_its_subscription() {
-    for reaction in [answers(200).after_ms(10_000), times_out_after(30_000)] {
-        assert_spared(&replies(5), REPLIES, &reaction);
+fn a_slow_sink_or_address_for_replies_delays_no_event_of_its_subscription() {
+    for (beside, host) in [(sink_deliveries(5), SINK), (replies(5), REPLIES)] {
+        for reaction in [answers(200).after_ms(10_000), times_out_after(30_000)] {
+            assert_spared(&beside, host, &reaction);
+        }
     }
 }
 
@@ -145,28 +135,18 @@ fn illnesses() -> [Reaction; 5] {
 }
 
 #[test]
-fn an_ill_sink_is_no_failure_of_the_destination_and_limits_no_request_to_it() {
-    for reaction in illnesses() {
-        let most = Concurrency::of_each(2);
-        let process = Process::new(catalogue_of([healthy(most)]), &[(SINK, reaction)]);
-        for _ in 0..5 {
-            process.invoke(&sink_deliveries(20));
-            process.ports.advance_ms(MINUTE_MS);
+fn an_ill_sink_or_address_for_replies_is_no_failure_of_the_destination_and_limits_no_request_to_it()
+{
+    for (beside, host) in [(sink_deliveries(20), SINK), (replies(20), REPLIES)] {
+        for reaction in illnesses() {
+            let catalogue = catalogue_of([healthy(Concurrency::of_each(2))]);
+            let process = Process::new(catalogue, &[(host, reaction)]);
+            for _ in 0..5 {
+                process.invoke(&beside);
+                process.ports.advance_ms(MINUTE_MS);
+            }
+            process.assert_healthy();
         }
-        process.assert_healthy();
-    }
-}
-
-#[test]
-fn an_ill_address_for_replies_is_no_failure_of_the_destination_and_limits_no_request_to_it() {
-    for reaction in illnesses() {
-        let most = Concurrency::of_each(2);
-        let process = Process::new(catalogue_of([healthy(most)]), &[(REPLIES, reaction)]);
-        for _ in 0..5 {
-            process.invoke(&replies(20));
-            process.ports.advance_ms(MINUTE_MS);
-        }
-        process.assert_healthy();
     }
 }
 
@@ -189,7 +169,7 @@ fn with_token() -> Catalogue {
 
 fn plain(count: usize) -> Vec<Record> {
     let to_s1 = |it| Record { topic: Some("shop/plain".to_owned()), ..it };
-    events(count).into_iter().map(to_s1).collect()
+    events("m", count).into_iter().map(to_s1).collect()
 }
 
 #[test]
@@ -201,7 +181,7 @@ fn a_slow_token_server_delays_no_event_that_needs_no_token() {
             process.invoke(&[beside, plain(EVENTS)].concat());
             (process.to_destination(), process.last_end_ms(began_ms))
         };
-        let (alone, (count, took_ms)) = (delivered(Vec::new()), delivered(events(5)));
+        let (alone, (count, took_ms)) = (delivered(Vec::new()), delivered(events("m", 5)));
         assert_eq!(count, alone.0);
         assert!(took_ms <= alone.1.max(ALL_WITHIN_MS) + 2 * TAKES_MS, "{took_ms} ms");
     }
@@ -212,7 +192,7 @@ fn an_ill_token_server_is_no_failure_of_the_destination_and_limits_no_request_to
     for reaction in illnesses() {
         let process = Process::new(with_token(), &[(SERVER, reaction)]);
         for _ in 0..5 {
-            process.invoke(&events(20));
+            process.invoke(&events("m", 20));
             process.ports.advance_ms(MINUTE_MS);
         }
         let alone = Process::new(with_token(), &[]);
@@ -231,7 +211,7 @@ fn an_ill_token_server_is_no_failure_of_the_destination_and_limits_no_request_to
 #[test]
 fn a_delivery_that_waits_for_a_token_moves_to_the_slow_lane_and_its_destination_is_not_slow() {
     let process = Process::new(with_token(), &[(SERVER, times_out_after(30_000))]);
-    process.invoke(&events(1));
+    process.invoke(&events("m", 1));
     assert!(process.ports.sent().iter().all(|(queue, _)| *queue == QueueName::Slow));
     process.invoke(&plain(1));
     assert_eq!(process.to_destination(), 1);

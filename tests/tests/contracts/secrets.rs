@@ -15,9 +15,8 @@ use futures::future::join_all;
 use lastmile_tests::logs::Logged;
 use lastmile_tests::manual_clock::ManualClock;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
-use tracing::Level;
-
 use reqwest::Url;
+use tracing::Level;
 
 /// A value that no error or log may contain.
 const SECRET_VALUE: &str = "hush-hush";
