@@ -55,11 +55,6 @@ impl FakePorts {
         self
     }
 
-    /// From now on requests with this text get these reactions instead.
-    pub fn react_from_now_on(&self, text: &str, reactions: &[Reaction]) {
-        self.state().destinations.reactions.replace(text, reactions);
-    }
-
     /// Requests without a reaction are made for real. Each takes as much virtual time as its exchange states.
     #[must_use]
     pub fn with_real_exchanges(

@@ -126,13 +126,6 @@ impl Reactions {
         self.0.push((text.to_owned(), reactions.to_vec()));
     }
 
-    /// Replaces the reactions to requests with this text.
-    pub(super) fn replace(&mut self, text: &str, reactions: &[Reaction]) {
-        for (_, known) in self.0.iter_mut().filter(|(known, _)| known == text) {
-            *known = reactions.to_vec();
-        }
-    }
-
     /// The reaction to this request; the first text that it contains decides.
     pub(super) fn next(&mut self, request: &Request) -> Option<Reaction> {
         let body = String::from_utf8_lossy(&request.body);

@@ -97,6 +97,38 @@ impl FakePorts {
         self.change_table(|table, now_ms| table.replace(key, entry, Expected::Anything, now_ms));
     }
 
+    /// Another process has so many permits of a destination, for so long.
+    ///
+    /// # Panics
+    /// When some permits are given out already.
+    pub fn give_permits_to_another(&self, item: &ItemKey, count: u32, lasts_ms: u64) {
+        let answer = self.change_table(|table, now_ms| {
+            let permit = |number| Permit { until_ms: now_ms + lasts_ms, process: 7, number };
+            let permits = (0..count).map(permit).collect();
+            let instead_of = Vec::new();
+            let take =
+                TakePermits { permits, instead_of, most: count, only_if_nobody_waits: false };
+            table.take_permits(item, &take, now_ms)
+        });
+        assert_eq!(answer, PermitAnswer::Taken);
+    }
+
+    /// So many other deliveries stand in a line of a destination, from now on, this far apart.
+    pub fn give_places_to_others(&self, item: &ItemKey, line: LineName, count: u32, each_us: u64) {
+        self.change_table(|table, now_ms| {
+            let take = TakePlaces {
+                count,
+                each_us,
+                others_wait: false,
+                earliest_ms: now_ms,
+                latest_ms: u64::MAX / 1_000,
+                plausible_ms: u64::MAX / 1_000,
+                report: None,
+            };
+            table.take_places(item, line, &take, now_ms)
+        });
+    }
+
     /// The text of an item.
     #[must_use]
     pub fn entry_text(&self, key: &ItemKey) -> Option<String> {

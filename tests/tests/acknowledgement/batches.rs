@@ -1,8 +1,8 @@
 //! Several events in one request: each delivery is settled and re-enqueued by itself.
 
-use delivery::delivery::Delivery;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
+use delivery::delivery::{Batching, Delivery};
 use delivery::event::schema::Schema;
 use delivery::ports::{QueueName, Record};
 use delivery::subscription::templates::Templated;
@@ -72,6 +72,21 @@ fn a_panic_while_one_member_is_sent_affects_no_other_member() {
         ports.sent().iter().filter_map(|(_, message)| newest(message)).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, [Outcome::Busy, Outcome::Busy, Outcome::Aborted]);
+}
+
+#[test]
+fn each_member_of_a_refused_batch_is_re_enqueued_for_a_retry_alone() {
+    let ports = ports_for(batching(OnRefused::Split)).with_status(400);
+    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
+    let sent = ports.sent();
+    assert_eq!((ports.requests(), sent.len()), (1, 3));
+    for (queue, message) in &sent {
+        let state = carried(message);
+        assert_eq!(
+            (*queue, message.wait_ms, state.attempts, state.batching.known()),
+            (QueueName::Retry, 0, 1, Some(Batching::RetryAlone))
+        );
+    }
 }
 
 #[test]

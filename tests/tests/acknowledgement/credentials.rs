@@ -10,7 +10,6 @@ use delivery::subscription::header::{Header, Value as HeaderValue};
 use delivery::subscription::profile::StatusSet;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
-use dialects::Source;
 use lastmile_tests::fake_ports::reactions::{Reaction, answers, replies, times_out_after};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use lastmile_tests::spellings::{Spelling, spellings};
@@ -18,8 +17,8 @@ use serde_json::Value;
 
 use super::json_log::log_lines;
 use crate::examples::{
-    ENDS_MS, EVENT, carried, catalogue_of, deadletter, delivery, dispatch, letter, record,
-    retry_record, subscription, subscriptions_with_destination,
+    ENDS_MS, EVENT, carried, catalogue_from, catalogue_of, deadletter, delivery, dispatch, letter,
+    record, retry_record, subscription, subscriptions_with_destination,
 };
 
 /// What the subscription of these tests sends as credentials; the secret is that of the fake ports.
@@ -52,9 +51,7 @@ spec:
   deadLetter: {{{dead_letter}}}
 "
     );
-    dialects::read(&[Source { name: "test", text: &text }])
-        .into_result()
-        .expect("the subscription is valid")
+    catalogue_from(&text)
 }
 
 /// Everything that dispatch and deadletter send, store and log about an event that is answered so.
@@ -304,9 +301,7 @@ fn rendering(destination: &str) -> Catalogue {
          metadata: {{namespace: shop, topic: orders, name: s0}}\n\
          spec:\n  retry: {{jitterPercent: 0}}\n  destination: {{{destination}}}\n"
     );
-    dialects::read(&[Source { name: "test", text: &text }])
-        .into_result()
-        .expect("the subscription is valid")
+    catalogue_from(&text)
 }
 
 /// Everything that is sent, stored and logged about this event.

@@ -1,6 +1,7 @@
 //! Example events, records, deliveries and subscriptions; one invocation of each function; and what a message carries.
 
 use deadletter::DeadLetters;
+use delivery::delivery::health::DestinationKey;
 use delivery::delivery::{DeadLetter, Delivery, Origin, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, QueueName, Record};
@@ -9,6 +10,7 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::sink::Container;
+use delivery::table::ItemKey;
 use delivery::waits::{Kind, Schedule};
 use delivery::wire::{
     read_dead_letter, read_delivery, read_publication, write_dead_letter, write_delivery,
@@ -42,6 +44,17 @@ pub(crate) fn delivery(name: &str) -> Delivery {
         origin,
         NOW_MS - 10_000,
     )
+}
+
+/// A delivery to s0 that was attempted once, and is due.
+pub(crate) fn tried() -> Delivery {
+    Delivery { attempts: 1, ..delivery("shop/orders/s0") }
+}
+
+/// A delivery to s0 of an event that was published then, and is due at once.
+pub(crate) fn published_at(at_ms: u64) -> Delivery {
+    let delivery = delivery("shop/orders/s0");
+    Delivery { published_ms: at_ms, starts_ms: at_ms, due_ms: at_ms, ..delivery }
 }
 
 /// A subscription to `https://<its name>.example.com/` with native defaults but for its waits, 2 4 8 … s.
@@ -159,9 +172,7 @@ pub(crate) fn subscriptions_with_destination(more: &str) -> Catalogue {
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
          spec: {{destination: {{url: 'https://s0.example.com/', {more}}}, retry: {{jitterPercent: 0, timeToLive: PT1H, schedule: {{kind: exponential, delay: PT1S, max: PT1H}}}}}}\n"
     );
-    dialects::read(&[Source { name: "test", text: &text }])
-        .into_result()
-        .expect("the subscriptions are valid")
+    catalogue_from(&text)
 }
 
 fn catalogue(count: usize, more: &str) -> Catalogue {
@@ -175,9 +186,18 @@ fn catalogue(count: usize, more: &str) -> Catalogue {
         )
     };
     let text = (0..count).map(subscription).fold(topic, |text, next| text + &next);
-    dialects::read(&[Source { name: "test", text: &text }])
-        .into_result()
-        .expect("the subscriptions are valid")
+    catalogue_from(&text)
+}
+
+/// The item with the limits of the destination of a subscription of the namespace shop.
+pub(crate) fn limits_item(of: &Subscription) -> ItemKey {
+    DestinationKey::of("shop", &of.destination.url).limits_item("shop")
+}
+
+/// The topics and subscriptions of a file.
+pub(crate) fn catalogue_from(text: &str) -> Catalogue {
+    let read = dialects::read(&[Source { name: "test", text }]).into_result();
+    read.expect("the subscriptions are valid")
 }
 
 /// These subscriptions and their topics.

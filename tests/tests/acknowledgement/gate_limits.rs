@@ -1,17 +1,17 @@
 //! The limits of a destination leave its neighbours their room, and its deliveries their last attempt.
 
-use delivery::delivery::health::DestinationKey;
 use delivery::delivery::{Batching, Delivery};
 use delivery::ports::{Clock as _, QueueName, Record};
-use delivery::subscription::{Concurrency, Subscription};
-use delivery::table::{LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
+use delivery::subscription::Concurrency;
+use delivery::table::LineName;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::{answers, times_out_after};
 use uuid::Uuid;
 
 use crate::examples::{
-    EVENT, carried, catalogue_of, delivery, events, record, retry_record, subscription,
+    EVENT, carried, catalogue_of, delivery, events, limits_item, published_at, record,
+    retry_record, subscription, tried,
 };
 use crate::process::Process;
 
@@ -28,25 +28,6 @@ pub(super) fn posts_to(ports: &FakePorts, host: &str) -> Vec<u64> {
     let posts = ports.timed_posts();
     let of_it = posts.iter().filter(|(_, it)| it.url.host_str() == Some(host));
     of_it.map(|(at_ms, _)| *at_ms).collect()
-}
-
-pub(super) fn limits_item(of: &Subscription) -> delivery::table::ItemKey {
-    DestinationKey::of("shop", &of.destination.url).limits_item("shop")
-}
-
-fn give_to_another(ports: &FakePorts, of: &Subscription, count: u32, lasts_ms: u64) {
-    let taken = ports.change_table(|table, now_ms| {
-        let permit = |number| Permit { until_ms: now_ms + lasts_ms, process: 7, number };
-        let permits = (0..count).map(permit).collect();
-        let take = TakePermits {
-            permits,
-            instead_of: Vec::new(),
-            most: count,
-            only_if_nobody_waits: false,
-        };
-        table.take_permits(&limits_item(of), &take, now_ms)
-    });
-    assert_eq!(taken, PermitAnswer::Taken);
 }
 
 #[test]
@@ -87,7 +68,7 @@ fn what_cannot_leave_waits_for_a_permit_once_and_is_then_attempted_without_one()
     let mut limited = subscription("shop/orders/s0");
     limited.destination.max_concurrency = Concurrency::of_all(1);
     let ports = FakePorts::new(catalogue_of([limited.clone()]));
-    give_to_another(&ports, &limited, 1, 600_000);
+    ports.give_permits_to_another(&limits_item(&limited), 1, 600_000);
     let record = Record { queue: QueueName::Isolation, receives: 2, ..record("m1", EVENT) };
     Process::new(ports.clone()).invoke_for(900_000, &[record]);
     // Its timeout, three seconds, and thirty.
@@ -104,7 +85,7 @@ fn the_attempt_alone_after_a_refused_batch_gets_a_slot_after_its_time_to_live() 
     let ports =
         FakePorts::new(catalogue_of([limited])).with_reactions("s0.example.com", &[answers(200)]);
     let process = Process::new(ports.clone());
-    let mut alone = Delivery { attempts: 1, ..delivery("shop/orders/s0") };
+    let mut alone = tried();
     alone.batching = Batching::RetryAlone.into();
     for _ in 0..100 {
         let before = ports.sent().len();
@@ -129,12 +110,7 @@ fn the_spread_after_a_retry_after_leaves_a_delivery_its_last_attempt() {
     process.invoke(&[record("m1", EVENT)]);
     ports.advance_ms(1_000);
     // Published just now: it lives for 40 s after the destination may be called again.
-    let fresh = Delivery {
-        published_ms: ports.now_ms(),
-        starts_ms: ports.now_ms(),
-        due_ms: ports.now_ms(),
-        ..delivery("shop/orders/s0")
-    };
+    let fresh = published_at(ports.now_ms());
     let before = ports.sent().len();
     process.invoke(&[retry_record(&fresh)]);
     let (_, message) = ports.sent()[before].clone();
@@ -159,24 +135,8 @@ fn who_waits_for_its_turn_is_attempted_within_its_time_to_live() {
     let process = Process::new(ports.clone());
     // Attempts take twenty seconds, as far as it knows; four others wait, who will not come.
     process.invoke(&copies(&delivery("shop/orders/s0"), 1, QueueName::Slow));
-    let places = TakePlaces {
-        count: 4,
-        each_us: 20_000_000,
-        others_wait: false,
-        earliest_ms: ports.now_ms(),
-        latest_ms: u64::MAX / 1_000,
-        plausible_ms: u64::MAX / 1_000,
-        report: None,
-    };
-    ports.change_table(|table, now_ms| {
-        table.take_places(&limits_item(&limited), LineName::Turns, &places, now_ms)
-    });
-    let mut fresh = Delivery {
-        published_ms: ports.now_ms(),
-        starts_ms: ports.now_ms(),
-        due_ms: ports.now_ms(),
-        ..delivery("shop/orders/s0")
-    };
+    ports.give_places_to_others(&limits_item(&limited), LineName::Turns, 4, 20_000_000);
+    let mut fresh = published_at(ports.now_ms());
     let before = ports.requests();
     let began_ms = ports.now_ms();
     while ports.now_ms() < began_ms + 2 * MINUTE_MS {

@@ -13,16 +13,15 @@ use delivery::ports::{Attribute, Clock as _, PutError, QueueName, Record};
 use delivery::subscription::Disable;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::wire::write_publication;
-use dialects::Source;
-use dispatch::{Deadline, Dispatch};
 use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use serde_json::Value;
 
 use crate::examples::{
-    ENDS_MS, EVENT, carried, catalogue_of, container, dead_letter_record, delivery, large, letter,
-    record, retry_record, subscription, subscriptions, subscriptions_with_destination,
+    EVENT, carried, catalogue_from, catalogue_of, container, dead_letter_record, delivery, large,
+    letter, record, retry_record, subscription, subscriptions, subscriptions_with_destination,
 };
+use crate::process::Process;
 
 /// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
 /// without a dead letter; and a topic whose events no filter matches.
@@ -54,19 +53,17 @@ spec: {destination: {url: 'https://picky.example.com/'}, filter: {exact: {type: 
 ";
 
 fn catalogue() -> Catalogue {
-    dialects::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
-        .into_result()
-        .expect("the subscriptions are valid")
+    catalogue_from(SUBSCRIPTIONS)
 }
 
-/// Split by everything, by subscription only if asked for.
-fn telemetry(subscription: bool) -> Telemetry {
-    let splits = Splits { subscription, ..Splits::ALL };
+/// Split by everything but the subscription.
+fn telemetry() -> Telemetry {
+    let splits = Splits { subscription: false, ..Splits::ALL };
     Telemetry::new(MetricsSettings { namespace: NAMESPACE.to_owned(), splits })
 }
 
-fn with_telemetry(ports: &FakePorts, per_subscription: bool) -> Dispatch<FakePorts> {
-    Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry(per_subscription))
+fn process(ports: &FakePorts) -> Process {
+    Process::new(ports.clone()).with_telemetry(telemetry())
 }
 
 /// The metrics in the lines: `<dimension values> <metric>` and its value.
@@ -101,14 +98,14 @@ fn sorted<const N: usize>(mut lines: [&str; N]) -> [&str; N] {
 
 /// The metrics of one invocation of dispatch.
 fn dispatch_metrics(ports: &FakePorts, records: &[Record]) -> Vec<String> {
-    let dispatch = with_telemetry(ports, false);
-    ports.run(dispatch.handle(records, &Deadline::new(NOW_MS, ENDS_MS)));
-    table(&dispatch.metrics())
+    let process = process(ports);
+    process.invoke(records);
+    table(&process.dispatch.metrics())
 }
 
 /// The metrics of one invocation of deadletter.
 fn deadletter_metrics(ports: &FakePorts, records: &[Record]) -> Vec<String> {
-    let letters = DeadLetters::new(ports.clone(), container()).with_telemetry(telemetry(false));
+    let letters = DeadLetters::new(ports.clone(), container()).with_telemetry(telemetry());
     ports.run(letters.handle(records));
     table(&letters.metrics())
 }
@@ -120,10 +117,10 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
         .with_reactions("busy.example.com", &[answers(503).after_ms(5)])
         .with_reactions("refuses.example.com", &[answers(400).after_ms(5)])
         .with_reactions("drops.example.com", &[answers(400).after_ms(5)]);
-    let dispatch = with_telemetry(&ports, false);
+    let process = process(&ports);
     let unmatched = Record { topic: Some("shop/quiet".to_owned()), ..record("m2", EVENT) };
     let records = [record("m1", EVENT), unmatched];
-    assert_eq!(ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, ENDS_MS))), [""; 0]);
+    process.invoke(&records);
     let expected = [
         "[] DeliveryAttemptFailCount 3",
         "[] DeliverySuccessCount 1",
@@ -146,8 +143,8 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
         "[shop/orders] RetryScheduledCount 1",
         "[shop/quiet] UnmatchedEventCount 1",
     ];
-    assert_eq!(table(&dispatch.metrics()), sorted(expected));
-    assert!(dispatch.metrics().is_empty(), "what was read is not reported again");
+    assert_eq!(table(&process.dispatch.metrics()), sorted(expected));
+    assert!(process.dispatch.metrics().is_empty(), "what was read is not reported again");
 
     // A dead letter counts when it is stored, and nowhere else.
     let (_, message) = ports
@@ -167,18 +164,14 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
 #[test]
 fn a_redelivered_record_and_a_retried_delivery_match_once() {
     let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
-    let dispatch = with_telemetry(&ports, false);
+    let process = process(&ports);
     let records = [record("m1", EVENT), record("m2", EVENT)];
     // The first exchange takes so long that the second one would not end in time.
-    assert_eq!(
-        ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 45_000))),
-        [""; 0]
-    );
-    assert_eq!(metric_values(&dispatch.metrics())["[] MatchedEventCount"], 2);
-    let now_ms = NOW_MS + 60_000;
+    process.invoke_for(45_000, &records);
+    assert_eq!(metric_values(&process.dispatch.metrics())["[] MatchedEventCount"], 2);
     let waited = retry_record(&carried(&ports.sent()[0].1));
-    ports.run(dispatch.handle(&[waited], &Deadline::new(now_ms, now_ms + 120_000)));
-    assert!(!metric_values(&dispatch.metrics()).contains_key("[] MatchedEventCount"));
+    process.invoke(&[waited]);
+    assert!(!metric_values(&process.dispatch.metrics()).contains_key("[] MatchedEventCount"));
 
     let retried_metrics = dispatch_metrics(
         &FakePorts::new(subscriptions(1)),
@@ -314,40 +307,38 @@ fn unhealthy(reactions: &[Reaction]) -> FakePorts {
 }
 
 /// What an invocation of a process counts of unhealthy destinations.
-fn unhealthy_metrics(ports: &FakePorts, dispatch: &Dispatch<FakePorts>, id: &str) -> Vec<String> {
-    let now_ms = ports.now_ms();
-    let records = [Record { sent_ms: now_ms, ..record(id, EVENT) }];
-    ports.run(dispatch.handle(&records, &Deadline::new(now_ms, now_ms + 120_000)));
+fn unhealthy_metrics(process: &Process, id: &str) -> Vec<String> {
+    process.invoke(&[Record { sent_ms: process.ports.now_ms(), ..record(id, EVENT) }]);
     let is_exceptional = |line: &String| {
         let metrics = Metric::ALL.into_iter().filter(|metric| metric.is_exceptional());
         metrics.into_iter().any(|metric| line.contains(&metric.name()))
     };
-    table(&dispatch.metrics()).into_iter().filter(is_exceptional).collect()
+    table(&process.dispatch.metrics()).into_iter().filter(is_exceptional).collect()
 }
 
 #[test]
 fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_dimensions() {
     let ports = unhealthy(&[answers(503)]);
     // The second one reads nothing of what the first one writes: storage was down for it.
-    let processes = [with_telemetry(&ports, true), with_telemetry(&ports, true)];
+    let processes = [process(&ports), process(&ports)];
     ports.set_table_unreachable(true);
     for number in 0..9 {
         for process in &processes {
-            let counted = unhealthy_metrics(&ports, process, &format!("m{number}"));
+            let counted = unhealthy_metrics(process, &format!("m{number}"));
             assert!(counted.is_empty(), "{counted:?}");
         }
     }
-    assert!(unhealthy_metrics(&ports, &processes[0], "m9").is_empty(), "not written yet");
+    assert!(unhealthy_metrics(&processes[0], "m9").is_empty(), "not written yet");
     ports.set_table_unreachable(false);
     ports.advance_ms(30_000);
     let failing = ["[] DestinationFailingCount 1"];
-    assert_eq!(unhealthy_metrics(&ports, &processes[0], "m10"), failing);
-    assert!(unhealthy_metrics(&ports, &processes[1], "m11").is_empty());
+    assert_eq!(unhealthy_metrics(&processes[0], "m10"), failing);
+    assert!(unhealthy_metrics(&processes[1], "m11").is_empty());
     // After more than an hour of failed probes it is disabled.
     let mut counted = Vec::new();
     for number in 12..300 {
         ports.advance_ms(60_000);
-        counted.extend(unhealthy_metrics(&ports, &processes[0], &format!("m{number}")));
+        counted.extend(unhealthy_metrics(&processes[0], &format!("m{number}")));
     }
     assert_eq!(counted, ["[] DestinationDisabledCount 1"]);
 }
@@ -355,6 +346,6 @@ fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_di
 #[test]
 fn a_destination_that_is_slow_counts_and_so_does_the_attempt_that_is_abandoned() {
     let ports = unhealthy(&[answers(200).after_ms(5_000)]);
-    let counted = unhealthy_metrics(&ports, &with_telemetry(&ports, true), "m1");
+    let counted = unhealthy_metrics(&process(&ports), "m1");
     assert_eq!(counted, ["[] AbandonedAttemptCount 1", "[] DestinationSlowCount 1"]);
 }

@@ -4,12 +4,11 @@ use delivery::delivery::outcome::Outcome;
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::time::duration::MINUTE_MS;
-use dialects::Source;
 use dispatch::{Deadline, Dispatch};
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 
-use crate::examples::{EVENT, carried, container, record};
+use crate::examples::{EVENT, carried, catalogue_from, container, record};
 
 /// Events that only the neighbour publishes.
 const RIVAL: &str = r#"{"specversion":"1.0","id":"1","source":"rival","type":"t"}"#;
@@ -43,7 +42,7 @@ fn catalogue(rival: Option<&Rival>) -> Catalogue {
     };
     let of_rival = rival.map_or(String::new(), |it| subscription("rival", it.settings));
     let text = subscription("shop", "") + &of_rival;
-    dialects::read(&[Source { name: "test", text: &text }]).into_result().expect("it is valid")
+    catalogue_from(&text)
 }
 
 /// The first tenant's share of many invocations, half an hour apart at most.

@@ -1,17 +1,16 @@
 //! `maxConcurrency` of all functions together: permits are taken, and returned.
 
-use delivery::delivery::health::DestinationKey;
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
-use delivery::table::{ItemKey, LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
+use delivery::table::LineName;
 use dispatch::Deadline;
 use futures::future::join;
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 
 use crate::examples::{
-    EVENT, carried, catalogue_of, delivery, events, record, retry_record, subscription,
+    EVENT, carried, catalogue_of, delivery, events, limits_item, record, retry_record, subscription,
 };
 use crate::process::Process;
 
@@ -27,25 +26,9 @@ fn ports(most: u32, reactions: &[Reaction]) -> FakePorts {
     ports.with_reactions("s0.example.com", reactions)
 }
 
-fn item() -> ItemKey {
-    DestinationKey::of("shop", &limited(1).destination.url).limits_item("shop")
-}
-
 /// How many permits are given out.
 fn given_out(ports: &FakePorts) -> usize {
-    ports.change_table(|table, now_ms| table.permits(&item(), now_ms))
-}
-
-/// Another process has so many permits, for so long.
-fn give_to_another(ports: &FakePorts, count: u32, lasts_ms: u64) {
-    let taken = ports.change_table(|table, now_ms| {
-        let permit = |number| Permit { until_ms: now_ms + lasts_ms, process: 7, number };
-        let permits = (0..count).map(permit).collect();
-        let instead_of = Vec::new();
-        let take = TakePermits { permits, instead_of, most: count, only_if_nobody_waits: false };
-        table.take_permits(&item(), &take, now_ms)
-    });
-    assert_eq!(taken, PermitAnswer::Taken);
+    ports.change_table(|table, now_ms| table.permits(&limits_item(&limited(1)), now_ms))
 }
 
 #[test]
@@ -76,7 +59,7 @@ fn what_has_to_wait_gets_a_turn_by_how_long_attempts_take_and_some_come_back_tog
     let process = Process::new(ports.clone());
     // Now it knows how long they take.
     process.invoke(&events("m", 1));
-    give_to_another(&ports, 1, 90_000);
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, 90_000);
     process.invoke(&events("a", 5));
     let sent = ports.sent();
     assert_eq!((ports.requests(), sent.len()), (1, 5));
@@ -89,18 +72,7 @@ fn what_has_to_wait_gets_a_turn_by_how_long_attempts_take_and_some_come_back_tog
 #[test]
 fn who_is_new_waits_behind_those_who_wait_though_a_permit_is_free() {
     let ports = ports(3, &[answers(200)]);
-    let places = TakePlaces {
-        count: 4,
-        each_us: 500_000,
-        others_wait: false,
-        earliest_ms: ports.now_ms(),
-        latest_ms: u64::MAX,
-        plausible_ms: u64::MAX,
-        report: None,
-    };
-    ports.change_table(|table, now_ms| {
-        table.take_places(&item(), LineName::Turns, &places, now_ms);
-    });
+    ports.give_places_to_others(&limits_item(&limited(1)), LineName::Turns, 4, 500_000);
     Process::new(ports.clone()).invoke(&events("a", 1));
     let sent = ports.sent();
     assert_eq!((ports.requests(), sent.len(), given_out(&ports)), (0, 1, 0));
@@ -145,7 +117,7 @@ fn a_process_that_is_killed_keeps_others_waiting_for_its_timeout_and_five_second
 /// A delivery whose turn has come, while another process has the permit; how long the invocation took.
 fn waits_in_place(given_ms: u64) -> (FakePorts, u64) {
     let ports = ports(1, &[answers(200)]);
-    give_to_another(&ports, 1, given_ms);
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, given_ms);
     let mut waited = delivery("shop/orders/s0");
     waited.hold.permits = 1;
     let record = retry_record(&waited);
@@ -176,7 +148,7 @@ fn whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_message() {
 /// were made, and after how long.
 fn isolated(given_ms: u64) -> (usize, u64) {
     let ports = ports(1, &[answers(200)]);
-    give_to_another(&ports, 1, given_ms);
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, given_ms);
     let record = Record { queue: QueueName::Isolation, receives: 2, ..record("m1", EVENT) };
     Process::new(ports.clone()).invoke(&[record]);
     assert_eq!(ports.sent().len(), 0);
@@ -202,7 +174,7 @@ fn a_probe_needs_no_permit() {
         process.invoke(&events(&format!("m{number}"), 1));
     }
     assert_eq!(ports.requests(), 10);
-    give_to_another(&ports, 1, 90_000);
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, 90_000);
     ports.advance_ms(10_000);
     let due = retry_record(&delivery("shop/orders/s0"));
     process.invoke(&[due]);

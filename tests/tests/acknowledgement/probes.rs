@@ -5,17 +5,16 @@
 //! no slot is as good.
 
 use delivery::delivery::Delivery;
-use delivery::delivery::health::DestinationKey;
 use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::{Concurrency, Subscription};
-use delivery::table::{LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
+use delivery::table::LineName;
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
 use crate::examples::{
-    EVENT, catalogue_of, delivery, record, retry_record, subscription,
+    EVENT, catalogue_of, delivery, limits_item, record, retry_record, subscription,
     subscriptions_with_destination,
 };
 use crate::process::Process;
@@ -99,16 +98,9 @@ fn due(number: u128) -> Record {
 fn a_probe_is_made_soon_though_all_permits_are_taken() {
     let mut limited = destination();
     limited.destination.max_concurrency = Concurrency::of_all(1);
-    let item = DestinationKey::of("shop", &limited.destination.url).limits_item("shop");
+    let item = limits_item(&limited);
     let deployment = Deployment::of(limited, &[answers(200)]);
-    // The only permit is taken for the next ten seconds.
-    let taken = deployment.ports.change_table(|table, now_ms| {
-        let permits = vec![Permit { until_ms: now_ms + 10_000, process: 7, number: 0 }];
-        let instead_of = Vec::new();
-        let take = TakePermits { permits, instead_of, most: 1, only_if_nobody_waits: false };
-        table.take_permits(&item, &take, now_ms)
-    });
-    assert_eq!(taken, PermitAnswer::Taken);
+    deployment.ports.give_permits_to_another(&item, 1, 10_000);
     deployment.assert_probed("a permit");
 }
 
@@ -116,22 +108,9 @@ fn a_probe_is_made_soon_though_all_permits_are_taken() {
 fn a_probe_is_made_soon_though_all_slots_are_taken_for_an_hour() {
     let mut limited = destination();
     limited.destination.max_per_second = Some(1);
-    let item = DestinationKey::of("shop", &limited.destination.url).limits_item("shop");
+    let item = limits_item(&limited);
     let deployment = Deployment::of(limited, &[answers(200)]);
-    let (count, each_us) = (3_600, 1_000_000);
-    let (others_wait, latest_ms, plausible_ms) = (false, u64::MAX, u64::MAX);
-    deployment.ports.change_table(|table, now_ms| {
-        let places = TakePlaces {
-            count,
-            each_us,
-            others_wait,
-            earliest_ms: now_ms,
-            latest_ms,
-            plausible_ms,
-            report: None,
-        };
-        table.take_places(&item, LineName::Slots, &places, now_ms);
-    });
+    deployment.ports.give_places_to_others(&item, LineName::Slots, 3_600, 1_000_000);
     deployment.assert_probed("a slot");
 }
 

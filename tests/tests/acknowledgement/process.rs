@@ -1,5 +1,6 @@
 //! A process of dispatch: it handles one invocation after the other, and remembers what it learns.
 
+use adapters::telemetry::Telemetry;
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use dispatch::{Deadline, Dispatch};
 use lastmile_tests::fake_ports::FakePorts;
@@ -23,6 +24,11 @@ impl Process {
     pub(crate) fn one_of(functions: u32, ports: FakePorts) -> Self {
         let process = Self::new(ports);
         Self { dispatch: process.dispatch.with_max_concurrency(functions), ..process }
+    }
+
+    /// The same, with metrics.
+    pub(crate) fn with_telemetry(self, telemetry: Telemetry) -> Self {
+        Self { dispatch: self.dispatch.with_telemetry(telemetry), ..self }
     }
 
     /// An invocation that acknowledges each of its records. Returns the messages that it sent.

@@ -11,9 +11,10 @@ use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::gate_limits::{copies, limits_item, posts_to};
+use super::gate_limits::{copies, posts_to};
 use crate::examples::{
-    EVENT, carried, catalogue_of, delivery, events, record, retry_record, subscription,
+    EVENT, carried, catalogue_of, delivery, events, limits_item, published_at, record,
+    retry_record, subscription, tried,
 };
 use crate::process::Process;
 
@@ -23,18 +24,10 @@ fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
     fail_ten_times(&process);
     assert_eq!(ports.requests(), 10);
     ports.advance_ms(11_000);
-    process.invoke(&copies(
-        &Delivery { attempts: 1, ..delivery("shop/orders/s0") },
-        1,
-        QueueName::Retry,
-    ));
+    process.invoke(&copies(&tried(), 1, QueueName::Retry));
     assert_eq!(ports.requests(), 11, "the probe");
     // The first that is reported.
-    process.invoke(&copies(
-        &Delivery { attempts: 1, ..delivery("shop/orders/s0") },
-        1,
-        QueueName::Retry,
-    ));
+    process.invoke(&copies(&tried(), 1, QueueName::Retry));
     assert_eq!(ports.requests(), 12);
     let item = limits_item(of);
     let known = ports.change_table(|table, _| table.recovery(&item)).expect("it recovers");
@@ -129,12 +122,7 @@ fn who_is_away_comes_back_in_time_for_an_attempt() {
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]))
         .with_random(u32::MAX / 2);
     let process = recovering(&ports, &brief, 4_000);
-    let fresh = Delivery {
-        published_ms: ports.now_ms(),
-        starts_ms: ports.now_ms(),
-        due_ms: ports.now_ms(),
-        ..delivery("shop/orders/s0")
-    };
+    let fresh = published_at(ports.now_ms());
     // Ten are more than half a second has places for.
     let before = ports.sent().len();
     process.invoke(&copies(&fresh, 10, QueueName::Retry));
@@ -163,11 +151,10 @@ fn made_while_recovering(concurrency: Concurrency, seconds: u64) -> (usize, u32)
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200).after_ms(100)]));
     let process = recovering(&ports, &limited, 0);
     let (before, began_ms) = (ports.requests(), ports.now_ms());
-    let mut due: Vec<(u64, Record)> =
-        copies(&Delivery { attempts: 1, ..delivery("shop/orders/s0") }, 3_000, QueueName::Retry)
-            .into_iter()
-            .map(|record| (began_ms, record))
-            .collect();
+    let mut due: Vec<(u64, Record)> = copies(&tried(), 3_000, QueueName::Retry)
+        .into_iter()
+        .map(|record| (began_ms, record))
+        .collect();
     while ports.now_ms() < began_ms + seconds * SECOND_MS {
         let sent = ports.sent().len();
         let now_ms = ports.now_ms();
@@ -245,9 +232,7 @@ fn a_process_that_learns_that_a_recovery_is_over_keeps_to_the_rate() {
         ports.advance_ms(1_100);
     }
     ports.advance_ms(11_000);
-    let due = |number| {
-        copies(&Delivery { attempts: 1, ..delivery("shop/orders/s0") }, number, QueueName::Retry)
-    };
+    let due = |number| copies(&tried(), number, QueueName::Retry);
     process.invoke(&due(1));
     assert_eq!(ports.requests(), 11, "the probe");
     ports.advance_ms(2_000);
@@ -294,13 +279,8 @@ fn who_ended_is_not_away() {
     let mut longest_ms = Vec::new();
     for burst in 0..30 {
         ports.advance_ms(10 * MINUTE_MS);
-        let (published_ms, sent) = (ports.now_ms(), ports.sent().len());
-        let fresh = Delivery {
-            published_ms,
-            starts_ms: published_ms,
-            due_ms: published_ms,
-            ..delivery("shop/orders/s0")
-        };
+        let sent = ports.sent().len();
+        let fresh = published_at(ports.now_ms());
         let fresh: Vec<Record> = (0..10)
             .map(|number| {
                 retry_record(&Delivery {

@@ -15,7 +15,7 @@ use lastmile_tests::fake_ports::{FakePorts, Fault, Hanging};
 use serde_json::Value;
 
 use super::json_log::log_lines;
-use crate::examples::{EVENT, catalogue_of, delivery, record, retry_record, subscription};
+use crate::examples::{EVENT, catalogue_of, delivery, record, retry_record, subscription, tried};
 use crate::process::Process;
 
 /// Processes over the topic shop/orders, whose destination s0 reacts like this.
@@ -88,7 +88,7 @@ fn destination() -> Subscription {
 
 /// A record of the retry queue.
 fn due() -> Record {
-    retry_record(&Delivery { attempts: 1, ..delivery("shop/orders/s0") })
+    retry_record(&tried())
 }
 
 #[test]

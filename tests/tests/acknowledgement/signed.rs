@@ -8,14 +8,13 @@ use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
 use delivery::subscription::secret::Secret;
 use delivery::subscription::sink::Sink;
-use dialects::Source;
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::answers;
 
 use super::json_log::log_lines;
 use crate::examples::{
-    ENDS_MS, EVENT, carried, catalogue_of, dispatch, events, letter, record, retry_record,
-    subscription, subscriptions_with_destination,
+    ENDS_MS, EVENT, carried, catalogue_from, catalogue_of, dispatch, events, letter, record,
+    retry_record, subscription, subscriptions_with_destination,
 };
 use crate::process::Process;
 
@@ -116,8 +115,7 @@ fn no_event_makes_a_url_call_a_function_by_the_api_of_lambda() {
     let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: shop, topic: orders, name: s0}\n\
                 spec: {destination: {url: 'https://h.example.com/{{ event.subject }}/functions/f/invocations', \
                 auth: {sigv4: {service: lambda, region: eu-west-1}}}}\n";
-    let catalogue = dialects::read(&[Source { name: "test", text }]).into_result();
-    let ports = FakePorts::new(catalogue.expect("it is valid"));
+    let ports = FakePorts::new(catalogue_from(text));
     ports.grant_credentials(Some(HOUR_MS));
     let event = |subject: &str| {
         format!(

@@ -6,14 +6,13 @@ use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::{Concurrency, ReplyTo, Subscription};
 use delivery::time::duration::MINUTE_MS;
-use dialects::Source;
 use dispatch::{Deadline, Dispatch};
 use lastmile_tests::fake_ports::reactions::{Reaction, answers, breaks_off_after, times_out_after};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
 use super::sinks::{address, sink_delivery, with_sink};
-use crate::examples::{catalogue_of, container, delivery, events, retry_record};
+use crate::examples::{catalogue_from, catalogue_of, container, delivery, events, retry_record};
 
 /// The host of each part.
 const DESTINATION: &str = "s0.example.com";
@@ -164,7 +163,7 @@ fn with_token() -> Catalogue {
     );
     let token = format!(", auth: {{oauth2: {client}}}");
     let text = subscription("orders", "s0", &token) + &subscription("plain", "s1", "");
-    dialects::read(&[Source { name: "test", text: &text }]).into_result().expect("it is valid")
+    catalogue_from(&text)
 }
 
 fn plain(count: usize) -> Vec<Record> {

@@ -1,20 +1,19 @@
 //! Faults of the table that last for a moment, each at the worst moment: no delivery is lost or late because of one, and no
 //! limit is exceeded.
 
-use delivery::delivery::Delivery;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::News;
 use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Concurrency, Disable, Subscription};
-use delivery::table::{Expected, Permit, TakePermits};
+use delivery::table::Expected;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use lastmile_tests::fake_ports::reactions::answers;
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use crate::examples::{
-    EVENT, carried, catalogue_of, delivery, record, retry_record, subscription,
-    subscriptions_with_destination,
+    EVENT, carried, catalogue_of, record, retry_record, subscription,
+    subscriptions_with_destination, tried,
 };
 use crate::process::Process;
 
@@ -25,7 +24,7 @@ fn events(ports: &FakePorts, count: usize) -> Vec<Record> {
 }
 
 fn due() -> Record {
-    retry_record(&Delivery { attempts: 1, ..delivery("shop/orders/s0") })
+    retry_record(&tried())
 }
 
 fn latest_ms(sent: &[(QueueName, Message)]) -> u64 {
@@ -183,16 +182,7 @@ fn a_namespace_whose_items_are_throttled_does_not_take_the_table_from_another() 
         let catalogue = catalogue_of([limited("shop/orders/s0"), limited("noisy/orders/s1")]);
         let ports = FakePorts::new(catalogue);
         // Another process makes the only request that s0 takes.
-        ports.change_table(|table, now_ms| {
-            let permits = vec![Permit { until_ms: now_ms + 60_000, process: 7, number: 1 }];
-            let take = TakePermits {
-                permits,
-                instead_of: Vec::new(),
-                most: 1,
-                only_if_nobody_waits: false,
-            };
-            table.take_permits(&key().limits_item("shop"), &take, now_ms);
-        });
+        ports.give_permits_to_another(&key().limits_item("shop"), 1, 60_000);
         ports.throttle(is_throttled.then_some("noisy"));
         let process = Process::new(ports.clone());
         let noisy = Record { topic: Some("noisy/orders".to_owned()), ..record("n", EVENT) };
