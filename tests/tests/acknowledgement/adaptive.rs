@@ -1,5 +1,4 @@
-//! Adaptive concurrency: a destination that has too much to do gets fewer requests at once, and none
-//! while it asks to be left alone.
+//! Adaptive concurrency: a destination that is overloaded gets fewer requests at once, and none while `Retry-After` lasts.
 
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
@@ -81,7 +80,7 @@ fn each_invocation_with_many_503_halves_the_requests_of_the_next_and_successes_r
 }
 
 #[test]
-fn what_the_first_answers_show_counts_for_the_rest_of_the_invocation() {
+fn the_first_answers_limit_the_rest_of_the_invocation() {
     let mut of_twenty = subscription("shop/orders/s0");
     of_twenty.destination.max_concurrency = Concurrency::of_each(20);
     of_twenty.destination.probation = false;
@@ -94,7 +93,7 @@ fn what_the_first_answers_show_counts_for_the_rest_of_the_invocation() {
 }
 
 #[test]
-fn in_the_slow_lane_a_batch_for_a_destination_that_hangs_is_not_attempted_one_after_the_other() {
+fn the_slow_lane_attempts_few_deliveries_to_a_destination_that_hangs() {
     let process = process_of(&[times_out_after(30_000)]);
     let batch: Vec<Record> = (0..10).map(|_| slow_record(0)).collect();
     for (attempted, turns) in [(10, 0), (5, 5), (5, 5)] {
@@ -104,7 +103,7 @@ fn in_the_slow_lane_a_batch_for_a_destination_that_hangs_is_not_attempted_one_af
 }
 
 #[test]
-fn what_does_not_fit_a_message_is_attempted_all_the_same() {
+fn a_delivery_too_large_for_a_message_is_attempted_after_a_wait_in_place() {
     let process = process_of_one_at_once();
     let large = [record("m1", &large()), record("m2", &large())];
     let (_, requests, took_ms) = invoke(&process, &large);
@@ -134,7 +133,7 @@ fn retry_after_of_one_answer_holds_for_all_other_deliveries_of_its_destination()
 }
 
 #[test]
-fn what_waited_for_its_turn_meanwhile_leaves_the_destination_alone_too() {
+fn retry_after_also_holds_for_a_delivery_that_waited_for_its_turn() {
     let mut one_at_once = subscription("shop/orders/s0");
     one_at_once.destination.max_concurrency = Concurrency::of_each(1);
     let asks = answers(429).with_retry_after("7").after_ms(500);

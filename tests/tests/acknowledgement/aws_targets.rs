@@ -1,5 +1,5 @@
-//! Deliveries to AWS targets: which targets are refused, and what the answers of the services lead to. The answers are in the
-//! shapes in which the services send them.
+//! Deliveries to AWS targets: refused targets, and the effect of each answer. The answers have the shapes that the services
+//! send.
 
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;

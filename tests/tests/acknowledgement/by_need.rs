@@ -1,5 +1,4 @@
-//! Topics are read when records need them: before anything of a record is attempted, all that its
-//! deliveries may lead to is known.
+//! Topics are read when records need them. Every topic that a delivery may lead to is read before its first attempt.
 
 use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
@@ -50,7 +49,7 @@ fn each_topic_of_a_batch_is_read_once_and_those_it_leads_to_before_an_attempt() 
 
 /// Also a retry, which is in a batch with retries of other namespaces.
 #[test]
-fn nobody_waits_while_the_topic_of_another_record_is_read() {
+fn no_record_waits_while_the_topic_of_another_record_is_read() {
     for is_retry in [false, true] {
         let ports = FakePorts::new(catalogue_of(subscriptions()))
             .with_status(503)
@@ -65,7 +64,7 @@ fn nobody_waits_while_the_topic_of_another_record_is_read() {
 }
 
 #[test]
-fn nobody_waits_while_a_topic_is_read_that_the_subscription_of_another_leads_to() {
+fn no_record_waits_for_a_topic_that_the_subscription_of_another_record_leads_to() {
     let ports = FakePorts::new(catalogue_of(subscriptions()))
         .with_status(503)
         .with_slow_topic("shop/replies", 10_000);

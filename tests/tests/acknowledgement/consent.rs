@@ -1,5 +1,4 @@
-//! Destinations that have to consent first: which deliveries wait, and how often the handshake
-//! runs.
+//! Destinations that have to consent first: deliveries wait, and each destination gets one handshake at a time.
 
 use delivery::ports::QueueName;
 use delivery::request::Method;

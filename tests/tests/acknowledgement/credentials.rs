@@ -1,5 +1,4 @@
-//! What a destination repeats of its request: no credential is in a message, a dead letter or a line of
-//! the log.
+//! A destination may repeat its request. No credential is in a message, a dead letter or a line of the log.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
@@ -138,7 +137,7 @@ fn no_credential_is_in_a_dead_letter_of_any_format() {
 }
 
 #[test]
-fn what_tells_who_is_calling_is_hidden() {
+fn credentials_of_basic_bearer_and_header_authentication_are_hidden() {
     // The secret of the fake ports is `hush`.
     for (auth, values) in [
         ("{basic: {user: us3r-name, password: 'env:P'}}", &["dXMzci1uYW1lOmh1c2g=", "hush"][..]),
@@ -248,7 +247,7 @@ fn with_replies() -> Subscription {
 }
 
 #[test]
-fn in_a_reply_credentials_are_hidden_and_what_an_event_may_have_is_not() {
+fn a_reply_hides_credentials_but_no_values_that_any_event_may_have() {
     let event = |data: &str| {
         let members = r#""specversion":"1.0","id":"r","source":"/s0","type":"t""#;
         format!(r#"{{{members},"data":{{"n":7,"tenant":"acme-corporation","echo":"{data}"}}}}"#)
@@ -266,7 +265,7 @@ fn in_a_reply_credentials_are_hidden_and_what_an_event_may_have_is_not() {
 }
 
 #[test]
-fn in_a_reply_that_is_no_event_every_credential_is_hidden() {
+fn a_reply_that_is_no_event_hides_every_credential() {
     let ports = FakePorts::new(catalogue_of([with_replies()]))
         .with_reactions("s0.example.com", &[replies("acme-corporation 7 static-t0ken")]);
     // Of its type, which says what it is, nothing is hidden, although the address has "json".
@@ -277,7 +276,7 @@ fn in_a_reply_that_is_no_event_every_credential_is_hidden() {
 
 /// What its subscription calls a failure is none, so nothing has to be left of an event.
 #[test]
-fn in_a_failure_that_looks_like_a_reply_every_credential_is_hidden() {
+fn a_failure_that_looks_like_a_reply_hides_every_credential() {
     let event = r#"{"specversion":"1.0","id":"r","source":"/s0","type":"t","data":"acme-corporation, v 7"}"#;
     for never_retry in [StatusSet::new([200..=200]), StatusSet::default()] {
         let mut subscription = with_replies();

@@ -1,4 +1,4 @@
-//! The limits of a destination leave its neighbours their room, and its deliveries their last attempt.
+//! Limits of a destination leave room for other destinations, and time for the last attempt of each delivery.
 
 use delivery::delivery::{Batching, Delivery};
 use delivery::ports::{Clock as _, QueueName, Record};
@@ -64,7 +64,7 @@ fn a_request_uses_one_slot_also_where_it_needs_a_permit() {
 }
 
 #[test]
-fn what_cannot_leave_waits_for_a_permit_once_and_is_then_attempted_without_one() {
+fn an_isolated_record_waits_for_a_permit_once_and_is_then_attempted_without_one() {
     let mut limited = subscription("shop/orders/s0");
     limited.destination.max_concurrency = Concurrency::of_all(1);
     let ports = FakePorts::new(catalogue_of([limited.clone()]));
@@ -126,7 +126,7 @@ fn the_spread_after_a_retry_after_leaves_a_delivery_its_last_attempt() {
 }
 
 #[test]
-fn who_waits_for_its_turn_is_attempted_within_its_time_to_live() {
+fn a_delivery_that_waits_for_its_turn_is_attempted_within_its_time_to_live() {
     let mut limited = subscription("shop/orders/s0");
     limited.destination.max_concurrency = Concurrency::of_all(1);
     limited.retry.time_to_live_ms = Some(MINUTE_MS);

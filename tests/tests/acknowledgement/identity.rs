@@ -1,5 +1,5 @@
-//! Tokens in which AWS says who is calling: had once for all who need one, replaced once they are refused, and never
-//! shown. How they are asked for: `contracts/sigv4.rs`.
+//! Tokens of AWS identity: a refused token is replaced, and no token is stored or logged. `contracts/sigv4.rs` has the
+//! requests for tokens.
 
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::{Reaction, answers};

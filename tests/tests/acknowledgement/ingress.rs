@@ -1,5 +1,4 @@
-//! The ingress function: success is answered only when the queue has the message, and nothing is sent of a
-//! request that is refused.
+//! The ingress function: it answers success only when the queue has the message, and sends nothing of a refused request.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -164,7 +163,7 @@ async fn a_request_is_one_message_whatever_its_form() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_sent() {
+async fn a_refused_request_publishes_nothing() {
     let without_key = json!({"content-type": "application/cloudevents+json"});
     for (changes, status) in [
         (json!({"headers": without_key}), 401),
@@ -200,7 +199,7 @@ async fn keys_are_read_only_for_a_request_that_shows_one() {
 }
 
 #[tokio::test]
-async fn who_asks_whether_it_may_publish_needs_no_key_and_publishes_nothing() {
+async fn a_handshake_needs_no_key_and_publishes_nothing() {
     let ports = FakeIngress::default();
     let ingress = Ingress::new(&ports, Some("shop/orders".parse().expect("a topic")), vec![name()])
         .allowing("eventgrid.azure.net".parse().expect("an origin"));

@@ -1,5 +1,4 @@
-//! A record that is received again moves to the isolation queue, and only that: what waits as
-//! planned is not taken for a crash.
+//! A record that is received again moves to the isolation queue. A record that waited as planned does not.
 
 use delivery::delivery::Hold;
 use delivery::ports::{Attribute, MessageGroup, PutError, QueueName, Record};

@@ -1,5 +1,4 @@
-//! What the log reports about a delivery: every line identifies it by its event, its id and its
-//! trace.
+//! The log lines of a delivery: each line has the event, the id of the delivery and the trace.
 
 use adapters::metrics::{MetricsSettings, NAMESPACE, Splits};
 use adapters::telemetry::{LogDeliveries, Telemetry};
@@ -131,7 +130,7 @@ fn a_delivery_that_succeeds_at_its_first_attempt_has_one_line_of_attempt_and_end
 }
 
 #[test]
-fn of_failures_alone_every_line_is_written_and_all_deliveries_are_counted() {
+fn the_log_of_failures_alone_has_each_failure_and_the_metrics_count_all_deliveries() {
     let ports = FakePorts::new(subscriptions(1))
         .with_reactions("s0", &[answers(200), answers(503), answers(200)]);
     let metrics = MetricsSettings { namespace: NAMESPACE.to_owned(), splits: Splits::default() };

@@ -1,5 +1,4 @@
-//! Responses after the response timeout: a late success ends a delivery, and no invocation waits
-//! too long for one.
+//! Responses after the response timeout: a late success ends a delivery, and no invocation waits too long for a response.
 
 use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};

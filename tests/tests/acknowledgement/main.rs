@@ -1,8 +1,8 @@
-//! The functions' responses to their queue: which records are redelivered, when, and what was
-//! re-enqueued before; and the ingress function's responses to publishers.
+//! Both functions and the ingress, over fake ports that record every call: which records are acknowledged, re-enqueued,
+//! returned to their queue or dead-lettered, in which order, and with which log lines and metrics.
 //!
-//! One test per rule of returning, splitting and acknowledging records, over fake ports that record
-//! every call.
+//! There is one example for each failure of a port and for each promise of order. Unit tests and the rule tables show the
+//! rules themselves; the simulation shows that no combination of failures breaks a promise.
 
 mod adaptive;
 mod aws_targets;

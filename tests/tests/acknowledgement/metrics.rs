@@ -1,5 +1,4 @@
-//! What an invocation counts: each metric once per dimension set, one line per combination of
-//! dimension values.
+//! The metrics of an invocation: each counts once per dimension set, in one line per combination of dimension values.
 
 use std::collections::BTreeMap;
 
@@ -216,7 +215,7 @@ fn an_attempt_that_sent_no_packet_has_no_duration() {
 }
 
 #[test]
-fn of_waits_other_than_retries_only_the_age_before_the_first_attempt_is_measured() {
+fn a_wait_that_is_no_retry_measures_only_the_age_before_the_first_attempt() {
     let mut early = delivery("shop/orders/s0");
     (early.attempts, early.due_ms) = (1, NOW_MS + 5_000);
     assert_eq!(

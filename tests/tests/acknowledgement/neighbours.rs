@@ -1,4 +1,4 @@
-//! Another namespace subscribes the same address with settings that harm: the first one notices nothing.
+//! Another namespace subscribes to the same address with harmful settings. The first namespace is not affected.
 
 use delivery::delivery::outcome::Outcome;
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
@@ -130,7 +130,7 @@ fn rivals() -> [Rival; 9] {
 }
 
 #[test]
-fn whatever_another_namespace_does_with_the_same_address_the_first_one_notices_nothing() {
+fn no_setting_of_another_namespace_affects_deliveries_to_the_same_address() {
     let alone = noticed_beside(None);
     assert!(alone.iter().all(|it| it.requests_ms.len() == 12 && it.sent.len() == 4));
     for rival in rivals() {

@@ -44,7 +44,7 @@ fn an_event_that_goes_on_is_one_message_and_no_request() {
 }
 
 #[test]
-fn on_a_topic_of_thousands_it_is_divided_like_any_event_and_so_is_what_may_follow() {
+fn an_event_that_goes_on_to_thousands_of_subscriptions_is_divided_with_its_replies() {
     let catalogue = catalogue(3_000);
     let (mut open, mut left) = (sent(&catalogue), BTreeMap::new());
     let mut most = 0;
@@ -76,7 +76,7 @@ fn a_record_whose_event_cannot_go_on_is_redelivered() {
 }
 
 #[test]
-fn what_travels_beside_an_event_that_goes_on_is_small() {
+fn an_event_that_goes_on_has_at_most_512_bytes_of_state() {
     let beside = sent(&catalogue(1))[0].1.size_bytes() - EVENT.len();
     println!("{beside} bytes beside the event");
     assert!(beside <= 512, "{beside}");

@@ -1,4 +1,4 @@
-//! `maxConcurrency` of all functions together: permits are taken, and returned.
+//! `maxConcurrency` of all functions together: processes take permits from the table, and return them.
 
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
@@ -54,7 +54,7 @@ fn two_processes_together_make_no_more_requests_at_once() {
 }
 
 #[test]
-fn what_has_to_wait_gets_a_turn_by_how_long_attempts_take_and_some_come_back_together() {
+fn turns_depend_on_the_duration_of_attempts_and_two_deliveries_share_a_turn() {
     let ports = ports(1, &[answers(200).after_ms(1_900)]);
     let process = Process::new(ports.clone());
     // Now it knows how long they take.
@@ -70,7 +70,7 @@ fn what_has_to_wait_gets_a_turn_by_how_long_attempts_take_and_some_come_back_tog
 }
 
 #[test]
-fn who_is_new_waits_behind_those_who_wait_though_a_permit_is_free() {
+fn a_new_delivery_waits_behind_the_line_though_a_permit_is_free() {
     let ports = ports(3, &[answers(200)]);
     ports.give_places_to_others(&limits_item(&limited(1)), LineName::Turns, 4, 500_000);
     Process::new(ports.clone()).invoke(&events("a", 1));
@@ -126,14 +126,14 @@ fn waits_in_place(given_ms: u64) -> (FakePorts, u64) {
 }
 
 #[test]
-fn whose_turn_has_come_asks_each_second_for_the_permit_of_another_process() {
+fn a_delivery_whose_turn_has_come_asks_for_a_permit_each_second() {
     let (ports, took_ms) = waits_in_place(1_500);
     assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
     assert!((2_000..2_500).contains(&took_ms), "{took_ms}");
 }
 
 #[test]
-fn whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_message() {
+fn a_delivery_whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_message() {
     let (ports, took_ms) = waits_in_place(33_000);
     assert_eq!(ports.requests(), 0);
     assert!((2_000..4_500).contains(&took_ms), "{took_ms}");
@@ -156,7 +156,7 @@ fn isolated(given_ms: u64) -> (usize, u64) {
 }
 
 #[test]
-fn what_is_in_isolation_waits_in_place_for_a_permit_and_not_for_ever() {
+fn an_isolated_record_waits_in_place_for_a_permit_but_not_for_ever() {
     let (requests, took_ms) = isolated(20_000);
     assert_eq!(requests, 1);
     assert!((20_000..22_000).contains(&took_ms), "{took_ms}");

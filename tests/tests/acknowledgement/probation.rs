@@ -112,7 +112,7 @@ fn consecutive_postponements_leave_one_history_entry_and_a_failed_probe_doubles_
 }
 
 #[test]
-fn of_several_due_deliveries_one_probes_and_after_its_success_all_are_delivered() {
+fn one_of_several_due_deliveries_probes_and_its_success_releases_the_others() {
     // Not timeouts: after them only one request is made at a time.
     let refused = vec![breaks_off_after(1_000); 10];
     let process = with_reactions_of_s0(&[&refused[..], &[answers(200).after_ms(500)]].concat());

@@ -1,8 +1,7 @@
-//! A probe that is admitted and then has to wait: another one follows within a minute.
+//! A probe that is admitted may have to wait. Another process then probes within a minute.
 //!
-//! A destination is down and then up again. Process 0 gets a delivery that is due as the probe, and something keeps it
-//! from being attempted. From then on process 1 gets a due delivery every five seconds. A probe that needs no permit and
-//! no slot is as good.
+//! A destination is down and then up again. Process 0 gets the delivery that is due as the probe, and something keeps it
+//! from being attempted. From then on, process 1 gets a due delivery every five seconds.
 
 use delivery::delivery::Delivery;
 use delivery::ports::{Clock as _, QueueName, Record};

@@ -1,4 +1,4 @@
-//! `maxPerSecond`: who is over the rate waits for a slot of its own, whichever process it meets.
+//! `maxPerSecond`: a delivery over the rate waits for a slot of its own, which any process honours.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn waits(sent: &[(QueueName, Message)]) -> BTreeMap<u64, usize> {
 }
 
 #[test]
-fn what_is_over_the_rate_waits_for_the_next_free_second_and_is_not_counted() {
+fn deliveries_over_the_rate_wait_for_the_next_free_second_and_are_not_counted() {
     let process = process(2);
     let sent = process.invoke(&events("m", 10));
     // One at once, two later in place: one each half second.
@@ -46,7 +46,7 @@ fn what_is_over_the_rate_waits_for_the_next_free_second_and_is_not_counted() {
 }
 
 #[test]
-fn who_comes_too_late_gets_one_more_slot_and_is_attempted_then_whenever_it_comes() {
+fn a_delivery_that_missed_its_slot_gets_one_more_and_is_then_attempted() {
     let process = process(1);
     // The next seconds are taken.
     assert_eq!(waits(&process.invoke(&events("m", 5))).len(), 3);
@@ -88,7 +88,7 @@ fn the_events_of_a_batch_are_one_request_but_wait_for_slots_of_their_own() {
 }
 
 #[test]
-fn who_is_overtaken_by_others_every_time_asks_again_soon() {
+fn a_process_that_is_always_overtaken_asks_for_slots_again_soon() {
     let process = process(2);
     process.invoke(&events("m", 6));
     let before = process.ports.requests();
@@ -115,7 +115,7 @@ fn without_the_table_a_process_keeps_to_its_share_of_the_rate() {
 }
 
 #[test]
-fn who_finds_no_slot_in_its_lifetime_asks_again_at_its_end() {
+fn a_delivery_without_a_slot_in_its_lifetime_asks_again_at_its_end() {
     let mut brief = limited(1);
     brief.retry.time_to_live_ms = Some(30_000);
     let process = Process::new(FakePorts::new(catalogue_of([brief])));
@@ -132,7 +132,7 @@ fn who_finds_no_slot_in_its_lifetime_asks_again_at_its_end() {
 }
 
 #[test]
-fn who_waited_for_its_slot_leaves_a_destination_alone_that_asked_for_it_meanwhile() {
+fn retry_after_also_holds_for_a_delivery_that_waited_for_its_slot() {
     let asks = answers(429).with_retry_after("7").after_ms(100);
     let ports = FakePorts::new(catalogue_of([limited(1)]))
         .with_reactions("s0.example.com", &[asks, answers(200)]);
@@ -145,7 +145,7 @@ fn who_waited_for_its_slot_leaves_a_destination_alone_that_asked_for_it_meanwhil
 }
 
 #[test]
-fn what_is_in_isolation_is_attempted_there_without_a_slot() {
+fn an_isolated_record_is_attempted_without_a_slot() {
     let process = process(1);
     // The slots of the coming seconds are taken.
     assert!(!process.invoke(&events("m", 10)).is_empty());
@@ -175,7 +175,7 @@ fn subscriptions_share_a_rate_only_if_they_have_the_same_address() {
 }
 
 #[test]
-fn who_comes_for_its_slot_is_attempted_without_asking_again() {
+fn a_delivery_that_has_a_slot_does_not_ask_the_table_again() {
     let process = process(1);
     let sent = process.invoke(&events("m", 3));
     let [(_, last)] = &sent[..] else { panic!("{sent:?}") };

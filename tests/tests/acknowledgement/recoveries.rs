@@ -114,7 +114,7 @@ fn slots_of_before_an_outage_do_not_count_in_the_recovery() {
 
 /// Delays are whole seconds, rounded up.
 #[test]
-fn who_is_away_comes_back_in_time_for_an_attempt() {
+fn a_delivery_that_waits_for_a_recovery_comes_back_in_time_for_an_attempt() {
     let mut brief = subscription("shop/orders/s0");
     brief.destination.probation = true;
     brief.retry.time_to_live_ms = Some(MINUTE_MS);
@@ -267,7 +267,7 @@ fn a_recovery_ends_within_a_day_where_an_eighth_always_fails() {
 
 /// Deliveries may end while they are away. They do not count as away for the rest of the recovery.
 #[test]
-fn who_ended_is_not_away() {
+fn ended_deliveries_do_not_count_as_waiting_for_a_recovery() {
     let mut failed = subscription("shop/orders/s0");
     failed.destination.probation = true;
     failed.retry.time_to_live_ms = Some(10 * MINUTE_MS);

@@ -1,5 +1,5 @@
-//! A record that is redelivered because some of its deliveries could not be sent: the same process
-//! does not attempt the others again.
+//! A record is redelivered because some of its deliveries could not be sent. The same process does not attempt the others
+//! again.
 
 use delivery::ports::{PutError, QueueName, Record};
 use lastmile_tests::fake_ports::reactions::answers;

@@ -23,7 +23,7 @@ fn a_record_returns_to_its_queue_if_the_retry_queue_refuses_what_is_left_of_it()
 }
 
 #[test]
-fn what_isolation_refuses_returns_to_its_queue_although_others_would_take_it() {
+fn a_record_that_the_isolation_queue_refuses_returns_to_its_own() {
     let ports =
         FakePorts::new(subscriptions(1)).with_queue_fault(QueueName::Isolation, Fault::Refuses);
     let again = Record { receives: 2, ..record("m1", EVENT) };

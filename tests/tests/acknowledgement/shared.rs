@@ -1,5 +1,5 @@
-//! What processes tell each other about destinations: one probes, all obey, and a table that does not
-//! answer stops nobody.
+//! Processes share the state of destinations through the table: one probes, all obey, and a table that does not answer stops
+//! no delivery.
 
 use delivery::delivery::health::news::{NEWS, News};
 use delivery::delivery::health::shared::{DestinationState, Document as _};
@@ -102,7 +102,7 @@ fn while_every_destination_is_healthy_a_process_reads_the_news_twice_a_minute_an
 }
 
 #[test]
-fn what_one_process_found_out_the_others_obey_before_their_first_attempt() {
+fn a_failing_destination_that_one_process_found_gets_no_request_from_the_others() {
     let deployment = Deployment::after_ten_failures(3, &[answers(503)]);
     let state = deployment.state();
     assert_eq!(state.destination, "https://s0.example.com/");
@@ -249,7 +249,7 @@ fn news_that_cannot_be_used_are_no_news_and_are_not_read_by_each_invocation() {
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_left_as_it_is() {
+fn an_item_of_a_newer_version_is_not_replaced() {
     let deployment = Deployment::new(1, &[answers(503)]);
     let newer = r#"{"v":2,"anything":true}"#;
     let entry = Entry { text: newer.to_owned(), expires_ms: None };
@@ -394,7 +394,7 @@ fn notices(sent: &[(QueueName, Message)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn whoever_wants_notices_gets_one_for_each_change_and_its_delivery_is_like_any_other() {
+fn a_subscription_to_notices_gets_one_event_for_each_change() {
     let deployment = with_notices(&[&vec![answers(503); 10][..], &[answers(200)]].concat());
     deployment.fail_ten_times();
     let sent = deployment.ports.sent();
@@ -443,7 +443,7 @@ fn no_credential_and_no_hidden_path_is_in_a_notice_or_in_what_processes_share() 
 }
 
 #[test]
-fn nobody_is_told_of_its_own_destination() {
+fn no_notice_is_sent_about_the_destination_of_notices() {
     let deployment = with_notices_refused();
     let ports = deployment.ports.clone();
     for number in 0..10 {

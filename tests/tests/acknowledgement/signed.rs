@@ -1,5 +1,5 @@
-//! Credentials of AWS that requests are signed with: had once for all who need them, never those of the function, and
-//! never shown. The signature itself is made by the sender: `contracts/sigv4.rs`.
+//! Requests signed with credentials of AWS: one role session serves all, the function's own credentials are never used, and
+//! none is stored or logged. `contracts/sigv4.rs` has the signature.
 
 use delivery::delivery::reason::Reason;
 use delivery::ports::QueueName;
@@ -90,7 +90,7 @@ fn a_session_token_that_is_repeated_is_hidden_and_the_secret_key_is_sent_nowhere
 }
 
 #[test]
-fn what_goes_to_others_than_the_destination_is_not_signed() {
+fn a_request_to_a_sink_is_not_signed() {
     let mut own = subscription("shop/orders/s0");
     own.dead_letter.sink = Sink::Address("https://sink.example.com/".parse().expect("an address"));
     own.destination.auth = Some(Auth::Sigv4(SigningScope {

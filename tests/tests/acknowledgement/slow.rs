@@ -1,4 +1,4 @@
-//! The slow lane: nobody waits for a destination that is slow to answer, and it still gets its events.
+//! The slow lane: no delivery waits for a destination that is slow to answer, and the destination still gets its events.
 
 use delivery::delivery::Delivery;
 use delivery::delivery::health::slow::LASTS_MS;
@@ -65,7 +65,7 @@ fn an_attempt_that_times_out_when_it_would_be_abandoned_counts() {
 }
 
 #[test]
-fn its_answer_is_waited_for_while_others_are_at_work() {
+fn a_slow_answer_is_awaited_while_other_deliveries_are_at_work() {
     let slow = [answers(200).after_ms(6_000)];
     let others = [answers(200).after_ms(1_500)];
     let process = process_with(subscription("shop/orders/s0"), &slow, &others);
@@ -84,7 +84,7 @@ fn its_answer_is_waited_for_while_others_are_at_work() {
 }
 
 #[test]
-fn of_fifty_that_hang_one_is_abandoned_the_others_end_and_those_behind_them_follow_unattempted() {
+fn fifty_attempts_that_hang_end_and_the_deliveries_behind_them_move_to_the_slow_lane() {
     let process = process(&vec![times_out_after(30_000); 50]);
     let records: Vec<Record> = (0..60).map(|number| record(&format!("m{number}"), EVENT)).collect();
     let (sent, took_ms) = process.timed_invoke(&records);
@@ -96,7 +96,7 @@ fn of_fifty_that_hang_one_is_abandoned_the_others_end_and_those_behind_them_foll
 }
 
 #[test]
-fn in_the_lane_it_has_its_whole_timeout() {
+fn an_attempt_in_the_slow_lane_has_its_whole_timeout() {
     let process = process(&[answers(200).after_ms(29_000), times_out_after(30_000)]);
     let (sent, took_ms) = process.timed_invoke(&[in_queue(QueueName::Slow, &abandoned())]);
     assert_eq!((sent.len(), took_ms), (0, 29_000));
@@ -119,7 +119,7 @@ fn a_delivery_is_abandoned_once_and_goes_to_the_lane_from_then_on() {
 }
 
 #[test]
-fn in_isolation_it_is_attempted_so_that_a_crash_would_be_counted() {
+fn an_isolated_slow_delivery_is_attempted_so_that_a_crash_would_be_counted() {
     let process = process(&[answers(200).after_ms(29_000)]);
     let (sent, took_ms) = process.timed_invoke(&[in_queue(QueueName::Isolation, &abandoned())]);
     assert_eq!((sent.len(), took_ms, process.ports.requests()), (0, 29_000, 1));
@@ -186,7 +186,7 @@ fn a_delivery_that_the_lane_refuses_is_attempted_where_it_is() {
 }
 
 #[test]
-fn those_who_wait_for_their_turn_are_others_at_work() {
+fn deliveries_that_wait_for_their_turn_are_work_under_way() {
     // One after the other: for a moment each of them has ended and the next has not begun.
     let mut one_at_a_time = subscription("shop/others/s1");
     one_at_a_time.destination.max_concurrency = Concurrency::of_each(1);

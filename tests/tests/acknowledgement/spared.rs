@@ -1,4 +1,4 @@
-//! Sinks, reply addresses and token servers are destinations of their own: what they do counts against nobody else.
+//! Sinks, reply addresses and token servers are destinations of their own. Their failures affect no other destination.
 
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::{Delivery, DeliveryTarget};

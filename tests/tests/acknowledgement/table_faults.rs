@@ -155,7 +155,7 @@ fn a_line_of_hours_outlasts_its_item_by_far() {
 }
 
 #[test]
-fn whose_token_takes_long_has_its_permit_and_its_whole_time_after_it() {
+fn an_attempt_has_its_whole_timeout_after_a_slow_token() {
     let client =
         "{tokenUrl: 'https://login.example.com/token', clientId: acme, clientSecret: 'env:CLIENT'}";
     let catalogue = subscriptions_with_destination(&format!(

@@ -1,4 +1,4 @@
-//! Tokens of OAuth 2.0: fetched once for all who need one, replaced once they are refused, and never shown.
+//! Tokens of OAuth 2.0: one token serves all deliveries, a refused token is replaced, and no token is stored or logged.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ fn a_token_that_is_refused_is_replaced_and_the_request_repeated_uncounted() {
     let refused = [answers(401), answers(401), answers(401), answers(200)];
     let ports = ports(&refused, &[grants("old", 3_600), grants("new", 3_600)]);
     let lines = log_lines(tracing::Level::TRACE, || {
-        drop(Process::new(ports.clone()).invoke(&events("m", 3)))
+        drop(Process::new(ports.clone()).invoke(&events("m", 3)));
     });
     // All three were under way with the old one; one of them fetched the new one for all.
     assert_eq!((to_server(&ports).len(), ports.sent().len()), (2, 0));
@@ -186,7 +186,7 @@ fn no_token_is_in_what_is_logged_and_sent_and_the_server_may_not_repeat_the_secr
         .with_body("you sent Bearer t0ken-of-client, t0ken-of-client, dDBrZW4tb2YtY2xpZW50");
     let ports = ports(&[echo], &[grants("t0ken-of-client", 3_600)]);
     let lines = log_lines(tracing::Level::TRACE, || {
-        drop(Process::new(ports.clone()).invoke(&events("m", 1)))
+        drop(Process::new(ports.clone()).invoke(&events("m", 1)));
     });
     let traces = format!("{lines:?} {:?}", ports.sent());
     assert_eq!(ports.sent().len(), 1);

@@ -1,4 +1,4 @@
-//! Our attributes count on internal queues only. On the events queue they are the publisher's own.
+//! Our attributes count on internal queues only. On the events queue they belong to the publisher.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Publication, Store};

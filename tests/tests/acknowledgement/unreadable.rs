@@ -1,5 +1,5 @@
-//! A record whose attribute cannot be read waits as it is, for half an hour: a newer version of the
-//! functions may run beside this one, or be about to.
+//! A record with an unreadable attribute waits unchanged for half an hour. A newer version of the functions may run beside
+//! this one, or soon.
 
 use deadletter::{DeadLetters, dead_letter_of};
 use delivery::ports::{Attribute, Message, MessageGroup, QueueName, Record};
@@ -135,7 +135,7 @@ fn a_newer_version_that_is_not_deployed_for_an_hour_is_an_error_in_the_log() {
 }
 
 #[test]
-fn what_cannot_be_read_in_isolation_leaves_it_and_what_moves_there_keeps_its_count() {
+fn an_unreadable_record_leaves_isolation_and_keeps_its_count_when_it_moves_there() {
     let isolated = Record { receives: 9, ..unreadable(QueueName::Isolation, &of_newer_version()) };
     let ports = FakePorts::new(subscriptions(1));
     assert_eq!(dispatch(&ports, &[isolated], ENDS_MS), [""; 0]);
@@ -159,7 +159,7 @@ fn large(queue: QueueName) -> Record {
 }
 
 #[test]
-fn what_is_too_large_to_count_its_waits_is_hidden_for_an_hour_and_then_a_dead_letter() {
+fn a_record_too_large_to_count_its_waits_is_hidden_for_an_hour_and_then_a_dead_letter() {
     for queue in [QueueName::Retry, QueueName::DeadLetter] {
         let ports = FakePorts::new(subscriptions(1));
         let first = Record { first_received_ms: NOW_MS, ..large(queue) };
@@ -175,7 +175,7 @@ fn what_is_too_large_to_count_its_waits_is_hidden_for_an_hour_and_then_a_dead_le
 }
 
 #[test]
-fn what_no_queue_takes_stays_in_the_dead_letter_queue_and_does_not_count_as_a_wait() {
+fn a_record_that_no_queue_accepts_stays_in_the_dead_letter_queue_and_counts_no_wait() {
     let ports =
         FakePorts::new(subscriptions(1)).with_queue_fault(QueueName::DeadLetter, Fault::Refuses);
     let first = unreadable(QueueName::DeadLetter, &of_newer_version());

@@ -1,4 +1,4 @@
-//! Subscriptions and topics that are there and cannot be used: their events wait, and those of others do not.
+//! Subscriptions and topics that exist and cannot be used: their events wait, and the events of others do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn an_event_waits_for_the_subscription_that_cannot_be_used_and_the_others_have_i
 }
 
 #[test]
-fn neighbours_that_cannot_be_used_wait_together() {
+fn adjacent_subscriptions_that_cannot_be_used_wait_together() {
     let ports = FakePorts::new(with_unusable(8, &[0, 1, 2, 5, 7]));
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     assert_eq!(hosts(&ports), [3, 4, 6].map(host));
@@ -113,7 +113,7 @@ fn a_delivery_waits_for_its_subscription_and_for_a_topic_that_is_gone_without_a_
 }
 
 #[test]
-fn of_two_topics_in_one_batch_the_one_that_cannot_be_read_waits() {
+fn an_unreadable_topic_delays_no_other_topic_of_its_batch() {
     let usable = catalogue_of([subscription("shop/orders/s00")]);
     let mut catalogue = Catalogue::by_need(Settings::default());
     let topic = usable.topic_subscriptions(&orders()).expect("a topic");
@@ -130,7 +130,7 @@ fn of_two_topics_in_one_batch_the_one_that_cannot_be_read_waits() {
 }
 
 #[test]
-fn of_very_many_each_has_the_event_once_when_all_can_be_used() {
+fn eighty_subscriptions_each_get_the_event_once_when_all_can_be_used() {
     let unusable: Vec<usize> = (0..80).filter(|number| number % 3 == 1).collect();
     let ports = FakePorts::new(with_unusable(80, &unusable));
     let mut delivered = BTreeSet::new();
