@@ -1,66 +1,50 @@
-//! Adaptive concurrency: a destination that has too much to do gets fewer requests at once, and none
-//! while it asks to be left alone.
+//! Adaptive concurrency: a destination that is overloaded gets fewer requests at once, and none while `Retry-After` lasts.
 
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::{Dialect, Profile};
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 
-use super::reactions::{Reaction, answers, times_out_after};
-use super::{EVENT, carried, delivery, large, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, container, record};
+use crate::examples::{
+    EVENT, carried, catalogue_of, delivery, events, large, record, retry_record, subscription,
+};
+use crate::process::Process;
 
 /// A process over the topic shop/orders with s0, which reacts like this, and shop/others with s1.
-struct Process {
-    ports: FakePorts,
-    dispatch: Dispatch<FakePorts>,
+fn process(s0: Subscription, reactions: &[Reaction]) -> Process {
+    let ports = FakePorts::new(catalogue_of([s0, subscription("shop/others/s1")]));
+    Process::new(ports.with_reactions("s0.example.com", reactions))
 }
 
-impl Process {
-    fn new(s0: Subscription, reactions: &[Reaction]) -> Self {
-        let ports = FakePorts::new(catalogue_of([s0, subscription("shop/others/s1")]));
-        let ports = ports.with_reactions("s0.example.com", reactions);
-        Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports }
-    }
-
-    fn of(reactions: &[Reaction]) -> Self {
-        Self::new(subscription("shop/orders/s0"), reactions)
-    }
-
-    /// Its destination answers 503 after half a minute, so it gets one request at once.
-    fn of_one_at_once() -> Self {
-        let mut busy = subscription("shop/orders/s0");
-        busy.destination.probation = false;
-        let process = Self::new(busy, &[answers(503).after_ms(30_000)]);
-        (0..3).for_each(|_| _ = process.invoke(&[slow_record(0), slow_record(0)]));
-        process
-    }
-
-    /// Runs one invocation; returns the messages that it sent, how many requests it made, and how long it
-    /// took.
-    fn invoke(&self, records: &[Record]) -> (Vec<(QueueName, Message)>, usize, u64) {
-        let (sent, requests, began_ms) =
-            (self.ports.sent().len(), self.ports.requests(), self.ports.now_ms());
-        // What began when the limit was halved does not count.
-        self.ports.advance_ms(1);
-        let began_ms = began_ms + 1;
-        let deadline = Deadline::new(began_ms, began_ms + 120_000);
-        assert_eq!(self.ports.run(self.dispatch.handle(records, &deadline)), [""; 0]);
-        let requests = self.ports.requests() - requests;
-        (self.ports.sent().split_off(sent), requests, self.ports.now_ms() - began_ms)
-    }
-
-    /// The most requests at once of an invocation with so many events.
-    fn most_at_once(&self, events: usize) -> usize {
-        self.ports.forget_requests_at_once();
-        self.invoke(&published(events));
-        self.ports.most_requests_at_once()
-    }
+fn process_of(reactions: &[Reaction]) -> Process {
+    process(subscription("shop/orders/s0"), reactions)
 }
 
-fn published(events: usize) -> Vec<Record> {
-    (0..events).map(|number| record(&format!("m{number}"), EVENT)).collect()
+/// Its destination answers 503 after half a minute, so it gets one request at once.
+fn process_of_one_at_once() -> Process {
+    let mut busy = subscription("shop/orders/s0");
+    busy.destination.probation = false;
+    let process = process(busy, &[answers(503).after_ms(30_000)]);
+    (0..3).for_each(|_| _ = invoke(&process, &[slow_record(0), slow_record(0)]));
+    process
+}
+
+/// Runs one invocation; returns the messages that it sent, how many requests it made, and how long it took.
+fn invoke(process: &Process, records: &[Record]) -> (Vec<(QueueName, Message)>, usize, u64) {
+    let requests = process.ports.requests();
+    // What began when the limit was halved does not count.
+    process.ports.advance_ms(1);
+    let (sent, took_ms) = process.timed_invoke(records);
+    (sent, process.ports.requests() - requests, took_ms)
+}
+
+/// The most requests at once of an invocation with so many events.
+fn most_at_once(process: &Process, count: usize) -> usize {
+    process.ports.forget_requests_at_once();
+    invoke(process, &events("m", count));
+    process.ports.most_requests_at_once()
 }
 
 /// A delivery in the slow lane that got no permit so often.
@@ -84,118 +68,57 @@ fn wait_for_a_turn(sent: &[(QueueName, Message)], seconds: u64) -> usize {
 fn each_invocation_with_many_503_halves_the_requests_of_the_next_and_successes_restore_them() {
     let busy = answers(503).after_ms(100);
     let (fails, recovers) = (vec![busy; 6], answers(200).after_ms(100));
-    let process = Process::of(&[&fails[..], &[recovers]].concat());
+    let process = process_of(&[&fails[..], &[recovers]].concat());
     for _ in 0..3 {
-        process.invoke(&published(2));
+        invoke(&process, &events("m", 2));
     }
-    assert_eq!(process.most_at_once(1), 1);
+    assert_eq!(most_at_once(&process, 1), 1);
     // 10 → 5 → 2 → 1, and one more after as many successes; this is the second.
-    let limits: Vec<usize> = (0..6).map(|_| process.most_at_once(10)).collect();
+    let limits: Vec<usize> = (0..6).map(|_| most_at_once(&process, 10)).collect();
     assert!(limits.windows(2).all(|pair| pair[0] <= pair[1]), "{limits:?}");
     assert!(limits[0] < 5 && limits[5] == 10, "{limits:?}");
 }
 
 #[test]
-fn a_batch_of_which_a_fifth_fails_leaves_half_of_what_was_under_way() {
-    for (status, fails, next) in
-        [(429, 4, 10), (503, 4, 10), (408, 4, 10), (503, 1, 20), (408, 1, 20), (500, 4, 20)]
-    {
-        let fail = vec![answers(status).after_ms(100); fails];
-        let process = Process::of(&[&fail[..], &[answers(200).after_ms(100)]].concat());
-        let most = (process.most_at_once(20), process.most_at_once(20));
-        assert_eq!(most, (20, next), "{fails} of {status}");
-    }
-}
-
-#[test]
-fn where_a_few_time_out_no_delivery_leaves_its_turn_and_where_many_do_some_are_attempted() {
-    let (usual, hangs) = (answers(200).after_ms(50), times_out_after(30_000));
-    let slow_lane: Vec<Record> = (0..200).map(|_| slow_record(0)).collect();
-    for (every, waits_max) in [(20, 0), (3, 180)] {
-        let reactions: Vec<_> = (0..1_000)
-            .map(|number| if number % every == 0 { hangs.clone() } else { usual.clone() })
-            .collect();
-        let mut lasting = subscription("shop/orders/s0");
-        lasting.destination.probation = false;
-        let process = Process::new(lasting, &reactions);
-        for _ in 0..5 {
-            let (sent, ..) = process.invoke(&slow_lane);
-            // Where a third hangs, five at once still are attempted, until five of them hang.
-            assert!(wait_for_a_turn(&sent, 1) <= waits_max, "one of {every}");
-        }
-    }
-}
-
-#[test]
-fn what_the_first_answers_show_counts_for_the_rest_of_the_invocation() {
+fn the_first_answers_limit_the_rest_of_the_invocation() {
     let mut of_twenty = subscription("shop/orders/s0");
     of_twenty.destination.max_concurrency = Concurrency::of_each(20);
     of_twenty.destination.probation = false;
     of_twenty.destination.slow_after_ms = 3_000;
     let busy = vec![answers(503).after_ms(100); 20];
-    let process = Process::new(of_twenty, &[&busy[..], &[answers(200).after_ms(2_500)]].concat());
+    let process = process(of_twenty, &[&busy[..], &[answers(200).after_ms(2_500)]].concat());
     // Twenty at once, then ten and ten; the others wait for three seconds since it is known.
-    let (sent, requests, took_ms) = process.invoke(&published(60));
+    let (sent, requests, took_ms) = invoke(&process, &events("m", 60));
     assert_eq!((requests, wait_for_a_turn(&sent, 1), took_ms), (40, 20, 5_100));
 }
 
 #[test]
-fn answers_that_take_much_longer_than_they_used_to_limit_nothing() {
-    let usual = vec![answers(200).after_ms(50); 60];
-    let process = Process::of(&[&usual[..], &[answers(200).after_ms(900)]].concat());
-    assert_eq!([(); 10].map(|()| process.most_at_once(20)), [20; 10]);
-}
-
-#[test]
-fn in_the_slow_lane_a_batch_for_a_destination_that_hangs_is_not_attempted_one_after_the_other() {
-    let process = Process::of(&[times_out_after(30_000)]);
+fn the_slow_lane_attempts_few_deliveries_to_a_destination_that_hangs() {
+    let process = process_of(&[times_out_after(30_000)]);
     let batch: Vec<Record> = (0..10).map(|_| slow_record(0)).collect();
     for (attempted, turns) in [(10, 0), (5, 5), (5, 5)] {
-        let (sent, requests, took_ms) = process.invoke(&batch);
+        let (sent, requests, took_ms) = invoke(&process, &batch);
         assert_eq!((requests, wait_for_a_turn(&sent, 1), took_ms), (attempted, turns, 30_000));
     }
 }
 
 #[test]
-fn a_delivery_waits_a_second_longer_each_time_and_thirty_at_most() {
-    let process = Process::of_one_at_once();
-    for (turns, seconds) in [(0, 1), (1, 2), (28, 29), (29, 30), (99, 30)] {
-        let (sent, requests, _) = process.invoke(&[slow_record(0), slow_record(turns)]);
-        let waiting = sent.iter().find(|(_, message)| carried(message).attempts == 0);
-        let (_, message) = waiting.expect("one of them waits");
-        assert_eq!((requests, message.wait_ms), (1, seconds * 1_000));
-        assert_eq!(carried(message).hold.turns, turns + 1);
-    }
-}
-
-#[test]
-fn what_does_not_fit_a_message_is_attempted_all_the_same() {
-    let process = Process::of_one_at_once();
+fn a_delivery_too_large_for_a_message_is_attempted_after_a_wait_in_place() {
+    let process = process_of_one_at_once();
     let large = [record("m1", &large()), record("m2", &large())];
-    let (_, requests, took_ms) = process.invoke(&large);
+    let (_, requests, took_ms) = invoke(&process, &large);
     // The second begins after two seconds.
     assert_eq!((requests, took_ms), (2, 32_000));
 }
 
 #[test]
-fn other_destinations_keep_their_limit() {
-    let process = Process::of(&[answers(503).after_ms(100)]);
-    (0..3).for_each(|_| _ = process.invoke(&published(2)));
-    let of_s1 = |number| Record { topic: Some("shop/others".to_owned()), ..number };
-    let (sent, requests, took_ms) =
-        process.invoke(&published(20).into_iter().map(of_s1).collect::<Vec<_>>());
-    assert_eq!((sent.len(), requests, took_ms), (0, 20, 0));
-    assert_eq!(process.most_at_once(3), 1);
-}
-
-#[test]
 fn retry_after_of_one_answer_holds_for_all_other_deliveries_of_its_destination() {
     let asks = answers(429).with_retry_after("7");
-    let process = Process::of(&[asks, answers(200)]);
-    process.invoke(&published(1));
+    let process = process_of(&[asks, answers(200)]);
+    invoke(&process, &events("m", 1));
     process.ports.advance_ms(2_000);
     let other = retry_record(&delivery("shop/orders/s0"));
-    let (sent, requests, _) = process.invoke(&[other, record("m2", EVENT)]);
+    let (sent, requests, _) = invoke(&process, &[other, record("m2", EVENT)]);
     assert_eq!((requests, sent.len()), (0, 2));
     for (queue, message) in &sent {
         let waiting = carried(message);
@@ -206,16 +129,16 @@ fn retry_after_of_one_answer_holds_for_all_other_deliveries_of_its_destination()
         assert_eq!((waiting.hold, waiting.history.newest()), (Default::default(), None));
     }
     process.ports.advance_ms(5_000);
-    assert_eq!(process.invoke(&[record("m2", EVENT)]).1, 1);
+    assert_eq!(invoke(&process, &[record("m2", EVENT)]).1, 1);
 }
 
 #[test]
-fn what_waited_for_its_turn_meanwhile_leaves_the_destination_alone_too() {
+fn retry_after_also_holds_for_a_delivery_that_waited_for_its_turn() {
     let mut one_at_once = subscription("shop/orders/s0");
     one_at_once.destination.max_concurrency = Concurrency::of_each(1);
     let asks = answers(429).with_retry_after("7").after_ms(500);
-    let process = Process::new(one_at_once, &[asks, answers(200)]);
-    let (sent, requests, _) = process.invoke(&published(2));
+    let process = process(one_at_once, &[asks, answers(200)]);
+    let (sent, requests, _) = invoke(&process, &events("m", 2));
     let waits = sent.iter().map(|(_, message)| (carried(message).attempts, message.wait_ms));
     assert_eq!(requests, 1);
     assert!(waits.clone().any(|wait| wait == (0, 7_000)), "{:?}", waits.collect::<Vec<_>>());
@@ -224,30 +147,25 @@ fn what_waited_for_its_turn_meanwhile_leaves_the_destination_alone_too() {
 #[test]
 fn an_earlier_success_does_not_end_a_retry_after_and_other_destinations_are_not_held() {
     let asks = answers(503).with_retry_after("60").after_ms(100);
-    let process = Process::of(&[asks, answers(200).after_ms(500)]);
-    process.invoke(&published(2));
+    let process = process_of(&[asks, answers(200).after_ms(500)]);
+    invoke(&process, &events("m", 2));
     let of_s1 = Record { topic: Some("shop/others".to_owned()), ..record("m3", EVENT) };
-    let (sent, requests, _) = process.invoke(&[record("m2", EVENT), of_s1]);
+    let (sent, requests, _) = invoke(&process, &[record("m2", EVENT), of_s1]);
     let waits: Vec<u64> = sent.iter().map(|(_, message)| message.wait_ms).collect();
     assert_eq!((requests, waits), (1, vec![59_599]));
 }
 
 #[test]
 fn retry_after_holds_for_as_long_as_the_policy_obeys_it() {
-    let held_ms = |most_ms: u64, asks: &str, status: u16| {
+    for (most_ms, held_ms) in [(3_600_000, Some(3_599_999)), (5_000, Some(4_999)), (0, None)] {
         let mut obedient = subscription("shop/orders/s0");
         obedient.retry.retry_after_max_ms = most_ms;
-        let process =
-            Process::new(obedient, &[answers(status).with_retry_after(asks), answers(200)]);
-        process.invoke(&published(1));
-        let (sent, ..) = process.invoke(&[record("m2", EVENT)]);
-        sent.first().map(|(_, message)| message.wait_ms)
-    };
-    assert_eq!(held_ms(3_600_000, "100000", 429), Some(3_599_999));
-    assert_eq!(held_ms(5_000, "100000", 503), Some(4_999));
-    assert_eq!(held_ms(0, "7", 503), None, "PT0S");
-    assert_eq!(held_ms(3_600_000, "7", 500), None);
-    assert_eq!(held_ms(3_600_000, "soon", 503), None);
+        let asks = answers(429).with_retry_after("100000");
+        let process = process(obedient, &[asks, answers(200)]);
+        invoke(&process, &events("m", 1));
+        let (sent, ..) = invoke(&process, &[record("m2", EVENT)]);
+        assert_eq!(sent.first().map(|(_, message)| message.wait_ms), held_ms, "{most_ms}");
+    }
 }
 
 #[test]
@@ -257,9 +175,9 @@ fn an_event_grid_subscription_obeys_retry_after_and_waits_for_nothing_that_its_t
         event_grid.retry = Profile::of(Dialect::EventGrid).retry;
         let busy = answers(503);
         let busy = asks.map_or(busy.clone(), |seconds| busy.with_retry_after(seconds));
-        let process = Process::new(event_grid, &[busy, answers(200)]);
-        process.invoke(&published(1));
-        let (sent, ..) = process.invoke(&[record("m2", EVENT)]);
+        let process = process(event_grid, &[busy, answers(200)]);
+        invoke(&process, &events("m", 1));
+        let (sent, ..) = invoke(&process, &[record("m2", EVENT)]);
         sent.first().map(|(_, message)| message.wait_ms)
     };
     assert_eq!(waits_ms(Some("7")), Some(6_999));
@@ -269,8 +187,8 @@ fn an_event_grid_subscription_obeys_retry_after_and_waits_for_nothing_that_its_t
 
 #[test]
 fn while_a_destination_asks_to_be_left_alone_what_cannot_wait_is_attempted() {
-    let process = Process::of(&[answers(503).with_retry_after("60"), answers(200)]);
-    process.invoke(&published(1));
-    let (sent, requests, _) = process.invoke(&[record("m2", &large()), record("m3", EVENT)]);
+    let process = process_of(&[answers(503).with_retry_after("60"), answers(200)]);
+    invoke(&process, &events("m", 1));
+    let (sent, requests, _) = invoke(&process, &[record("m2", &large()), record("m3", EVENT)]);
     assert_eq!((requests, sent.len()), (1, 1));
 }

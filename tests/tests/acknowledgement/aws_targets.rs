@@ -1,18 +1,17 @@
-//! Deliveries to AWS targets: which targets are refused, and what the answers of the services lead to. The answers are in the
-//! shapes in which the services send them.
+//! Deliveries to AWS targets: refused targets, and the effect of each answer. The answers have the shapes that the services
+//! send.
 
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::ports::QueueName;
 use delivery::subscription::aws::policy::{AwsPolicy, AwsTargets, OwnResources};
 use delivery::subscription::catalogue::Catalogue;
-use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use super::json_log::log_lines;
-use super::{ENDS_MS, EVENT, carried, letter};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record};
-use crate::reactions::{Reaction, answers};
+use crate::examples::{ENDS_MS, EVENT, carried, catalogue_from, container, letter, record};
 
 const QUEUE: &str = "arn:aws:sqs:eu-west-1:123456789012:shop-orders";
 const QUEUE_HOST: &str = "sqs.eu-west-1.amazonaws.com";
@@ -24,7 +23,7 @@ fn catalogue(arn: &str, action: &str) -> Catalogue {
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
          spec: {{destination: {{aws: {{arn: '{arn}', action: {action}}}}}, retry: {{jitterPercent: 0}}}}\n"
     );
-    dialects::read(&[Source { name: "test", text: &text }]).into_result().expect("it is valid")
+    catalogue_from(&text)
 }
 
 fn policy(targets: &str) -> AwsPolicy {
@@ -337,8 +336,7 @@ fn a_text_of_an_event_that_no_header_can_have_is_a_dead_letter_that_names_the_he
     let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: shop, topic: orders, name: s0}\n\
                 spec: {destination: {aws: {arn: 'arn:aws:lambda:eu-west-1:123456789012:function:shop', action: Invoke, \
                 parameters: {ClientContext: '{{ event.subject }}'}}}}\n";
-    let catalogue = dialects::read(&[Source { name: "test", text }]).into_result();
-    let ports = FakePorts::new(catalogue.expect("it is valid"));
+    let ports = FakePorts::new(catalogue_from(text));
     ports.grant_credentials(Some(HOUR_MS));
     let event =
         r#"{"specversion":"1.0","id":"1","source":"/s","type":"a","subject":"a\r\nx-amz-b: c"}"#;

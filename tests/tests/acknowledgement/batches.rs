@@ -7,10 +7,13 @@ use delivery::event::schema::Schema;
 use delivery::ports::{QueueName, Record};
 use delivery::subscription::templates::Templated;
 use delivery::subscription::{Batch, OnRefused, Subscription};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::answers;
 
-use super::reactions::answers;
-use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{
+    ENDS_MS, EVENT, carried, catalogue_of, delivery, dispatch, letter, record, retry_record,
+    subscription,
+};
 
 fn batching(on_refused: OnRefused) -> Subscription {
     let batch = Batch { max_events: 100, preferred_bytes: 64 * 1_024, on_refused };
@@ -61,13 +64,6 @@ fn each_member_of_a_failed_batch_is_re_enqueued_with_its_own_state() {
 }
 
 #[test]
-fn members_of_a_failed_batch_are_redelivered_with_their_records_while_the_queue_refuses_messages() {
-    let ports = ports_for(batching(OnRefused::Split)).with_status(503).with_failing_queue();
-    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), ["m1", "m2", "m3"]);
-    assert_eq!(ports.requests(), 1);
-}
-
-#[test]
 fn a_panic_while_one_member_is_sent_affects_no_other_member() {
     let ports = ports_for(batching(OnRefused::Split)).with_status(503).with_one_panic_on_send();
     assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
@@ -90,46 +86,6 @@ fn each_member_of_a_refused_batch_is_re_enqueued_for_a_retry_alone() {
             (*queue, message.wait_ms, state.attempts, state.batching.known()),
             (QueueName::Retry, 0, 1, Some(Batching::RetryAlone))
         );
-    }
-}
-
-#[test]
-fn a_retry_alone_is_made_even_at_the_limit_of_attempts_and_then_the_delivery_ends() {
-    for (status, reason) in [
-        (400, Reason::UndeliverableDueToHttpBadRequest),
-        (503, Reason::MaxDeliveryAttemptsExceeded),
-    ] {
-        let mut once = batching(OnRefused::Split);
-        once.retry.max_attempts = 1;
-        let ports = ports_for(once).with_status(status);
-        let retries_alone = Delivery {
-            attempts: 1,
-            batching: Batching::RetryAlone.into(),
-            ..delivery("shop/orders/s0")
-        };
-        let retries_alone = ["m1", "m2"]
-            .map(|message| Record { message: message.to_owned(), ..retry_record(&retries_alone) });
-        assert_eq!(dispatch(&ports, &retries_alone, ENDS_MS), [""; 0]);
-        assert_eq!(bodies(&ports), [format!("[{EVENT}]"), format!("[{EVENT}]")]);
-        for (queue, message) in ports.sent() {
-            let letter = letter(&message);
-            assert_eq!(
-                (queue, letter.reason.known(), letter.delivery.attempts),
-                (QueueName::DeadLetter, Some(reason), 2)
-            );
-        }
-    }
-}
-
-#[test]
-fn with_on_refused_all_a_refused_batch_is_one_request_and_one_dead_letter_per_member() {
-    let ports = ports_for(batching(OnRefused::All)).with_status(400);
-    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
-    let sent = ports.sent();
-    assert_eq!((ports.requests(), sent.len()), (1, 3));
-    for (queue, message) in &sent {
-        assert_eq!(*queue, QueueName::DeadLetter);
-        assert_eq!(letter(message).reason, Reason::UndeliverableDueToHttpBadRequest);
     }
 }
 
@@ -161,52 +117,6 @@ fn a_member_whose_retry_is_due_within_a_second_is_retried_with_the_others() {
         (bodies(&ports), ports.sent().len()),
         (vec![format!("[{EVENT},{EVENT},{EVENT}]"); 2], 0)
     );
-}
-
-/// Every id of 250 events in a request's body.
-fn ids_in(body: &str) -> Vec<usize> {
-    body.split("\"id\":\"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next()?.parse().ok())
-        .collect()
-}
-
-#[test]
-fn of_250_events_in_invocations_of_100_records_none_is_lost_while_every_second_request_fails() {
-    let responses: Vec<_> =
-        (0..200).map(|index| answers(if index % 2 == 0 { 503 } else { 200 })).collect();
-    let ports = ports_for(batching(OnRefused::Split)).with_reactions("specversion", &responses);
-    let published = |id: usize| {
-        record(&format!("m{id}"), &EVENT.replace("\"id\":\"1\"", &format!("\"id\":\"{id}\"")))
-    };
-    let mut waiting: Vec<Record> = (0..250).map(published).collect();
-    let mut invocations = 0;
-    while !waiting.is_empty() && invocations < 50 {
-        let rest = waiting.split_off(waiting.len().min(100));
-        let before = ports.sent().len();
-        assert_eq!(dispatch(&ports, &waiting, ENDS_MS + 36_000_000), [""; 0]);
-        let retries = ports.sent().into_iter().skip(before).map(|(_, message)| {
-            let state = carried(&message);
-            Record {
-                message: format!("r{}", state.origin.message),
-                body: message.body,
-                ..retry_record(&state)
-            }
-        });
-        waiting = rest.into_iter().chain(retries).collect();
-        ports.advance_ms(600_000);
-        invocations += 1;
-    }
-    let requests: Vec<Vec<usize>> = bodies(&ports).iter().map(|body| ids_in(body)).collect();
-    assert!(
-        requests.iter().all(|ids| ids.len() <= 100) && requests.len() <= 12,
-        "{} requests",
-        requests.len()
-    );
-    let mut taken: Vec<usize> = requests.iter().skip(1).step_by(2).flatten().copied().collect();
-    taken.sort_unstable();
-    assert_eq!((taken, waiting.len()), ((0..250).collect(), 0));
-    println!("250 events in {} requests and {invocations} invocations", requests.len());
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Topics are read when records need them: before anything of a record is attempted, all that its
-//! deliveries may lead to is known.
+//! Topics are read when records need them. Every topic that a delivery may lead to is read before its first attempt.
 
 use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
@@ -7,11 +6,14 @@ use delivery::request::Request;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::topic_address::address_of;
 use delivery::subscription::{ReplyTo, Subscription};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::replies;
 
 use super::divided::received;
-use super::reactions::replies;
-use super::{ENDS_MS, EVENT, delivery, dispatch, publication, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{
+    ENDS_MS, EVENT, catalogue_of, delivery, dispatch, publication, record, retry_record,
+    subscription,
+};
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/s","type":"t"}"#;
 
@@ -47,7 +49,7 @@ fn each_topic_of_a_batch_is_read_once_and_those_it_leads_to_before_an_attempt() 
 
 /// Also a retry, which is in a batch with retries of other namespaces.
 #[test]
-fn nobody_waits_while_the_topic_of_another_record_is_read() {
+fn no_record_waits_while_the_topic_of_another_record_is_read() {
     for is_retry in [false, true] {
         let ports = FakePorts::new(catalogue_of(subscriptions()))
             .with_status(503)
@@ -62,7 +64,7 @@ fn nobody_waits_while_the_topic_of_another_record_is_read() {
 }
 
 #[test]
-fn nobody_waits_while_a_topic_is_read_that_the_subscription_of_another_leads_to() {
+fn no_record_waits_for_a_topic_that_the_subscription_of_another_record_leads_to() {
     let ports = FakePorts::new(catalogue_of(subscriptions()))
         .with_status(503)
         .with_slow_topic("shop/replies", 10_000);
@@ -138,16 +140,16 @@ fn an_event_waits_for_the_subscription_alone_that_may_lead_to_a_topic_that_canno
 #[test]
 fn a_topic_that_is_read_and_not_there_is_unknown_only_if_the_newest_does_not_have_it_either() {
     let of = |topic: &str| Record { topic: Some(topic.to_owned()), ..record("m1", EVENT) };
-    let known = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
+    let known = || FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
     let newer = catalogue_of([subscription("shop/orders/s0"), subscription("shop/new/s1")]);
-    let ports = known.clone().with_newer_catalogue(newer);
+    let ports = known().with_newer_catalogue(newer);
     assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
-    assert_eq!(dispatch(&known, &[of("shop/new")], ENDS_MS), [""; 0]);
-    let sent = known.sent();
+    let ports = known();
+    assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
+    let sent = ports.sent();
     assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
-    let ports =
-        FakePorts::new(catalogue_of([subscription("shop/orders/s0")])).with_failing_reload();
+    let ports = known().with_failing_reload();
     assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
     let (queue, held) = ports.sent().remove(0);
     assert_eq!((queue, publication(&held).message.as_str()), (QueueName::Retry, "m1"));

@@ -3,7 +3,6 @@
 //!
 //! Whatever a record holds, every delivery is made once, with the id that it would have had undivided.
 
-use delivery::subscription::topic_settings::TopicSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
@@ -12,12 +11,15 @@ use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::filter::Filter;
+use delivery::subscription::topic_settings::TopicSettings;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use delivery::wire::write_publication;
 use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::{ENDS_MS, dispatch, letter, publication, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
+use crate::examples::{
+    ENDS_MS, catalogue_of, dispatch, letter, publication, record, subscription, subscriptions,
+};
 
 /// The most messages that one invocation may send for one record.
 const SENDS_MAX: usize = 3 * PARTS_MAX;
@@ -110,24 +112,6 @@ fn ten_deliveries_run_in_place_and_eleven_are_two_parts() {
         dispatch(&ports, &[events(count)], ENDS_MS);
         let queues: Vec<_> = ports.sent().iter().map(|(queue, _)| *queue).collect();
         assert_eq!((ports.requests(), queues), (requests, vec![QueueName::Retry; parts]));
-    }
-}
-
-/// How many messages this record becomes.
-fn parts_of(catalogue: Catalogue, record: Record) -> usize {
-    let ports = FakePorts::new(catalogue);
-    assert_eq!(dispatch(&ports, &[record], ENDS_MS), [""; 0]);
-    assert_eq!(ports.requests(), 0);
-    ports.sent().len()
-}
-
-#[test]
-fn parts_are_as_few_as_run_in_place_and_of_more_than_a_hundred_a_hundred_are_one() {
-    for (deliveries, parts) in [(45, 5), (1_000, 100), (1_001, 2), (2_500, 3)] {
-        let many =
-            names(deliveries).into_iter().map(|name| subscription(&format!("shop/orders/{name}")));
-        assert_eq!(parts_of(catalogue_of(many), events(1)), parts, "1×{deliveries}");
-        assert_eq!(parts_of(subscriptions(1), events(deliveries)), parts, "{deliveries}×1");
     }
 }
 
@@ -307,13 +291,6 @@ fn batch_sizes(ports: &FakePorts, name: &str) -> Vec<usize> {
 }
 
 #[test]
-fn a_batch_of_one_array_is_one_request() {
-    let ports = FakePorts::new(catalogue_of([batching("shop/orders/s0", 1_000)]));
-    assert_eq!(dispatch(&ports, &[events(25)], ENDS_MS), [""; 0]);
-    assert_eq!((batch_sizes(&ports, "s0"), ports.sent().len()), (vec![25], 0));
-}
-
-#[test]
 fn beside_subscriptions_without_batches_a_batch_stays_together() {
     let both = [
         batching("shop/orders/s1", 1_000),
@@ -328,15 +305,6 @@ fn beside_subscriptions_without_batches_a_batch_stays_together() {
     assert_eq!([batch_sizes(&ports, "s0"), batch_sizes(&ports, "s2")], [vec![1; 25], vec![1; 25]]);
     // Not once for each part.
     assert_eq!(letters(&ports).0, 1);
-}
-
-#[test]
-fn a_batch_stays_together_although_not_all_deliveries_are_counted() {
-    let others = (1..30).map(|number| subscription(&format!("shop/orders/s{number}")));
-    let all = std::iter::once(batching("shop/orders/s0", 1_000)).chain(others);
-    let ports = FakePorts::new(catalogue_of(all));
-    run_out(&ports, events(700));
-    assert_eq!(batch_sizes(&ports, "s0"), [700]);
 }
 
 #[test]
@@ -360,7 +328,7 @@ fn first_of_parts(ports: &FakePorts) -> Vec<u32> {
 }
 
 #[test]
-fn with_more_than_a_thousand_events_in_place_no_further_batch_begins() {
+fn no_further_batch_begins_after_a_thousand_events_in_place() {
     for (max_events, first) in [(1_000, vec![0, 2_000, 4_000]), (999, vec![0, 1_998, 3_996])] {
         let ports = FakePorts::new(catalogue_of([batching("shop/orders/s0", max_events)]));
         dispatch(&ports, &[events(5_000)], ENDS_MS);
@@ -369,40 +337,7 @@ fn with_more_than_a_thousand_events_in_place_no_further_batch_begins() {
 }
 
 #[test]
-fn batches_of_several_subscriptions_are_full_however_many_events_there_are() {
-    for count in [5_000, 5_001, 7_000] {
-        let both = ["s0", "s1"].map(|name| batching(&format!("shop/orders/{name}"), 1_000));
-        let ports = FakePorts::new(catalogue_of(both));
-        run_out(&ports, events(count));
-        let mut full = vec![1_000; count / 1_000];
-        full.extend(Some(count % 1_000).filter(|rest| *rest > 0));
-        for name in ["s0", "s1"] {
-            assert_eq!(batch_sizes(&ports, name), full, "{count}");
-        }
-    }
-}
-
-#[test]
-fn batches_are_full_although_not_all_elements_are_matched() {
-    // Elements so small are more than are matched before a record is divided.
-    let topic = Topic {
-        settings: TopicSettings { input: Input::Custom, ..TopicSettings::default() },
-        ..Topic::new("shop/orders".parse().expect("a topic"))
-    };
-    let mut catalogue = Catalogue::default();
-    catalogue.add_topic(topic);
-    catalogue.add_subscription(batching("shop/orders/s0", 5_000));
-    let ports = FakePorts::new(catalogue);
-    let body = format!("[{}]", vec!["{}"; 32_000].join(","));
-    run_out(&ports, record("m1", &body));
-    // Each is an empty object and a comma or a bracket.
-    let mut sizes: Vec<_> = ports.posts().iter().map(|post| post.body.len() / 3).collect();
-    sizes.sort_unstable();
-    assert_eq!(sizes, [[2_000].as_slice(), &[5_000; 6]].concat());
-}
-
-#[test]
-fn events_that_nobody_wants_are_bounded_and_acknowledged() {
+fn events_that_no_subscription_matches_are_bounded_and_acknowledged() {
     let mut nothing = subscription("shop/orders/s0");
     nothing.expires_ms = Some(1);
     let ports = FakePorts::new(catalogue_of([nothing]));
@@ -411,7 +346,7 @@ fn events_that_nobody_wants_are_bounded_and_acknowledged() {
 }
 
 #[test]
-fn with_more_deliveries_than_are_counted_nothing_is_missed() {
+fn a_record_with_more_deliveries_than_are_counted_misses_none() {
     // 700 events for thirty subscriptions, then one for another subscription, and one for none.
     let of_type = |number: usize, kind: &str| event(number).replace(r#""t""#, &format!("{kind:?}"));
     let mut all: Vec<String> = (0..700).map(|number| of_type(number, "wanted")).collect();
@@ -481,7 +416,7 @@ fn before_events_of_an_unknown_topic_are_divided_the_newest_subscriptions_are_re
 }
 
 #[test]
-fn what_is_too_large_for_a_part_runs_in_place_and_the_rest_is_divided() {
+fn an_element_too_large_for_a_part_runs_in_place_and_the_rest_is_divided() {
     let ports = FakePorts::new(subscriptions(11));
     // It fits into a message with the others, but not beside what says which part it is.
     let rest = format!(",{},{}]", event(1), event(2));
@@ -499,7 +434,7 @@ fn what_is_too_large_for_a_part_runs_in_place_and_the_rest_is_divided() {
 }
 
 #[test]
-fn what_runs_in_place_together_and_is_too_large_for_one_part_is_halved() {
+fn a_part_too_large_for_a_message_is_halved() {
     let ports = FakePorts::new(subscriptions(1));
     // Ten of eleven run in place together, and the record is as large as a message can be.
     let padded = |number: usize, bytes: usize| {
@@ -536,6 +471,20 @@ fn an_invocation_takes_on_one_large_record_at_a_time() {
 }
 
 #[test]
+fn out_of_time_a_large_element_returns_with_its_record_although_parts_were_sent() {
+    let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
+    let rest = format!("{}]", ",1".repeat(15));
+    // With the others it fits into a message, but alone it does not fit beside what is known of it.
+    let pad = MESSAGE_MAX_BYTES - 1 - event(0).len() - r#","data":"""#.len() - rest.len();
+    let large = event(0).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
+    let large = record("m2", &format!("[{large}{rest}"));
+    assert!(large.body.len() <= MESSAGE_MAX_BYTES);
+    assert_eq!(dispatch(&ports, &[record("m1", &event(0)), large], NOW_MS + 45_000), ["m2"]);
+    let sent = ports.sent();
+    assert!(ports.blobs().is_empty() && sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
+}
+
+#[test]
 fn no_part_is_its_record_whatever_the_size() {
     // Where a range of names still fits beside the body, and where only some or none do.
     for size in (MESSAGE_MAX_BYTES - 400..=MESSAGE_MAX_BYTES).step_by(7) {
@@ -555,6 +504,34 @@ fn no_part_is_its_record_whatever_the_size() {
     }
 }
 
+/// How many messages this record becomes.
+fn parts_of(catalogue: Catalogue, record: Record) -> usize {
+    let ports = FakePorts::new(catalogue);
+    assert_eq!(dispatch(&ports, &[record], ENDS_MS), [""; 0]);
+    assert_eq!(ports.requests(), 0);
+    ports.sent().len()
+}
+
+#[test]
+fn parts_are_as_few_as_run_in_place_and_of_more_than_a_hundred_a_hundred_are_one() {
+    for (deliveries, parts) in [(45, 5), (1_000, 100), (1_001, 2), (2_500, 3)] {
+        let many =
+            names(deliveries).into_iter().map(|name| subscription(&format!("shop/orders/{name}")));
+        assert_eq!(parts_of(catalogue_of(many), events(1)), parts, "1×{deliveries}");
+        assert_eq!(parts_of(subscriptions(1), events(deliveries)), parts, "{deliveries}×1");
+    }
+}
+
+#[test]
+fn batches_of_several_subscriptions_are_full_though_there_are_more_events_than_are_matched() {
+    let both = ["s0", "s1"].map(|name| batching(&format!("shop/orders/{name}"), 1_000));
+    let ports = FakePorts::new(catalogue_of(both));
+    run_out(&ports, events(5_001));
+    for name in ["s0", "s1"] {
+        assert_eq!(batch_sizes(&ports, name), [vec![1_000; 5], vec![1]].concat());
+    }
+}
+
 #[test]
 fn a_long_name_of_an_unknown_topic_hinders_no_division() {
     let ports = FakePorts::new(subscriptions(1));
@@ -566,25 +543,4 @@ fn a_long_name_of_an_unknown_topic_hinders_no_division() {
     let unknown = ports.sent().into_iter().filter(|(queue, _)| *queue == QueueName::DeadLetter);
     let named = unknown.filter_map(|(_, message)| letter(&message).detail);
     assert_eq!(named.filter(|detail| detail.starts_with(r#""öööö"#)).count(), 500);
-}
-
-#[test]
-fn what_is_not_counted_is_divided_all_the_same() {
-    let ports = FakePorts::new(subscriptions(30));
-    run_out(&ports, events(900));
-    assert_eq!(posts(&ports), one_each(900, &names(30)));
-}
-
-#[test]
-fn out_of_time_a_large_element_returns_with_its_record_although_parts_were_sent() {
-    let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
-    let rest = format!("{}]", ",1".repeat(15));
-    // With the others it fits into a message, but alone it does not fit beside what is known of it.
-    let pad = MESSAGE_MAX_BYTES - 1 - event(0).len() - r#","data":"""#.len() - rest.len();
-    let large = event(0).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
-    let large = record("m2", &format!("[{large}{rest}"));
-    assert!(large.body.len() <= MESSAGE_MAX_BYTES);
-    assert_eq!(dispatch(&ports, &[record("m1", &event(0)), large], NOW_MS + 45_000), ["m2"]);
-    let sent = ports.sent();
-    assert!(ports.blobs().is_empty() && sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
 }

@@ -1,42 +1,19 @@
-//! The limits of a destination leave its neighbours their room, and its deliveries their last attempt.
+//! Limits of a destination leave room for other destinations, and time for the last attempt of each delivery.
 
-use delivery::delivery::health::DestinationKey;
 use delivery::delivery::{Batching, Delivery};
 use delivery::ports::{Clock as _, QueueName, Record};
-use delivery::subscription::{Concurrency, Subscription};
-use delivery::table::{LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
+use delivery::subscription::Concurrency;
+use delivery::table::LineName;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{answers, times_out_after};
 use uuid::Uuid;
 
-use super::reactions::{answers, times_out_after};
-use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, container, record};
-
-pub(super) struct Process {
-    pub(super) ports: FakePorts,
-    dispatch: Dispatch<FakePorts>,
-}
-
-impl Process {
-    pub(super) fn of(ports: &FakePorts) -> Self {
-        Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports: ports.clone() }
-    }
-
-    pub(super) fn invoke(&self, records: &[Record]) {
-        self.invoke_within(records, 120_000);
-    }
-
-    fn invoke_within(&self, records: &[Record], timeout_ms: u64) {
-        let now_ms = self.ports.now_ms();
-        let deadline = Deadline::new(now_ms, now_ms + timeout_ms);
-        assert_eq!(self.ports.run(self.dispatch.handle(records, &deadline)), [""; 0]);
-    }
-}
-
-pub(super) fn events(name: &str, count: u32) -> Vec<Record> {
-    (0..count).map(|number| record(&format!("{name}{number}"), EVENT)).collect()
-}
+use crate::examples::{
+    EVENT, carried, catalogue_of, delivery, events, limits_item, published_at, record,
+    retry_record, subscription, tried,
+};
+use crate::process::Process;
 
 pub(super) fn copies(of: &Delivery, count: u128, queue: QueueName) -> Vec<Record> {
     let copy = |number| Record {
@@ -53,41 +30,6 @@ pub(super) fn posts_to(ports: &FakePorts, host: &str) -> Vec<u64> {
     of_it.map(|(at_ms, _)| *at_ms).collect()
 }
 
-pub(super) fn limits_item(of: &Subscription) -> delivery::table::ItemKey {
-    DestinationKey::of("shop", &of.destination.url).limits_item("shop")
-}
-
-fn give_to_another(ports: &FakePorts, of: &Subscription, count: u32, lasts_ms: u64) {
-    let taken = ports.change_table(|table, now_ms| {
-        let permit = |number| Permit { until_ms: now_ms + lasts_ms, process: 7, number };
-        let permits = (0..count).map(permit).collect();
-        let take = TakePermits {
-            permits,
-            instead_of: Vec::new(),
-            most: count,
-            only_if_nobody_waits: false,
-        };
-        table.take_permits(&limits_item(of), &take, now_ms)
-    });
-    assert_eq!(taken, PermitAnswer::Taken);
-}
-
-/// A subscription with a shared `maxConcurrency` leaves the room of others with its address as it is.
-#[test]
-fn a_sibling_with_a_shared_limit_does_not_lift_the_fifty_of_others() {
-    let mut sibling = subscription("shop/others/s1");
-    sibling.destination.max_concurrency = Concurrency::of_all(1);
-    sibling.destination.url = "https://s0.example.com/".parse().expect("an address");
-    let catalogue = catalogue_of([subscription("shop/orders/s0"), sibling]);
-    let ports = FakePorts::new(catalogue)
-        .with_reactions("s0.example.com", &[answers(200), times_out_after(30_000)]);
-    let process = Process::of(&ports);
-    process.invoke(&copies(&delivery("shop/others/s1"), 1, QueueName::Slow));
-    ports.forget_requests_at_once();
-    process.invoke(&copies(&delivery("shop/orders/s0"), 300, QueueName::Slow));
-    assert!(ports.most_requests_at_once() <= 50, "{} at once", ports.most_requests_at_once());
-}
-
 #[test]
 fn a_sibling_with_a_shared_limit_does_not_let_a_hanging_destination_use_all_room() {
     let mut sibling = subscription("shop/others/s1");
@@ -98,7 +40,7 @@ fn a_sibling_with_a_shared_limit_does_not_let_a_hanging_destination_use_all_room
     let ports = FakePorts::new(catalogue)
         .with_reactions("s0.example.com", &[answers(200), times_out_after(30_000)])
         .with_reactions("s2.example.com", &[answers(200)]);
-    let process = Process::of(&ports);
+    let process = Process::new(ports.clone());
     process.invoke(&copies(&delivery("shop/others/s1"), 1, QueueName::Slow));
     let began_ms = ports.elapsed_ms();
     let mut records = copies(&delivery("shop/orders/s0"), 500, QueueName::Slow);
@@ -116,19 +58,19 @@ fn a_request_uses_one_slot_also_where_it_needs_a_permit() {
     limited.destination.max_per_second = Some(1);
     let ports =
         FakePorts::new(catalogue_of([limited])).with_reactions("s0.example.com", &[answers(200)]);
-    Process::of(&ports).invoke(&[record("m1", EVENT)]);
+    Process::new(ports.clone()).invoke(&[record("m1", EVENT)]);
     let posts = posts_to(&ports, "s0.example.com");
     assert!(posts.len() == 1 && posts[0] < 100, "{posts:?}, {} sent", ports.sent().len());
 }
 
 #[test]
-fn what_cannot_leave_waits_for_a_permit_once_and_is_then_attempted_without_one() {
+fn an_isolated_record_waits_for_a_permit_once_and_is_then_attempted_without_one() {
     let mut limited = subscription("shop/orders/s0");
     limited.destination.max_concurrency = Concurrency::of_all(1);
     let ports = FakePorts::new(catalogue_of([limited.clone()]));
-    give_to_another(&ports, &limited, 1, 600_000);
+    ports.give_permits_to_another(&limits_item(&limited), 1, 600_000);
     let record = Record { queue: QueueName::Isolation, receives: 2, ..record("m1", EVENT) };
-    Process::of(&ports).invoke_within(&[record], 900_000);
+    Process::new(ports.clone()).invoke_for(900_000, &[record]);
     // Its timeout, three seconds, and thirty.
     assert_eq!(ports.requests(), 1);
     assert!(ports.elapsed_ms() < 80_000, "{}", ports.elapsed_ms());
@@ -142,8 +84,8 @@ fn the_attempt_alone_after_a_refused_batch_gets_a_slot_after_its_time_to_live() 
     limited.retry.time_to_live_ms = Some(5_000);
     let ports =
         FakePorts::new(catalogue_of([limited])).with_reactions("s0.example.com", &[answers(200)]);
-    let process = Process::of(&ports);
-    let mut alone = Delivery { attempts: 1, ..delivery("shop/orders/s0") };
+    let process = Process::new(ports.clone());
+    let mut alone = tried();
     alone.batching = Batching::RetryAlone.into();
     for _ in 0..100 {
         let before = ports.sent().len();
@@ -164,16 +106,11 @@ fn the_spread_after_a_retry_after_leaves_a_delivery_its_last_attempt() {
     let ports = FakePorts::new(catalogue_of([brief]))
         .with_reactions("s0.example.com", &[asks, answers(200)])
         .with_random(u32::MAX);
-    let process = Process::of(&ports);
+    let process = Process::new(ports.clone());
     process.invoke(&[record("m1", EVENT)]);
     ports.advance_ms(1_000);
     // Published just now: it lives for 40 s after the destination may be called again.
-    let fresh = Delivery {
-        published_ms: ports.now_ms(),
-        starts_ms: ports.now_ms(),
-        due_ms: ports.now_ms(),
-        ..delivery("shop/orders/s0")
-    };
+    let fresh = published_at(ports.now_ms());
     let before = ports.sent().len();
     process.invoke(&[retry_record(&fresh)]);
     let (_, message) = ports.sent()[before].clone();
@@ -189,33 +126,17 @@ fn the_spread_after_a_retry_after_leaves_a_delivery_its_last_attempt() {
 }
 
 #[test]
-fn who_waits_for_its_turn_is_attempted_within_its_time_to_live() {
+fn a_delivery_that_waits_for_its_turn_is_attempted_within_its_time_to_live() {
     let mut limited = subscription("shop/orders/s0");
     limited.destination.max_concurrency = Concurrency::of_all(1);
     limited.retry.time_to_live_ms = Some(MINUTE_MS);
     let ports = FakePorts::new(catalogue_of([limited.clone()]))
         .with_reactions("s0.example.com", &[answers(200).after_ms(20_000), answers(200)]);
-    let process = Process::of(&ports);
+    let process = Process::new(ports.clone());
     // Attempts take twenty seconds, as far as it knows; four others wait, who will not come.
     process.invoke(&copies(&delivery("shop/orders/s0"), 1, QueueName::Slow));
-    let places = TakePlaces {
-        count: 4,
-        each_us: 20_000_000,
-        others_wait: false,
-        earliest_ms: ports.now_ms(),
-        latest_ms: u64::MAX / 1_000,
-        plausible_ms: u64::MAX / 1_000,
-        report: None,
-    };
-    ports.change_table(|table, now_ms| {
-        table.take_places(&limits_item(&limited), LineName::Turns, &places, now_ms)
-    });
-    let mut fresh = Delivery {
-        published_ms: ports.now_ms(),
-        starts_ms: ports.now_ms(),
-        due_ms: ports.now_ms(),
-        ..delivery("shop/orders/s0")
-    };
+    ports.give_places_to_others(&limits_item(&limited), LineName::Turns, 4, 20_000_000);
+    let mut fresh = published_at(ports.now_ms());
     let before = ports.requests();
     let began_ms = ports.now_ms();
     while ports.now_ms() < began_ms + 2 * MINUTE_MS {
@@ -235,7 +156,7 @@ fn a_slot_is_given_only_to_who_can_come_for_it() {
     brief.retry.time_to_live_ms = Some(30_000);
     let ports =
         FakePorts::new(catalogue_of([brief])).with_reactions("s0.example.com", &[answers(200)]);
-    let process = Process::of(&ports);
+    let process = Process::new(ports.clone());
     process.invoke(&events("m", 50));
     let mut with_slot: Vec<_> =
         ports.sent().into_iter().filter(|(_, it)| carried(it).hold.slots == 1).collect();

@@ -1,13 +1,13 @@
-//! A record that is received again moves to the isolation queue, and only that: what waits as
-//! planned is not taken for a crash.
+//! A record that is received again moves to the isolation queue. A record that waited as planned does not.
 
 use delivery::delivery::Hold;
 use delivery::ports::{Attribute, MessageGroup, PutError, QueueName, Record};
 use delivery::wire::write_delivery;
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::{ENDS_MS, EVENT, delivery, dispatch, large, publication, retry_record, waits};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions};
+use crate::examples::{
+    ENDS_MS, EVENT, delivery, dispatch, large, publication, record, retry_record, subscriptions,
+};
 
 #[test]
 fn a_record_received_again_moves_to_isolation_with_its_count_and_is_not_read() {
@@ -43,33 +43,6 @@ fn a_record_too_large_to_move_is_handled_where_it_is() {
     let again = Record { receives: 2, ..record("m1", &large()) };
     assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
-}
-
-#[test]
-fn a_large_record_with_room_for_a_hold_moves() {
-    let ports = FakePorts::new(subscriptions(1));
-    let again = Record { receives: 2, ..record("m1", &event_of(900_000)) };
-    assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
-    assert_eq!((ports.requests(), ports.sent().remove(0).0), (0, QueueName::Isolation));
-}
-
-#[test]
-fn a_record_that_cannot_be_moved_returns_to_its_queue() {
-    let ports = FakePorts::new(subscriptions(1)).with_failing_queue();
-    let again = Record { receives: 2, ..record("m1", EVENT) };
-    assert_eq!(dispatch(&ports, &[again], ENDS_MS), ["m1"]);
-    assert_eq!(ports.requests(), 0);
-}
-
-#[test]
-fn a_record_that_cannot_leave_isolation_is_hidden_longer_each_time() {
-    for (receives, seconds) in [(1, 60), (2, 120), (7, 3_840), (9, 7_200)] {
-        let ports = FakePorts::new(subscriptions(1)).with_status(503).with_failing_queue();
-        let isolated = Record { queue: QueueName::Isolation, receives, ..record("m1", EVENT) };
-        assert_eq!(dispatch(&ports, &[isolated], ENDS_MS), ["m1"]);
-        let (_, _, hidden) = ports.visibility_changes().pop().expect("it is hidden");
-        assert_eq!((receives, hidden), (receives, seconds));
-    }
 }
 
 /// A record of the retry queue that is held until this time, sent 15 minutes before now.
@@ -112,15 +85,6 @@ fn clocks_a_minute_apart_hide_no_crash() {
 }
 
 #[test]
-fn a_hold_that_is_over_is_followed_by_the_next_one() {
-    let over = Hold { count: 2, until_ms: NOW_MS, ..Hold::default() };
-    let over = Record { sent_ms: NOW_MS - 1_200_000, ..held(over, 1) };
-    let ports = FakePorts::without_subscriptions();
-    assert_eq!(dispatch(&ports, &[over], ENDS_MS), [""; 0]);
-    assert_eq!(waits(&ports), [(QueueName::Retry, 1_200_000)]);
-}
-
-#[test]
 fn a_record_that_follows_one_that_returns_to_its_queue_is_accounted_for_by_itself() {
     let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000, ..Hold::default() };
     let mut unknown = delivery("shop/orders/new");
@@ -147,43 +111,6 @@ fn a_hold_that_a_clock_behind_still_sees_is_no_second_receive() {
         assert_eq!((queue, message.wait_ms), (QueueName::Retry, 600_000));
         assert_eq!(ports.visibility_changes().len(), 0);
     }
-}
-
-#[test]
-fn a_held_record_is_delivered_as_soon_as_its_subscription_is_known() {
-    let ports = FakePorts::new(subscriptions(1));
-    let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000, ..Hold::default() };
-    assert_eq!(dispatch(&ports, &[held(hour, 1)], ENDS_MS), [""; 0]);
-    assert_eq!((ports.requests(), ports.visibility_changes().len()), (1, 0));
-}
-
-#[test]
-fn in_seventy_two_hours_without_subscriptions_a_record_is_sent_less_than_eighty_times() {
-    let ports = FakePorts::without_subscriptions();
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    let mut waiting = record("m1", EVENT);
-    while ports.elapsed_ms() < 72 * 3_600_000 {
-        let now_ms = NOW_MS + ports.elapsed_ms();
-        let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        let batch = std::slice::from_ref(&waiting);
-        if ports.run(dispatch.handle(batch, &deadline)).is_empty() {
-            let (queue, message) = ports.sent().pop().expect("it waits");
-            assert!(waiting.receives <= 2, "{waiting:?}");
-            waiting = Record {
-                queue,
-                attribute: Some(message.attribute),
-                sent_ms: now_ms,
-                receives: 1,
-                ..record("waiting", EVENT)
-            };
-            ports.advance_ms(message.wait_ms.min(900_000));
-        } else {
-            let (_, _, seconds) = ports.visibility_changes().pop().expect("it is hidden");
-            waiting.receives += 1;
-            ports.advance_ms(u64::from(seconds) * 1_000);
-        }
-    }
-    assert!(ports.sent().len() < 80, "{}", ports.sent().len());
 }
 
 fn event_of(bytes: usize) -> String {
@@ -229,31 +156,6 @@ fn storage_that_refuses_for_hours_is_no_crash_of_an_isolated_record() {
         "dead-lettered after {minutes} minutes and {} requests",
         ports.requests()
     );
-}
-
-#[test]
-fn a_delivery_that_got_no_turn_a_few_times_waits_five_minutes_for_subscriptions() {
-    let mut of = delivery("shop/orders/s0");
-    of.hold = Hold { turns: 30, until_ms: NOW_MS - 1_000, ..Hold::default() };
-    let ports = FakePorts::without_subscriptions();
-    dispatch(&ports, &[retry_record(&of)], ENDS_MS);
-    assert_eq!(ports.sent()[0].1.wait_ms, 300_000);
-}
-
-#[test]
-fn a_clock_two_seconds_behind_is_no_crash() {
-    let mut of = delivery("shop/orders/s0");
-    // Hidden by a machine whose clock is two seconds ahead of this one.
-    of.hold = Hold { count: 9, until_ms: NOW_MS + 2_000, ..Hold::default() };
-    let at = |receives| Record {
-        queue: QueueName::Retry,
-        receives,
-        sent_ms: NOW_MS - 3_598_000,
-        ..retry_record(&of)
-    };
-    let ports = FakePorts::without_subscriptions();
-    assert_eq!(dispatch(&ports, &[at(2)], ENDS_MS), [""; 0], "not hidden once more");
-    assert_eq!(ports.sent()[0].0, QueueName::Retry);
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! What the log reports about a delivery: every line identifies it by its event, its id and its
-//! trace.
+//! The log lines of a delivery: each line has the event, the id of the delivery and the trace.
 
 use adapters::metrics::{MetricsSettings, NAMESPACE, Splits};
 use adapters::telemetry::{LogDeliveries, Telemetry};
@@ -10,20 +9,17 @@ use delivery::ports::{Message, PutError, QueueName, Record};
 use delivery::subscription::profile::StatusSet;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{answers, replies, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, Fault};
 use lastmile_tests::logs::Logged;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::reactions::{answers, replies, times_out_after};
-use super::{
-    ENDS_MS, EVENT, dead_letter_record, delivery, dispatch, letter, long_given_up, retry_record,
-    subscription,
+use crate::examples::{
+    ENDS_MS, EVENT, catalogue_of, container, dead_letter_record, delivery, dispatch, letter,
+    long_given_up, record, retry_record, subscription, subscriptions, subscriptions_with_sink,
 };
-use crate::fake_ports::{
-    FakePorts, Fault, NOW_MS, catalogue_of, container, record, subscriptions,
-    subscriptions_with_sink,
-};
+use crate::process::Process;
 
 /// The publisher's trace context, as received with the record.
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
@@ -49,13 +45,13 @@ fn received_from(message: &Message, queue: QueueName) -> Record {
 fn a_trace_continues_over_queue_attempt_and_dead_letter_and_is_in_every_line() {
     let ports =
         FakePorts::new(subscriptions(1)).with_reactions("s0", &[answers(503), answers(400)]);
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let traced = Record { traceparent: Some(PARENT.to_owned()), ..record("m1", EVENT) };
     let lines = log_lines(tracing::Level::INFO, || {
-        ports.run(dispatch.handle(&[traced], &Deadline::new(NOW_MS, 0)));
+        process.invoke(&[traced]);
         ports.advance_ms(3_000);
         let retry = received_from(&ports.sent()[0].1, QueueName::Retry);
-        ports.run(dispatch.handle(&[retry], &Deadline::new(NOW_MS + 3_000, 0)));
+        process.invoke(&[retry]);
         let dead_letter_record = received_from(&ports.sent()[1].1, QueueName::DeadLetter);
         ports.run(DeadLetters::new(ports.clone(), container()).handle(&[dead_letter_record]));
     });
@@ -108,9 +104,9 @@ fn a_redriven_message_keeps_its_trace() {
 #[test]
 fn the_line_of_an_attempt_has_its_outcome_and_its_verdict() {
     let ports = FakePorts::new(subscriptions(1)).with_status(503).with_duration_ms(7);
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let lines = log_lines(tracing::Level::INFO, || {
-        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+        process.invoke(&[record("m1", EVENT)]);
     });
     let [line] = &lines[..] else { panic!("{lines:#?}") };
     let fields = ["attempt", "outcome", "status", "verdict", "wait_ms", "duration_ms"]
@@ -121,9 +117,9 @@ fn the_line_of_an_attempt_has_its_outcome_and_its_verdict() {
 #[test]
 fn a_delivery_that_succeeds_at_its_first_attempt_has_one_line_of_attempt_and_end() {
     let ports = FakePorts::new(subscriptions(1)).with_duration_ms(7);
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let lines = log_lines(tracing::Level::INFO, || {
-        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+        process.invoke(&[record("m1", EVENT)]);
     });
     assert_eq!(messages(&lines), ["delivery.delivered"]);
     let line = &lines[0];
@@ -134,25 +130,21 @@ fn a_delivery_that_succeeds_at_its_first_attempt_has_one_line_of_attempt_and_end
 }
 
 #[test]
-fn of_failures_alone_every_line_is_written_and_all_deliveries_are_counted() {
+fn the_log_of_failures_alone_has_each_failure_and_the_metrics_count_all_deliveries() {
     let ports = FakePorts::new(subscriptions(1))
         .with_reactions("s0", &[answers(200), answers(503), answers(200)]);
     let metrics = MetricsSettings { namespace: NAMESPACE.to_owned(), splits: Splits::default() };
     let telemetry = Telemetry::new(metrics).with_log_deliveries(LogDeliveries::Failures);
-    let dispatch = Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry);
-    let run = |record: Record, now_ms: u64| {
-        log_lines(tracing::Level::INFO, || {
-            ports.run(dispatch.handle(&[record], &Deadline::new(now_ms, 0)));
-        })
-    };
-    assert_eq!(run(record("m1", EVENT), NOW_MS), [] as [Value; 0]);
-    assert_eq!(messages(&run(record("m2", EVENT), NOW_MS)), ["delivery.attempted"]);
+    let process = Process::new(ports.clone()).with_telemetry(telemetry);
+    let run = |record| log_lines(tracing::Level::INFO, || drop(process.invoke(&[record])));
+    assert_eq!(run(record("m1", EVENT)), [] as [Value; 0]);
+    assert_eq!(messages(&run(record("m2", EVENT))), ["delivery.attempted"]);
     ports.advance_ms(3_000);
     let retry = received_from(&ports.sent()[0].1, QueueName::Retry);
-    let retried = run(retry, NOW_MS + 3_000);
+    let retried = run(retry);
     assert_eq!(messages(&retried), ["delivery.delivered"]);
     assert_eq!(retried[0]["attempt"], 2);
-    assert!(dispatch.metrics()[0].contains(r#""DeliverySuccessCount":2"#), "{retried:?}");
+    assert!(process.dispatch.metrics()[0].contains(r#""DeliverySuccessCount":2"#), "{retried:?}");
 }
 
 #[test]
@@ -163,10 +155,10 @@ fn an_attempt_whose_reply_cannot_be_sent_is_logged_and_its_delivery_has_not_ende
     let ports = FakePorts::new(catalogue_of([replying]))
         .with_reactions("s0", &[replies(reply)])
         .with_failing_queue();
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let lines = log_lines(tracing::Level::INFO, || {
         let records = [record("m1", EVENT)];
-        assert_eq!(ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, 0))), ["m1"]);
+        assert_eq!(process.handle(&records), ["m1"]);
     });
     let attempted = lines.iter().find(|line| line["message"] == "delivery.attempted");
     assert_eq!(attempted.expect("the attempt")["verdict"], "delivered", "{lines:#?}");
@@ -213,12 +205,12 @@ fn a_dead_letter_counts_where_its_sink_is_responsible_for_it() {
         );
         let ports = FakePorts::new(catalogue_of([failing, subscription("shop/lost/a")]));
         let ports = ports.with_status(400);
-        let dispatch = Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry);
+        let process = Process::new(ports).with_telemetry(telemetry);
         let lines = log_lines(tracing::Level::INFO, || {
-            ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+            process.invoke(&[record("m1", EVENT)]);
         });
         assert_eq!(messages(&lines), ["delivery.attempted", "delivery.ended"], "{sink}");
-        let metrics = dispatch.metrics().concat();
+        let metrics = process.dispatch.metrics().concat();
         assert_eq!(metrics.contains("DeadLetteredCount"), counted, "{sink}: {metrics}");
     }
 }
@@ -226,10 +218,10 @@ fn a_dead_letter_counts_where_its_sink_is_responsible_for_it() {
 #[test]
 fn an_unmatched_event_is_logged_with_its_own_id() {
     let ports = FakePorts::new(subscriptions(0));
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let both_events = format!("[{EVENT},{}]", EVENT.replace("\"1\"", "\"2\""));
     let lines = log_lines(tracing::Level::INFO, || {
-        ports.run(dispatch.handle(&[record("m1", &both_events)], &Deadline::new(NOW_MS, 0)));
+        process.invoke(&[record("m1", &both_events)]);
     });
     assert_eq!(messages(&lines), ["event.unmatched"; 2]);
     let fields = |line: &Value| {
@@ -241,9 +233,9 @@ fn an_unmatched_event_is_logged_with_its_own_id() {
 #[test]
 fn a_divided_record_is_logged_with_its_number_of_parts() {
     let ports = FakePorts::new(subscriptions(11));
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let lines = log_lines(tracing::Level::INFO, || {
-        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+        process.invoke(&[record("m1", EVENT)]);
     });
     let [line] = &lines[..] else { panic!("{lines:#?}") };
     let fields = ["message", "message_id", "parts"].map(|name| line[name].to_string());
@@ -253,10 +245,7 @@ fn a_divided_record_is_logged_with_its_number_of_parts() {
 #[test]
 fn a_dead_letter_is_logged_only_when_it_was_sent_or_stored() {
     let refused = |sink: &str| FakePorts::new(subscriptions_with_sink(sink)).with_status(400);
-    let handle = |ports: &FakePorts, record: Record| {
-        let dispatch = Dispatch::new(ports.clone(), container(), None);
-        ports.run(dispatch.handle(&[record], &Deadline::new(NOW_MS, 0)))
-    };
+    let handle = |ports: &FakePorts, record: Record| Process::new(ports.clone()).handle(&[record]);
     let (container_sink, address) = ("s3://letters", "https://sink.example.com/");
     // Enqueued for its sink, which refuses it as the destination did.
     let before = refused(address);
@@ -282,35 +271,19 @@ fn a_dead_letter_is_logged_only_when_it_was_sent_or_stored() {
 }
 
 #[test]
-fn the_dead_letter_of_a_paused_subscription_is_logged_with_its_reason() {
-    let mut paused = subscription("shop/orders/s0");
-    paused.paused = true;
-    let ports = FakePorts::new(catalogue_of([paused]));
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    let lines = log_lines(tracing::Level::INFO, || {
-        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
-    });
-    let [line] = &lines[..] else { panic!("{lines:#?}") };
-    assert_eq!((&line["message"], &line["reason"]), (&"delivery.ended".into(), &"Paused".into()));
-    assert_eq!((line["event_id"].as_str(), line["attempts"].as_u64()), (Some("1"), Some(0)));
-}
-
-#[test]
 fn the_start_and_the_end_of_a_probation_are_logged() {
     let mut probing = subscription("shop/orders/s0");
     probing.destination.probation = true;
     let ports = FakePorts::new(catalogue_of([probing]));
     let ports = ports
         .with_reactions("s0", &[&vec![times_out_after(1_000); 10][..], &[answers(200)]].concat());
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let lines = log_lines(tracing::Level::INFO, || {
         for number in 0..10 {
-            ports.run(
-                dispatch.handle(&[record(&format!("m{number}"), EVENT)], &Deadline::new(NOW_MS, 0)),
-            );
+            process.invoke(&[record(&format!("m{number}"), EVENT)]);
         }
         ports.advance_ms(10_000);
-        ports.run(dispatch.handle(&[record("m10", EVENT)], &Deadline::new(NOW_MS, 0)));
+        process.invoke(&[record("m10", EVENT)]);
     });
     let expected: Vec<&Value> = lines
         .iter()
@@ -359,11 +332,9 @@ fn the_end_of_a_replay_that_its_queue_refuses_is_logged_by_job_letter_and_delive
 fn at_level_warn_normal_attempts_and_ends_are_not_logged() {
     let ports =
         FakePorts::new(subscriptions(1)).with_reactions("s0", &[answers(200), answers(400)]);
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let process = Process::new(ports.clone());
     let lines = log_lines(tracing::Level::WARN, || {
-        ports.run(
-            dispatch.handle(&[record("m1", EVENT), record("m2", EVENT)], &Deadline::new(NOW_MS, 0)),
-        );
+        process.invoke(&[record("m1", EVENT), record("m2", EVENT)]);
         let (queue, message) = &ports.sent()[0];
         assert_eq!(*queue, QueueName::DeadLetter);
         ports.run(

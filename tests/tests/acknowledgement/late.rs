@@ -1,5 +1,4 @@
-//! Responses after the response timeout: a late success ends a delivery, and no invocation waits
-//! too long for one.
+//! Responses after the response timeout: a late success ends a delivery, and no invocation waits too long for a response.
 
 use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
@@ -7,10 +6,13 @@ use delivery::subscription::Concurrency;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::{ReplyTo, Subscription};
 use delivery::waits::Kind;
+use lastmile_tests::fake_ports::reactions::{answers, replies, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::reactions::{answers, replies, times_out_after};
-use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retry_record, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record};
+use crate::examples::{
+    ENDS_MS, EVENT, carried, catalogue_of, delivery, dispatch, letter, record, retry_record,
+    subscription,
+};
 
 /// A response timeout of one second, this late-response window after it, and this wait before
 /// retries.
@@ -91,27 +93,6 @@ fn ten_seconds_are_counted_from_the_end_of_all_other_work() {
 }
 
 #[test]
-fn a_group_whose_late_response_arrived_is_at_work_until_it_ends() {
-    let late = |name: &str| with_late_window(name, 60_000, 120_000);
-    let all = [late("shop/orders/s0"), late("shop/orders/s1"), patient("shop/orders/s2")];
-    let ports = FakePorts::new(catalogue_of(all))
-        .with_reactions("s0.example.com", &[times_out_after(1_000).and_late(5_000, answers(200))])
-        .with_reactions("s1.example.com", &[times_out_after(1_000)])
-        .with_reactions("s2.example.com", &[answers(200).after_ms(20_000)]);
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    // Ten seconds after the slow one, not after the one whose late response arrived.
-    assert_eq!(sent(&ports), [(30_000, 91_000)]);
-}
-
-#[test]
-fn without_a_late_window_a_timeout_is_retried_in_place() {
-    let ports = FakePorts::new(catalogue_with_late_window(0, 500))
-        .with_reactions("s0.example.com", &[times_out_after(1_000), answers(200)]);
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    assert_eq!((ports.requests(), ports.sent().len(), ports.elapsed_ms()), (2, 0, 1_500));
-}
-
-#[test]
 fn no_late_response_is_awaited_when_the_invocation_has_to_end() {
     let ports = FakePorts::new(catalogue_with_late_window(60_000, 120_000))
         .with_reactions("s0.example.com", &[times_out_after(1_000)]);
@@ -180,4 +161,17 @@ fn waiting_for_a_late_response_holds_no_concurrency_permit() {
     let records: [Record; 2] = [record("m1", EVENT), record("m2", EVENT)];
     assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), sent(&ports)), (2, vec![(11_000, 110_000)]));
+}
+
+#[test]
+fn a_group_whose_late_response_arrived_is_at_work_until_it_ends() {
+    let late = |name: &str| with_late_window(name, 60_000, 120_000);
+    let all = [late("shop/orders/s0"), late("shop/orders/s1"), patient("shop/orders/s2")];
+    let ports = FakePorts::new(catalogue_of(all))
+        .with_reactions("s0.example.com", &[times_out_after(1_000).and_late(5_000, answers(200))])
+        .with_reactions("s1.example.com", &[times_out_after(1_000)])
+        .with_reactions("s2.example.com", &[answers(200).after_ms(20_000)]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    // Ten seconds after the slow one, not after the one whose late response arrived.
+    assert_eq!(sent(&ports), [(30_000, 91_000)]);
 }

@@ -1,5 +1,4 @@
-//! What an invocation counts: each metric once per dimension set, one line per combination of
-//! dimension values.
+//! The metrics of an invocation: each counts once per dimension set, in one line per combination of dimension values.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +11,16 @@ use delivery::delivery::{DeadLetter, Delivery, Publication};
 use delivery::ports::{Attribute, Clock as _, PutError, QueueName, Record};
 use delivery::subscription::Disable;
 use delivery::subscription::catalogue::Catalogue;
-use delivery::time::duration::DAY_MS;
 use delivery::wire::write_publication;
-use dialects::Source;
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use serde_json::Value;
 
-use super::reactions::{Reaction, answers, times_out_after};
-use super::{
-    ENDS_MS, EVENT, carried, dead_letter_record, delivery, large, letter, retry_record,
-    subscription, subscriptions,
+use crate::examples::{
+    EVENT, carried, catalogue_from, catalogue_of, container, dead_letter_record, delivery, large,
+    letter, record, retry_record, subscription, subscriptions, subscriptions_with_destination,
 };
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
-};
+use crate::process::Process;
 
 /// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
 /// without a dead letter; and a topic whose events no filter matches.
@@ -57,19 +52,17 @@ spec: {destination: {url: 'https://picky.example.com/'}, filter: {exact: {type: 
 ";
 
 fn catalogue() -> Catalogue {
-    dialects::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
-        .into_result()
-        .expect("the subscriptions are valid")
+    catalogue_from(SUBSCRIPTIONS)
 }
 
-/// Split by everything, by subscription only if asked for.
-fn telemetry(subscription: bool) -> Telemetry {
-    let splits = Splits { subscription, ..Splits::ALL };
+/// Split by everything but the subscription.
+fn telemetry() -> Telemetry {
+    let splits = Splits { subscription: false, ..Splits::ALL };
     Telemetry::new(MetricsSettings { namespace: NAMESPACE.to_owned(), splits })
 }
 
-fn with_telemetry(ports: &FakePorts, per_subscription: bool) -> Dispatch<FakePorts> {
-    Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry(per_subscription))
+fn process(ports: &FakePorts) -> Process {
+    Process::new(ports.clone()).with_telemetry(telemetry())
 }
 
 /// The metrics in the lines: `<dimension values> <metric>` and its value.
@@ -104,14 +97,14 @@ fn sorted<const N: usize>(mut lines: [&str; N]) -> [&str; N] {
 
 /// The metrics of one invocation of dispatch.
 fn dispatch_metrics(ports: &FakePorts, records: &[Record]) -> Vec<String> {
-    let dispatch = with_telemetry(ports, false);
-    ports.run(dispatch.handle(records, &Deadline::new(NOW_MS, ENDS_MS)));
-    table(&dispatch.metrics())
+    let process = process(ports);
+    process.invoke(records);
+    table(&process.dispatch.metrics())
 }
 
 /// The metrics of one invocation of deadletter.
 fn deadletter_metrics(ports: &FakePorts, records: &[Record]) -> Vec<String> {
-    let letters = DeadLetters::new(ports.clone(), container()).with_telemetry(telemetry(false));
+    let letters = DeadLetters::new(ports.clone(), container()).with_telemetry(telemetry());
     ports.run(letters.handle(records));
     table(&letters.metrics())
 }
@@ -123,10 +116,10 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
         .with_reactions("busy.example.com", &[answers(503).after_ms(5)])
         .with_reactions("refuses.example.com", &[answers(400).after_ms(5)])
         .with_reactions("drops.example.com", &[answers(400).after_ms(5)]);
-    let dispatch = with_telemetry(&ports, false);
+    let process = process(&ports);
     let unmatched = Record { topic: Some("shop/quiet".to_owned()), ..record("m2", EVENT) };
     let records = [record("m1", EVENT), unmatched];
-    assert_eq!(ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, ENDS_MS))), [""; 0]);
+    process.invoke(&records);
     let expected = [
         "[] DeliveryAttemptFailCount 3",
         "[] DeliverySuccessCount 1",
@@ -149,8 +142,8 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
         "[shop/orders] RetryScheduledCount 1",
         "[shop/quiet] UnmatchedEventCount 1",
     ];
-    assert_eq!(table(&dispatch.metrics()), sorted(expected));
-    assert!(dispatch.metrics().is_empty(), "what was read is not reported again");
+    assert_eq!(table(&process.dispatch.metrics()), sorted(expected));
+    assert!(process.dispatch.metrics().is_empty(), "what was read is not reported again");
 
     // A dead letter counts when it is stored, and nowhere else.
     let (_, message) = ports
@@ -168,39 +161,16 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
 }
 
 #[test]
-fn subscriptions_have_metrics_of_their_own_only_if_configured() {
-    let ports = FakePorts::new(subscriptions(2));
-    let dispatch = with_telemetry(&ports, true);
-    ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
-    let reported = table(&dispatch.metrics());
-    for name in ["s0", "s1"] {
-        for metric in ["MatchedEventCount 1", "DeliverySuccessCount 1"] {
-            assert!(reported.contains(&format!("[shop/orders {name}] {metric}")), "{reported:#?}");
-        }
-    }
-    assert!(reported.contains(&"[shop/orders] MatchedEventCount 2".to_owned()), "{reported:#?}");
-    let without = dispatch_metrics(&FakePorts::new(subscriptions(2)), &[record("m1", EVENT)]);
-    assert!(
-        without.iter().all(|line| !line.contains("s0") && !line.contains("s1")),
-        "{without:#?}"
-    );
-}
-
-#[test]
 fn a_redelivered_record_and_a_retried_delivery_match_once() {
     let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
-    let dispatch = with_telemetry(&ports, false);
+    let process = process(&ports);
     let records = [record("m1", EVENT), record("m2", EVENT)];
     // The first exchange takes so long that the second one would not end in time.
-    assert_eq!(
-        ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 45_000))),
-        [""; 0]
-    );
-    assert_eq!(metric_values(&dispatch.metrics())["[] MatchedEventCount"], 2);
-    let now_ms = NOW_MS + 60_000;
+    process.invoke_for(45_000, &records);
+    assert_eq!(metric_values(&process.dispatch.metrics())["[] MatchedEventCount"], 2);
     let waited = retry_record(&carried(&ports.sent()[0].1));
-    ports.run(dispatch.handle(&[waited], &Deadline::new(now_ms, now_ms + 120_000)));
-    assert!(!metric_values(&dispatch.metrics()).contains_key("[] MatchedEventCount"));
+    process.invoke(&[waited]);
+    assert!(!metric_values(&process.dispatch.metrics()).contains_key("[] MatchedEventCount"));
 
     let retried_metrics = dispatch_metrics(
         &FakePorts::new(subscriptions(1)),
@@ -245,7 +215,7 @@ fn an_attempt_that_sent_no_packet_has_no_duration() {
 }
 
 #[test]
-fn of_waits_other_than_retries_only_the_age_before_the_first_attempt_is_measured() {
+fn a_wait_that_is_no_retry_measures_only_the_age_before_the_first_attempt() {
     let mut early = delivery("shop/orders/s0");
     (early.attempts, early.due_ms) = (1, NOW_MS + 5_000);
     assert_eq!(
@@ -298,22 +268,6 @@ fn a_dead_letter_that_dispatch_stores_itself_is_counted_by_dispatch() {
 }
 
 #[test]
-fn a_dead_letter_for_an_unknown_topic_adds_no_dimension_value() {
-    let ports = FakePorts::new(subscriptions(1));
-    let unknown = Record { topic: Some("any/thing".to_owned()), ..record("m1", EVENT) };
-    assert_eq!(dispatch_metrics(&ports, &[unknown]), [""; 0]);
-    let reported = deadletter_metrics(&ports, &[dead_letter_record(&letter(&ports.sent()[0].1))]);
-    assert_eq!(
-        reported,
-        sorted([
-            "[] DeadLetteredCount 1",
-            "[TopicNotFound] DeadLetteredCount 1",
-            "[_/_] DeadLetteredCount 1"
-        ])
-    );
-}
-
-#[test]
 fn a_dead_letter_counts_as_failed_only_when_it_is_in_the_last_resort_queue() {
     let failing_storage = || {
         FakePorts::new(subscriptions(0))
@@ -343,14 +297,6 @@ fn a_dead_letter_counts_as_failed_only_when_it_is_in_the_last_resort_queue() {
     );
 }
 
-#[test]
-fn without_telemetry_nothing_is_counted() {
-    let ports = FakePorts::new(subscriptions(1));
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
-    assert!(dispatch.metrics().is_empty());
-}
-
 /// The topic shop/orders with s0, whose destination may be on probation and is disabled after an hour.
 fn unhealthy(reactions: &[Reaction]) -> FakePorts {
     let mut subscription = subscription("shop/orders/s0");
@@ -360,86 +306,45 @@ fn unhealthy(reactions: &[Reaction]) -> FakePorts {
 }
 
 /// What an invocation of a process counts of unhealthy destinations.
-fn unhealthy_metrics(ports: &FakePorts, dispatch: &Dispatch<FakePorts>, id: &str) -> Vec<String> {
-    let now_ms = ports.now_ms();
-    let records = [Record { sent_ms: now_ms, ..record(id, EVENT) }];
-    ports.run(dispatch.handle(&records, &Deadline::new(now_ms, now_ms + 120_000)));
+fn unhealthy_metrics(process: &Process, id: &str) -> Vec<String> {
+    process.invoke(&[Record { sent_ms: process.ports.now_ms(), ..record(id, EVENT) }]);
     let is_exceptional = |line: &String| {
         let metrics = Metric::ALL.into_iter().filter(|metric| metric.is_exceptional());
         metrics.into_iter().any(|metric| line.contains(&metric.name()))
     };
-    table(&dispatch.metrics()).into_iter().filter(is_exceptional).collect()
+    table(&process.dispatch.metrics()).into_iter().filter(is_exceptional).collect()
 }
 
 #[test]
 fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_dimensions() {
     let ports = unhealthy(&[answers(503)]);
     // The second one reads nothing of what the first one writes: storage was down for it.
-    let processes = [with_telemetry(&ports, true), with_telemetry(&ports, true)];
+    let processes = [process(&ports), process(&ports)];
     ports.set_table_unreachable(true);
     for number in 0..9 {
         for process in &processes {
-            let counted = unhealthy_metrics(&ports, process, &format!("m{number}"));
+            let counted = unhealthy_metrics(process, &format!("m{number}"));
             assert!(counted.is_empty(), "{counted:?}");
         }
     }
-    assert!(unhealthy_metrics(&ports, &processes[0], "m9").is_empty(), "not written yet");
+    assert!(unhealthy_metrics(&processes[0], "m9").is_empty(), "not written yet");
     ports.set_table_unreachable(false);
     ports.advance_ms(30_000);
     let failing = ["[] DestinationFailingCount 1"];
-    assert_eq!(unhealthy_metrics(&ports, &processes[0], "m10"), failing);
-    assert!(unhealthy_metrics(&ports, &processes[1], "m11").is_empty());
+    assert_eq!(unhealthy_metrics(&processes[0], "m10"), failing);
+    assert!(unhealthy_metrics(&processes[1], "m11").is_empty());
     // After more than an hour of failed probes it is disabled.
     let mut counted = Vec::new();
     for number in 12..300 {
         ports.advance_ms(60_000);
-        counted.extend(unhealthy_metrics(&ports, &processes[0], &format!("m{number}")));
+        counted.extend(unhealthy_metrics(&processes[0], &format!("m{number}")));
     }
     assert_eq!(counted, ["[] DestinationDisabledCount 1"]);
-}
-
-/// Ten failures in a row of ten events, and what that counts.
-fn ten_failures(ports: &FakePorts, dispatch: &Dispatch<FakePorts>) -> Vec<String> {
-    let counted = |number| unhealthy_metrics(ports, dispatch, &format!("m{number}"));
-    (0..10).flat_map(counted).collect()
-}
-
-#[test]
-fn a_destination_that_fails_again_a_day_after_it_recovered_counts_again() {
-    for is_restarted in [false, true] {
-        let (down, up) = (vec![answers(503); 10], answers(200));
-        let ports = unhealthy(&[&down[..], &[up.clone(), up], &down].concat());
-        let mut dispatch = with_telemetry(&ports, true);
-        assert_eq!(ten_failures(&ports, &dispatch), ["[] DestinationFailingCount 1"]);
-        ports.advance_ms(10_000);
-        assert!(unhealthy_metrics(&ports, &dispatch, "probe").is_empty());
-        ports.advance_ms(DAY_MS);
-        assert!(unhealthy_metrics(&ports, &dispatch, "well").is_empty());
-        if is_restarted {
-            dispatch = with_telemetry(&ports, true);
-        }
-        assert_eq!(ten_failures(&ports, &dispatch), ["[] DestinationFailingCount 1"]);
-    }
-}
-
-/// Nobody published anything for it since, so no probe has shown that it was up meanwhile.
-#[test]
-fn a_destination_that_fails_two_days_after_its_last_attempt_counts_again() {
-    let ports = unhealthy(&[answers(503)]);
-    assert_eq!(
-        ten_failures(&ports, &with_telemetry(&ports, true)),
-        ["[] DestinationFailingCount 1"]
-    );
-    ports.advance_ms(2 * DAY_MS);
-    assert_eq!(
-        ten_failures(&ports, &with_telemetry(&ports, true)),
-        ["[] DestinationFailingCount 1"]
-    );
 }
 
 #[test]
 fn a_destination_that_is_slow_counts_and_so_does_the_attempt_that_is_abandoned() {
     let ports = unhealthy(&[answers(200).after_ms(5_000)]);
-    let counted = unhealthy_metrics(&ports, &with_telemetry(&ports, true), "m1");
+    let counted = unhealthy_metrics(&process(&ports), "m1");
     assert_eq!(counted, ["[] AbandonedAttemptCount 1", "[] DestinationSlowCount 1"]);
 }

@@ -1,15 +1,14 @@
-//! Another namespace subscribes the same address with settings that harm: the first one notices nothing.
+//! Another namespace subscribes to the same address with harmful settings. The first namespace is not affected.
 
 use delivery::delivery::outcome::Outcome;
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::time::duration::MINUTE_MS;
-use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 
-use super::reactions::{Reaction, answers, times_out_after};
-use super::{EVENT, carried};
-use crate::fake_ports::{FakePorts, container, record};
+use crate::examples::{EVENT, carried, catalogue_from, container, record};
 
 /// Events that only the neighbour publishes.
 const RIVAL: &str = r#"{"specversion":"1.0","id":"1","source":"rival","type":"t"}"#;
@@ -43,7 +42,7 @@ fn catalogue(rival: Option<&Rival>) -> Catalogue {
     };
     let of_rival = rival.map_or(String::new(), |it| subscription("rival", it.settings));
     let text = subscription("shop", "") + &of_rival;
-    dialects::read(&[Source { name: "test", text: &text }]).into_result().expect("it is valid")
+    catalogue_from(&text)
 }
 
 /// The first tenant's share of many invocations, half an hour apart at most.
@@ -131,7 +130,7 @@ fn rivals() -> [Rival; 9] {
 }
 
 #[test]
-fn whatever_another_namespace_does_with_the_same_address_the_first_one_notices_nothing() {
+fn no_setting_of_another_namespace_affects_deliveries_to_the_same_address() {
     let alone = noticed_beside(None);
     assert!(alone.iter().all(|it| it.requests_ms.len() == 12 && it.sent.len() == 4));
     for rival in rivals() {

@@ -3,17 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use delivery::delivery::Delivery;
-use delivery::delivery::reason::Reason;
 use delivery::ports::{Attribute, Message, QueueName};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::sink::Sink;
 use delivery::subscription::topic_address::address_of;
+use lastmile_tests::fake_ports::FakePorts;
 
 use super::divided::received;
-use super::{ENDS_MS, EVENT, carried, dispatch, large, letter, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{ENDS_MS, EVENT, carried, catalogue_of, dispatch, record, subscription};
 
 /// The subscription of all events, which go on to `shop/all`.
 fn onward() -> Subscription {
@@ -47,22 +44,7 @@ fn an_event_that_goes_on_is_one_message_and_no_request() {
 }
 
 #[test]
-fn its_message_becomes_a_request_to_each_subscription_there() {
-    let catalogue = catalogue(2);
-    let ports = FakePorts::new(catalogue.clone()).with_status(503);
-    let records: Vec<_> = sent(&catalogue).iter().map(|sent| received(0, sent)).collect();
-    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
-    assert_eq!(ports.requests(), 2);
-    let retried: Vec<Delivery> = ports.sent().iter().map(|(_, message)| carried(message)).collect();
-    let of = |delivery: &Delivery| (delivery.subscription.to_string(), delivery.hops);
-    let to: Vec<_> = retried.iter().map(of).collect();
-    assert_eq!(to, [("shop/all/s0000".to_owned(), 1), ("shop/all/s0001".to_owned(), 1)]);
-    // By default 64 replies may follow from an event, and it is the only one that its topic sends on.
-    assert_eq!(retried.iter().filter_map(|delivery| delivery.replies_left).sum::<u32>(), 64);
-}
-
-#[test]
-fn on_a_topic_of_thousands_it_is_divided_like_any_event_and_so_is_what_may_follow() {
+fn an_event_that_goes_on_to_thousands_of_subscriptions_is_divided_with_its_replies() {
     let catalogue = catalogue(3_000);
     let (mut open, mut left) = (sent(&catalogue), BTreeMap::new());
     let mut most = 0;
@@ -87,19 +69,6 @@ fn on_a_topic_of_thousands_it_is_divided_like_any_event_and_so_is_what_may_follo
 }
 
 #[test]
-fn an_event_that_nobody_takes_there_is_unmatched_and_done() {
-    let catalogue = catalogue_of([onward(), {
-        let mut never = subscription("shop/all/never");
-        never.expires_ms = Some(1);
-        never
-    }]);
-    let ports = FakePorts::new(catalogue.clone());
-    let records: Vec<_> = sent(&catalogue).iter().map(|sent| received(0, sent)).collect();
-    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
-    assert_eq!((ports.requests(), ports.sent().len()), (0, 0));
-}
-
-#[test]
 fn a_record_whose_event_cannot_go_on_is_redelivered() {
     let ports = FakePorts::new(catalogue(2)).with_failing_queue();
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), ["m1"]);
@@ -107,39 +76,8 @@ fn a_record_whose_event_cannot_go_on_is_redelivered() {
 }
 
 #[test]
-fn an_event_that_would_go_on_to_a_topic_that_does_not_exist_is_a_dead_letter() {
-    let (queue, message) = sent(&catalogue_of([onward()])).remove(0);
-    assert_eq!(queue, QueueName::DeadLetter);
-    let letter = letter(&message);
-    assert_eq!(letter.reason.known(), Some(Reason::TopicNotFound));
-    assert_eq!(letter.destination.as_deref(), Some("topic:shop/all"));
-}
-
-#[test]
-fn what_travels_beside_an_event_that_goes_on_is_small() {
+fn an_event_that_goes_on_has_at_most_512_bytes_of_state() {
     let beside = sent(&catalogue(1))[0].1.size_bytes() - EVENT.len();
     println!("{beside} bytes beside the event");
     assert!(beside <= 512, "{beside}");
-}
-
-#[test]
-fn an_event_too_large_to_go_on_goes_where_the_dead_letters_of_its_subscription_go() {
-    let elsewhere = Sink::Container("elsewhere/deep".parse().expect("a container"));
-    for (sink, stored) in [
-        (Sink::DefaultContainer, Some("letters/shop/orders/s0/")),
-        (elsewhere, Some("elsewhere/deep/shop/orders/s0/")),
-        (Sink::None, None),
-    ] {
-        let mut onward = onward();
-        onward.dead_letter.sink = sink;
-        let ports = FakePorts::new(catalogue_of([onward, subscription("shop/all/a")]));
-        assert_eq!(dispatch(&ports, &[record("m1", &large())], ENDS_MS), [""; 0]);
-        let keys: Vec<(String, String)> = ports.blobs();
-        assert_eq!(keys.len(), usize::from(stored.is_some()));
-        for ((key, letter), prefix) in keys.iter().zip(stored) {
-            assert!(key.starts_with(prefix), "{key}");
-            assert!(letter.contains("EventTooLargeToResend"), "{prefix}");
-        }
-        assert_eq!((ports.requests(), ports.sent().len()), (0, 0));
-    }
 }

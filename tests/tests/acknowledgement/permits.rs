@@ -1,16 +1,18 @@
-//! `maxConcurrency` of all functions together: permits are taken, and returned.
+//! `maxConcurrency` of all functions together: processes take permits from the table, and return them.
 
-use delivery::delivery::health::DestinationKey;
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
-use delivery::table::{ItemKey, LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
-use dispatch::{Deadline, Dispatch};
+use delivery::table::LineName;
+use dispatch::Deadline;
 use futures::future::join;
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 
-use super::reactions::{Reaction, answers};
-use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, container, record};
+use crate::examples::{
+    EVENT, carried, catalogue_of, delivery, events, limits_item, record, retry_record, subscription,
+};
+use crate::process::Process;
 
 /// A destination that takes this many requests at once.
 fn limited(most: u32) -> Subscription {
@@ -24,44 +26,15 @@ fn ports(most: u32, reactions: &[Reaction]) -> FakePorts {
     ports.with_reactions("s0.example.com", reactions)
 }
 
-fn process(ports: &FakePorts) -> Dispatch<FakePorts> {
-    Dispatch::new(ports.clone(), container(), None)
-}
-
-fn events(name: &str, count: u32) -> Vec<Record> {
-    (0..count).map(|number| record(&format!("{name}{number}"), EVENT)).collect()
-}
-
-fn deadline(ports: &FakePorts) -> Deadline {
-    Deadline::new(ports.now_ms(), ports.now_ms() + 120_000)
-}
-
-fn item() -> ItemKey {
-    DestinationKey::of("shop", &limited(1).destination.url).limits_item("shop")
-}
-
 /// How many permits are given out.
 fn given_out(ports: &FakePorts) -> usize {
-    ports.change_table(|table, now_ms| table.permits(&item(), now_ms))
-}
-
-/// Another process has so many permits, for so long.
-fn give_to_another(ports: &FakePorts, count: u32, lasts_ms: u64) {
-    let taken = ports.change_table(|table, now_ms| {
-        let permit = |number| Permit { until_ms: now_ms + lasts_ms, process: 7, number };
-        let permits = (0..count).map(permit).collect();
-        let instead_of = Vec::new();
-        let take = TakePermits { permits, instead_of, most: count, only_if_nobody_waits: false };
-        table.take_permits(&item(), &take, now_ms)
-    });
-    assert_eq!(taken, PermitAnswer::Taken);
+    ports.change_table(|table, now_ms| table.permits(&limits_item(&limited(1)), now_ms))
 }
 
 #[test]
 fn one_process_uses_all_permits_and_returns_them() {
     let ports = ports(3, &[answers(200).after_ms(1_000)]);
-    let (records, deadline) = (events("m", 6), deadline(&ports));
-    assert_eq!(ports.run(process(&ports).handle(&records, &deadline)), [""; 0]);
+    Process::new(ports.clone()).invoke(&events("m", 6));
     assert_eq!((ports.requests(), ports.most_requests_at_once()), (6, 3));
     assert!((2_000..2_100).contains(&ports.elapsed_ms()), "{}", ports.elapsed_ms());
     assert_eq!(given_out(&ports), 0);
@@ -70,9 +43,10 @@ fn one_process_uses_all_permits_and_returns_them() {
 #[test]
 fn two_processes_together_make_no_more_requests_at_once() {
     let ports = ports(3, &[answers(200).after_ms(1_000)]);
-    let (first, second) = (process(&ports), process(&ports.clone().with_random(1)));
+    let first = Process::new(ports.clone()).dispatch;
+    let second = Process::new(ports.clone().with_random(1)).dispatch;
     let (of_first, of_second) = (events("a", 5), events("b", 5));
-    let deadline = deadline(&ports);
+    let deadline = Deadline::new(ports.now_ms(), ports.now_ms() + 120_000);
     let both = join(first.handle(&of_first, &deadline), second.handle(&of_second, &deadline));
     ports.run(both);
     assert!(ports.most_requests_at_once() <= 3, "{}", ports.most_requests_at_once());
@@ -80,13 +54,13 @@ fn two_processes_together_make_no_more_requests_at_once() {
 }
 
 #[test]
-fn what_has_to_wait_gets_a_turn_by_how_long_attempts_take_and_some_come_back_together() {
+fn turns_depend_on_the_duration_of_attempts_and_two_deliveries_share_a_turn() {
     let ports = ports(1, &[answers(200).after_ms(1_900)]);
-    let process = process(&ports);
+    let process = Process::new(ports.clone());
     // Now it knows how long they take.
-    ports.run(process.handle(&events("m", 1), &deadline(&ports)));
-    give_to_another(&ports, 1, 90_000);
-    ports.run(process.handle(&events("a", 5), &deadline(&ports)));
+    process.invoke(&events("m", 1));
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, 90_000);
+    process.invoke(&events("a", 5));
     let sent = ports.sent();
     assert_eq!((ports.requests(), sent.len()), (1, 5));
     assert!(sent.iter().all(waits_for_its_turn), "{sent:?}");
@@ -96,21 +70,10 @@ fn what_has_to_wait_gets_a_turn_by_how_long_attempts_take_and_some_come_back_tog
 }
 
 #[test]
-fn who_is_new_waits_behind_those_who_wait_though_a_permit_is_free() {
+fn a_new_delivery_waits_behind_the_line_though_a_permit_is_free() {
     let ports = ports(3, &[answers(200)]);
-    let places = TakePlaces {
-        count: 4,
-        each_us: 500_000,
-        others_wait: false,
-        earliest_ms: ports.now_ms(),
-        latest_ms: u64::MAX,
-        plausible_ms: u64::MAX,
-        report: None,
-    };
-    ports.change_table(|table, now_ms| {
-        table.take_places(&item(), LineName::Turns, &places, now_ms);
-    });
-    ports.run(process(&ports).handle(&events("a", 1), &deadline(&ports)));
+    ports.give_places_to_others(&limits_item(&limited(1)), LineName::Turns, 4, 500_000);
+    Process::new(ports.clone()).invoke(&events("a", 1));
     let sent = ports.sent();
     assert_eq!((ports.requests(), sent.len(), given_out(&ports)), (0, 1, 0));
     assert!((2_000..2_300).contains(&sent[0].1.wait_ms), "{}", sent[0].1.wait_ms);
@@ -123,53 +86,26 @@ fn waits_for_its_turn((queue, message): &(QueueName, Message)) -> bool {
 }
 
 #[test]
-fn a_delivery_takes_one_request_for_a_permit_and_one_to_return_it() {
-    let ports = ports(1, &[answers(200).after_ms(1_000)]);
-    ports.run(process(&ports).handle(&events("a", 1), &deadline(&ports)));
-    assert_eq!((ports.table_requests(), given_out(&ports)), (3, 0), "the news, and these");
-}
-
-#[test]
-fn one_process_makes_one_request_after_the_other_with_one_permit() {
-    let ports = ports(1, &[answers(200).after_ms(1_000)]);
-    ports.run(process(&ports).handle(&events("a", 5), &deadline(&ports)));
-    assert_eq!(ports.most_requests_at_once(), 1);
-    assert_eq!(ports.requests() + ports.sent().len(), 5, "each was attempted or waits");
-    assert_eq!(given_out(&ports), 0);
-}
-
-#[test]
-fn a_process_that_is_gone_keeps_its_permits_until_they_end() {
-    let ports = ports(1, &[answers(200)]);
-    give_to_another(&ports, 1, 90_000);
-    let process = process(&ports);
-    ports.run(process.handle(&events("a", 1), &deadline(&ports)));
-    assert_eq!((ports.requests(), ports.sent().len()), (0, 1));
-    ports.advance_ms(90_000);
-    ports.run(process.handle(&events("b", 1), &deadline(&ports)));
-    assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
-}
-
-#[test]
 fn a_process_that_is_killed_keeps_others_waiting_for_its_timeout_and_five_seconds_at_most() {
     let ports = ports(1, &[answers(200).after_ms(20_000), answers(200)]);
-    let killed = process(&ports);
-    let (records, invoked) = (events("a", 1), deadline(&ports));
+    let killed = Process::new(ports.clone()).dispatch;
+    let deadline = Deadline::new(ports.now_ms(), ports.now_ms() + 120_000);
+    let records = events("a", 1);
     ports.run(async {
         futures::future::select(
-            std::pin::pin!(killed.handle(&records, &invoked)),
+            std::pin::pin!(killed.handle(&records, &deadline)),
             std::pin::pin!(ports.sleep(1_000)),
         )
         .await;
     });
     drop(killed);
     assert_eq!((ports.requests(), given_out(&ports)), (1, 1));
-    let (other, timeout_ms) = (process(&ports.clone().with_random(1)), 30_000);
+    let (other, timeout_ms) = (Process::new(ports.clone().with_random(1)), 30_000);
     let mut waiting = delivery("shop/orders/s0");
     waiting.hold.permits = 1;
     while ports.requests() == 1 {
         let before = ports.sent().len();
-        ports.run(other.handle(&[retry_record(&waiting)], &deadline(&ports)));
+        other.invoke(&[retry_record(&waiting)]);
         if let Some((_, message)) = ports.sent().get(before) {
             waiting = carried(message);
             ports.advance_ms(message.wait_ms);
@@ -181,23 +117,23 @@ fn a_process_that_is_killed_keeps_others_waiting_for_its_timeout_and_five_second
 /// A delivery whose turn has come, while another process has the permit; how long the invocation took.
 fn waits_in_place(given_ms: u64) -> (FakePorts, u64) {
     let ports = ports(1, &[answers(200)]);
-    give_to_another(&ports, 1, given_ms);
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, given_ms);
     let mut waited = delivery("shop/orders/s0");
     waited.hold.permits = 1;
     let record = retry_record(&waited);
-    assert_eq!(ports.run(process(&ports).handle(&[record], &deadline(&ports))), [""; 0]);
+    Process::new(ports.clone()).invoke(&[record]);
     (ports.clone(), ports.elapsed_ms())
 }
 
 #[test]
-fn whose_turn_has_come_asks_each_second_for_the_permit_of_another_process() {
+fn a_delivery_whose_turn_has_come_asks_for_a_permit_each_second() {
     let (ports, took_ms) = waits_in_place(1_500);
     assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
     assert!((2_000..2_500).contains(&took_ms), "{took_ms}");
 }
 
 #[test]
-fn whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_message() {
+fn a_delivery_whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_message() {
     let (ports, took_ms) = waits_in_place(33_000);
     assert_eq!(ports.requests(), 0);
     assert!((2_000..4_500).contains(&took_ms), "{took_ms}");
@@ -212,15 +148,15 @@ fn whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_message() {
 /// were made, and after how long.
 fn isolated(given_ms: u64) -> (usize, u64) {
     let ports = ports(1, &[answers(200)]);
-    give_to_another(&ports, 1, given_ms);
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, given_ms);
     let record = Record { queue: QueueName::Isolation, receives: 2, ..record("m1", EVENT) };
-    assert_eq!(ports.run(process(&ports).handle(&[record], &deadline(&ports))), [""; 0]);
+    Process::new(ports.clone()).invoke(&[record]);
     assert_eq!(ports.sent().len(), 0);
     (ports.requests(), ports.elapsed_ms())
 }
 
 #[test]
-fn what_is_in_isolation_waits_in_place_for_a_permit_and_not_for_ever() {
+fn an_isolated_record_waits_in_place_for_a_permit_but_not_for_ever() {
     let (requests, took_ms) = isolated(20_000);
     assert_eq!(requests, 1);
     assert!((20_000..22_000).contains(&took_ms), "{took_ms}");
@@ -233,50 +169,25 @@ fn what_is_in_isolation_waits_in_place_for_a_permit_and_not_for_ever() {
 #[test]
 fn a_probe_needs_no_permit() {
     let ports = ports(1, &[answers(503)]);
-    let process = process(&ports);
+    let process = Process::new(ports.clone());
     for number in 0..10 {
-        ports.run(process.handle(&events(&format!("m{number}"), 1), &deadline(&ports)));
+        process.invoke(&events(&format!("m{number}"), 1));
     }
     assert_eq!(ports.requests(), 10);
-    give_to_another(&ports, 1, 90_000);
+    ports.give_permits_to_another(&limits_item(&limited(1)), 1, 90_000);
     ports.advance_ms(10_000);
     let due = retry_record(&delivery("shop/orders/s0"));
-    ports.run(process.handle(&[due], &deadline(&ports)));
+    process.invoke(&[due]);
     assert_eq!(ports.requests(), 11);
-}
-
-#[test]
-fn while_one_destination_fails_others_need_permits_as_before() {
-    let ports = FakePorts::new(catalogue_of([limited(1), subscription("shop/others/s1")]))
-        .with_reactions("s1.example.com", &[answers(503)]);
-    let process = process(&ports);
-    for event in events("m", 10) {
-        let of_s1 = Record { topic: Some("shop/others".to_owned()), ..event };
-        ports.run(process.handle(&[of_s1], &deadline(&ports)));
-    }
-    give_to_another(&ports, 1, 90_000);
-    ports.run(process.handle(&events("a", 1), &deadline(&ports)));
-    assert_eq!(ports.requests(), 10);
 }
 
 #[test]
 fn without_the_table_each_process_keeps_to_its_share() {
     let ports = ports(6, &[answers(200).after_ms(1_000)]);
     ports.set_table_unreachable(true);
-    let process = process(&ports).with_max_concurrency(3);
-    ports.run(process.handle(&events("m", 6), &deadline(&ports)));
+    let process = Process::one_of(3, ports.clone());
+    process.invoke(&events("m", 6));
     assert_eq!((ports.requests(), ports.most_requests_at_once()), (6, 2));
-}
-
-#[test]
-fn without_the_table_some_processes_have_one_of_a_few_permits_and_others_none() {
-    for (random, requests) in [(0, 1), (1, 1), (2, 0), (3, 1), (5, 0)] {
-        let ports = ports(2, &[answers(200)]).with_random(random);
-        ports.set_table_unreachable(true);
-        let process = process(&ports).with_max_concurrency(3);
-        ports.run(process.handle(&events("m", 1), &deadline(&ports)));
-        assert_eq!(ports.requests(), requests, "the process with {random}");
-    }
 }
 
 #[test]
@@ -285,7 +196,8 @@ fn a_permit_is_valid_for_as_long_as_the_attempt_may_take() {
     patient.destination.response_timeout_ms = 100_000;
     let ports = FakePorts::new(catalogue_of([patient]))
         .with_reactions("s0.example.com", &[answers(200).after_ms(90_000)]);
-    let (first, second) = (process(&ports), process(&ports.clone().with_random(1)));
+    let first = Process::new(ports.clone()).dispatch;
+    let second = Process::new(ports.clone().with_random(1)).dispatch;
     let slow = Record { queue: QueueName::Slow, ..retry_record(&delivery("shop/orders/s0")) };
     let (of_first, of_second) = ([slow], events("b", 1));
     // Time enough for both.
@@ -301,6 +213,23 @@ fn a_permit_is_valid_for_as_long_as_the_attempt_may_take() {
 #[test]
 fn a_destination_whose_file_says_nothing_asks_for_no_permit() {
     let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
-    ports.run(process(&ports).handle(&events("m", 6), &deadline(&ports)));
+    Process::new(ports.clone()).invoke(&events("m", 6));
     assert_eq!((ports.requests(), ports.table_requests()), (6, 1), "the news");
+}
+
+#[test]
+fn a_delivery_takes_one_request_for_a_permit_and_one_to_return_it() {
+    let ports = ports(1, &[answers(200).after_ms(1_000)]);
+    Process::new(ports.clone()).invoke(&events("a", 1));
+    assert_eq!((ports.table_requests(), given_out(&ports)), (3, 0), "the news, and these");
+}
+
+#[test]
+fn without_the_table_some_processes_have_one_of_a_few_permits_and_others_none() {
+    for (random, requests) in [(0, 1), (1, 1), (2, 0), (3, 1), (5, 0)] {
+        let ports = ports(2, &[answers(200)]).with_random(random);
+        ports.set_table_unreachable(true);
+        Process::one_of(3, ports.clone()).invoke(&events("m", 1));
+        assert_eq!(ports.requests(), requests, "the process with {random}");
+    }
 }

@@ -1,23 +1,22 @@
-//! A probe that is admitted and then has to wait: another one follows within a minute.
+//! A probe that is admitted may have to wait. Another process then probes within a minute.
 //!
-//! A destination is down and then up again. Process 0 gets a delivery that is due as the probe, and something keeps it
-//! from being attempted. From then on process 1 gets a due delivery every five seconds. A probe that needs no permit and
-//! no slot is as good.
+//! A destination is down and then up again. Process 0 gets the delivery that is due as the probe, and something keeps it
+//! from being attempted. From then on, process 1 gets a due delivery every five seconds.
 
 use delivery::delivery::Delivery;
-use delivery::delivery::health::DestinationKey;
 use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::{Concurrency, Subscription};
-use delivery::table::{LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
+use delivery::table::LineName;
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::reactions::{Reaction, answers};
-use super::{EVENT, delivery, retry_record, subscription};
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
+use crate::examples::{
+    EVENT, catalogue_of, delivery, limits_item, record, retry_record, subscription,
+    subscriptions_with_destination,
 };
+use crate::process::Process;
 
 /// Another probe has to follow within this time.
 const WITHIN_MS: u64 = MINUTE_MS;
@@ -27,7 +26,7 @@ const EVERY_MS: u64 = 5 * SECOND_MS;
 /// Two processes, and a destination on probation whose next probe is due.
 struct Deployment {
     ports: FakePorts,
-    processes: [Dispatch<FakePorts>; 2],
+    processes: [Process; 2],
 }
 
 impl Deployment {
@@ -35,7 +34,7 @@ impl Deployment {
     fn with(ports: FakePorts, then: &[Reaction]) -> Self {
         let reactions = [&vec![answers(503); 10][..], then].concat();
         let ports = ports.with_reactions("s0.example.com", &reactions);
-        let processes = [(); 2].map(|()| Dispatch::new(ports.clone(), container(), None));
+        let processes = [(); 2].map(|()| Process::new(ports.clone()));
         let deployment = Self { ports, processes };
         for number in 0..10 {
             deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
@@ -54,10 +53,7 @@ impl Deployment {
     }
 
     fn invoke(&self, process: usize, records: &[Record]) {
-        let now_ms = self.ports.now_ms();
-        let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        let handled = self.processes[process].handle(records, &deadline);
-        assert_eq!(self.ports.run(handled), [""; 0]);
+        self.processes[process].invoke(records);
     }
 
     /// Asserts that process 0 makes the probe, or process 1 another one soon.
@@ -101,16 +97,9 @@ fn due(number: u128) -> Record {
 fn a_probe_is_made_soon_though_all_permits_are_taken() {
     let mut limited = destination();
     limited.destination.max_concurrency = Concurrency::of_all(1);
-    let item = DestinationKey::of("shop", &limited.destination.url).limits_item("shop");
+    let item = limits_item(&limited);
     let deployment = Deployment::of(limited, &[answers(200)]);
-    // The only permit is taken for the next ten seconds.
-    let taken = deployment.ports.change_table(|table, now_ms| {
-        let permits = vec![Permit { until_ms: now_ms + 10_000, process: 7, number: 0 }];
-        let instead_of = Vec::new();
-        let take = TakePermits { permits, instead_of, most: 1, only_if_nobody_waits: false };
-        table.take_permits(&item, &take, now_ms)
-    });
-    assert_eq!(taken, PermitAnswer::Taken);
+    deployment.ports.give_permits_to_another(&item, 1, 10_000);
     deployment.assert_probed("a permit");
 }
 
@@ -118,22 +107,9 @@ fn a_probe_is_made_soon_though_all_permits_are_taken() {
 fn a_probe_is_made_soon_though_all_slots_are_taken_for_an_hour() {
     let mut limited = destination();
     limited.destination.max_per_second = Some(1);
-    let item = DestinationKey::of("shop", &limited.destination.url).limits_item("shop");
+    let item = limits_item(&limited);
     let deployment = Deployment::of(limited, &[answers(200)]);
-    let (count, each_us) = (3_600, 1_000_000);
-    let (others_wait, latest_ms, plausible_ms) = (false, u64::MAX, u64::MAX);
-    deployment.ports.change_table(|table, now_ms| {
-        let places = TakePlaces {
-            count,
-            each_us,
-            others_wait,
-            earliest_ms: now_ms,
-            latest_ms,
-            plausible_ms,
-            report: None,
-        };
-        table.take_places(&item, LineName::Slots, &places, now_ms);
-    });
+    deployment.ports.give_places_to_others(&item, LineName::Slots, 3_600, 1_000_000);
     deployment.assert_probed("a slot");
 }
 
@@ -196,11 +172,9 @@ fn another_probe_follows_a_probe_for_which_the_process_has_no_time() {
         FakePorts::new(catalogue_of([destination(), subscription("shop/others/s1")])),
         &[answers(200)],
     );
-    let now_ms = deployment.ports.now_ms();
     // Time for the first attempt only, which the other subscription gets.
     let other = Record { topic: Some("shop/others".to_owned()), ..record("other", EVENT) };
-    let (records, short) = ([other, due(1)], Deadline::new(now_ms, now_ms + 9_500));
-    deployment.ports.run(deployment.processes[0].handle(&records, &short));
+    deployment.processes[0].invoke_for(9_500, &[other, due(1)]);
     assert_eq!(deployment.ports.requests(), 11);
     deployment.assert_another_probe_follows("no time");
 }

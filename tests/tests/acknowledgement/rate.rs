@@ -1,47 +1,27 @@
-//! `maxPerSecond`: who is over the rate waits for a slot of its own, whichever process it meets.
+//! `maxPerSecond`: a delivery over the rate waits for a slot of its own, which any process honours.
 
 use std::collections::BTreeMap;
 
 use delivery::delivery::{Delivery, Hold};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Batch, OnRefused, Subscription};
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, Hanging, NOW_MS};
 
-use super::reactions::answers;
-use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Hanging, NOW_MS, catalogue_of, container, record};
+use crate::examples::{
+    EVENT, carried, catalogue_of, delivery, events, record, retry_record, subscription,
+};
+use crate::process::Process;
 
 /// A process over the topic shop/orders, whose destination takes this many requests a second.
-struct Process {
-    ports: FakePorts,
-    dispatch: Dispatch<FakePorts>,
-}
-
-impl Process {
-    fn of(per_second: u32) -> Self {
-        Self::with(FakePorts::new(catalogue_of([limited(per_second)])))
-    }
-
-    fn with(ports: FakePorts) -> Self {
-        Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports }
-    }
-
-    fn invoke(&self, records: &[Record]) -> Vec<(QueueName, Message)> {
-        let (before, now_ms) = (self.ports.sent().len(), self.ports.now_ms());
-        let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        assert_eq!(self.ports.run(self.dispatch.handle(records, &deadline)), [""; 0]);
-        self.ports.sent().split_off(before)
-    }
+fn process(per_second: u32) -> Process {
+    Process::new(FakePorts::new(catalogue_of([limited(per_second)])))
 }
 
 fn limited(per_second: u32) -> Subscription {
     let mut subscription = subscription("shop/orders/s0");
     subscription.destination.max_per_second = Some(per_second);
     subscription
-}
-
-fn events(count: u32) -> Vec<Record> {
-    (0..count).map(|number| record(&format!("m{number}"), EVENT)).collect()
 }
 
 /// How many deliveries wait for each second after the start.
@@ -56,9 +36,9 @@ fn waits(sent: &[(QueueName, Message)]) -> BTreeMap<u64, usize> {
 }
 
 #[test]
-fn what_is_over_the_rate_waits_for_the_next_free_second_and_is_not_counted() {
-    let process = Process::of(2);
-    let sent = process.invoke(&events(10));
+fn deliveries_over_the_rate_wait_for_the_next_free_second_and_are_not_counted() {
+    let process = process(2);
+    let sent = process.invoke(&events("m", 10));
     // One at once, two later in place: one each half second.
     assert_eq!((process.ports.requests(), process.ports.elapsed_ms()), (3, 1_005));
     assert_eq!(waits(&sent), BTreeMap::from([(1, 1), (2, 2), (3, 2), (4, 2)]));
@@ -66,25 +46,10 @@ fn what_is_over_the_rate_waits_for_the_next_free_second_and_is_not_counted() {
 }
 
 #[test]
-fn who_comes_for_its_slot_is_attempted_without_asking_again() {
-    let process = Process::of(1);
-    let sent = process.invoke(&events(3));
-    let [(_, last)] = &sent[..] else { panic!("{sent:?}") };
-    process.ports.advance_ms(carried(last).due_ms - process.ports.now_ms());
-    let asked = process.ports.table_requests();
-    assert!(process.invoke(&[retry_record(&carried(last))]).is_empty());
-    assert_eq!(
-        (process.ports.requests(), process.ports.table_requests()),
-        (3, asked),
-        "the news alone"
-    );
-}
-
-#[test]
-fn who_comes_too_late_gets_one_more_slot_and_is_attempted_then_whenever_it_comes() {
-    let process = Process::of(1);
+fn a_delivery_that_missed_its_slot_gets_one_more_and_is_then_attempted() {
+    let process = process(1);
     // The next seconds are taken.
-    assert_eq!(waits(&process.invoke(&events(5))).len(), 3);
+    assert_eq!(waits(&process.invoke(&events("m", 5))).len(), 3);
     let hold = Hold { slots: 1, ..Hold::default() };
     let late = Delivery { hold, due_ms: NOW_MS - 5_000, ..delivery("shop/orders/s0") };
     let sent = process.invoke(&[retry_record(&late)]);
@@ -99,11 +64,11 @@ fn who_comes_too_late_gets_one_more_slot_and_is_attempted_then_whenever_it_comes
 
 #[test]
 fn processes_share_the_rate() {
-    let first = Process::of(2);
-    let second = Process::with(first.ports.clone());
-    first.invoke(&events(4));
+    let first = process(2);
+    let second = Process::new(first.ports.clone());
+    first.invoke(&events("m", 4));
     assert_eq!((first.ports.requests(), first.ports.elapsed_ms()), (3, 1_005));
-    let sent = second.invoke(&events(4));
+    let sent = second.invoke(&events("m", 4));
     // Behind the two seconds of the first four.
     assert_eq!((first.ports.requests(), first.ports.elapsed_ms()), (4, 2_005));
     assert_eq!(waits(&sent), BTreeMap::from([(2, 1), (3, 2)]));
@@ -114,8 +79,8 @@ fn the_events_of_a_batch_are_one_request_but_wait_for_slots_of_their_own() {
     let mut subscription = limited(2);
     subscription.batch =
         Some(Batch { max_events: 4, preferred_bytes: 65_536, on_refused: OnRefused::Split });
-    let process = Process::with(FakePorts::new(catalogue_of([subscription])));
-    let sent = process.invoke(&events(24));
+    let process = Process::new(FakePorts::new(catalogue_of([subscription])));
+    let sent = process.invoke(&events("m", 24));
     assert_eq!(process.ports.requests(), 3);
     // The last three of six batches came apart.
     let later: usize = waits(&sent).values().sum();
@@ -123,12 +88,12 @@ fn the_events_of_a_batch_are_one_request_but_wait_for_slots_of_their_own() {
 }
 
 #[test]
-fn who_is_overtaken_by_others_every_time_asks_again_soon() {
-    let process = Process::of(2);
-    process.invoke(&events(6));
+fn a_process_that_is_always_overtaken_asks_for_slots_again_soon() {
+    let process = process(2);
+    process.invoke(&events("m", 6));
     let before = process.ports.requests();
     process.ports.overtake(20);
-    let sent = process.invoke(&events(2));
+    let sent = process.invoke(&events("m", 2));
     assert_eq!((process.ports.requests(), sent.len()), (before, 2), "nobody uses a share as well");
     for (_, message) in &sent {
         assert_eq!((message.wait_ms, carried(message).hold.slots), (2_000, 0));
@@ -141,9 +106,8 @@ fn without_the_table_a_process_keeps_to_its_share_of_the_rate() {
         let ports = FakePorts::new(catalogue_of([limited(8)]));
         let ports = if hangs { ports.with_hanging(Hanging::Table) } else { ports };
         ports.set_table_unreachable(!hangs);
-        let dispatch = Dispatch::new(ports.clone(), container(), None).with_max_concurrency(4);
-        let process = Process { ports, dispatch };
-        let sent = process.invoke(&events(10));
+        let process = Process::one_of(4, ports);
+        let sent = process.invoke(&events("m", 10));
         assert_eq!((process.ports.requests(), sent.len()), (3, 7), "one every half second");
         assert!(process.ports.elapsed_ms() <= 4_000);
         assert!(sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
@@ -151,11 +115,11 @@ fn without_the_table_a_process_keeps_to_its_share_of_the_rate() {
 }
 
 #[test]
-fn who_finds_no_slot_in_its_lifetime_asks_again_at_its_end() {
+fn a_delivery_without_a_slot_in_its_lifetime_asks_again_at_its_end() {
     let mut brief = limited(1);
     brief.retry.time_to_live_ms = Some(30_000);
-    let process = Process::with(FakePorts::new(catalogue_of([brief])));
-    let sent = process.invoke(&events(50));
+    let process = Process::new(FakePorts::new(catalogue_of([brief])));
+    let sent = process.invoke(&events("m", 50));
     // One at once and one after a second in place.
     assert_eq!((process.ports.requests(), sent.len()), (2, 48));
     let with_slot = |(_, message): &&(QueueName, Message)| carried(message).hold.slots == 1;
@@ -168,12 +132,12 @@ fn who_finds_no_slot_in_its_lifetime_asks_again_at_its_end() {
 }
 
 #[test]
-fn who_waited_for_its_slot_leaves_a_destination_alone_that_asked_for_it_meanwhile() {
+fn retry_after_also_holds_for_a_delivery_that_waited_for_its_slot() {
     let asks = answers(429).with_retry_after("7").after_ms(100);
     let ports = FakePorts::new(catalogue_of([limited(1)]))
         .with_reactions("s0.example.com", &[asks, answers(200)]);
-    let process = Process::with(ports);
-    let sent = process.invoke(&events(2));
+    let process = Process::new(ports);
+    let sent = process.invoke(&events("m", 2));
     assert_eq!((process.ports.requests(), process.ports.elapsed_ms()), (1, 1_005));
     let waits: Vec<u64> = sent.iter().map(|(_, message)| message.wait_ms).collect();
     // It was answered after 105 ms, and the slot of the other one came a second after its own.
@@ -181,17 +145,10 @@ fn who_waited_for_its_slot_leaves_a_destination_alone_that_asked_for_it_meanwhil
 }
 
 #[test]
-fn a_destination_without_a_rate_asks_for_nothing() {
-    let process = Process::with(FakePorts::new(catalogue_of([subscription("shop/orders/s0")])));
-    process.invoke(&events(10));
-    assert_eq!((process.ports.requests(), process.ports.table_requests()), (10, 1), "the news");
-}
-
-#[test]
-fn what_is_in_isolation_is_attempted_there_without_a_slot() {
-    let process = Process::of(1);
+fn an_isolated_record_is_attempted_without_a_slot() {
+    let process = process(1);
     // The slots of the coming seconds are taken.
-    assert!(!process.invoke(&events(10)).is_empty());
+    assert!(!process.invoke(&events("m", 10)).is_empty());
     let before = process.ports.requests();
     let isolated = Record { queue: QueueName::Isolation, ..record("crashes", EVENT) };
     assert!(process.invoke(&[isolated]).is_empty());
@@ -209,10 +166,25 @@ fn subscriptions_share_a_rate_only_if_they_have_the_same_address() {
     const FIRST: &str = "https://s0.example.com/in";
     for (second, waiting) in [(FIRST, 1), ("https://s0.example.com/other", 0)] {
         let both = [limited("shop/orders/s0", FIRST), limited("shop/orders/s1", second)];
-        let process = Process::with(FakePorts::new(catalogue_of(both)));
+        let process = Process::new(FakePorts::new(catalogue_of(both)));
         // Two events: two slots of each limit, and the second one a second later in place.
-        let sent = process.invoke(&events(2));
+        let sent = process.invoke(&events("m", 2));
         assert_eq!(sent.len(), 2 * waiting, "{second}");
         assert_eq!(process.ports.requests(), 4 - 2 * waiting, "{second}");
     }
+}
+
+#[test]
+fn a_delivery_that_has_a_slot_does_not_ask_the_table_again() {
+    let process = process(1);
+    let sent = process.invoke(&events("m", 3));
+    let [(_, last)] = &sent[..] else { panic!("{sent:?}") };
+    process.ports.advance_ms(carried(last).due_ms - process.ports.now_ms());
+    let asked = process.ports.table_requests();
+    assert!(process.invoke(&[retry_record(&carried(last))]).is_empty());
+    assert_eq!(
+        (process.ports.requests(), process.ports.table_requests()),
+        (3, asked),
+        "the news alone"
+    );
 }

@@ -7,33 +7,27 @@ use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::{Concurrency, Subscription};
 use delivery::table::{LineName, Recovery, Report, Results, TakePlaces};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::gate_limits::{Process, copies, events, limits_item, posts_to};
-use super::reactions::{Reaction, answers};
-use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record};
+use super::gate_limits::{copies, posts_to};
+use crate::examples::{
+    EVENT, carried, catalogue_of, delivery, events, limits_item, published_at, record,
+    retry_record, subscription, tried,
+};
+use crate::process::Process;
 
 /// A process that knows that the destination of s0 recovers since now; so many deliveries are away.
 fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
-    let process = Process::of(ports);
-    for number in 0..10 {
-        process.invoke(&[record(&format!("f{number}"), EVENT)]);
-    }
+    let process = Process::new(ports.clone());
+    fail_ten_times(&process);
     assert_eq!(ports.requests(), 10);
     ports.advance_ms(11_000);
-    process.invoke(&copies(
-        &Delivery { attempts: 1, ..delivery("shop/orders/s0") },
-        1,
-        QueueName::Retry,
-    ));
+    process.invoke(&copies(&tried(), 1, QueueName::Retry));
     assert_eq!(ports.requests(), 11, "the probe");
     // The first that is reported.
-    process.invoke(&copies(
-        &Delivery { attempts: 1, ..delivery("shop/orders/s0") },
-        1,
-        QueueName::Retry,
-    ));
+    process.invoke(&copies(&tried(), 1, QueueName::Retry));
     assert_eq!(ports.requests(), 12);
     let item = limits_item(of);
     let known = ports.change_table(|table, _| table.recovery(&item)).expect("it recovers");
@@ -54,6 +48,10 @@ fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
     process
 }
 
+fn fail_ten_times(process: &Process) {
+    events("f", 10).iter().for_each(|event| drop(process.invoke(std::slice::from_ref(event))));
+}
+
 fn fails_ten_times_then(then: &[Reaction]) -> Vec<Reaction> {
     [&vec![answers(503); 10][..], then].concat()
 }
@@ -65,13 +63,11 @@ fn the_first_requests_of_all_processes_after_an_outage_keep_to_the_rate() {
     failed.destination.probation = true;
     let ports = FakePorts::new(catalogue_of([failed]))
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]));
-    let process = Process::of(&ports);
-    for number in 0..10 {
-        process.invoke(&[record(&format!("f{number}"), EVENT)]);
-    }
+    let process = Process::new(ports.clone());
+    fail_ten_times(&process);
     ports.advance_ms(1_000);
     // Thirty others learn of it.
-    let others: Vec<Process> = (0..30).map(|_| Process::of(&ports)).collect();
+    let others: Vec<Process> = (0..30).map(|_| Process::new(ports.clone())).collect();
     let due = |number| {
         retry_record(&Delivery {
             attempts: 1,
@@ -118,7 +114,7 @@ fn slots_of_before_an_outage_do_not_count_in_the_recovery() {
 
 /// Delays are whole seconds, rounded up.
 #[test]
-fn who_is_away_comes_back_in_time_for_an_attempt() {
+fn a_delivery_that_waits_for_a_recovery_comes_back_in_time_for_an_attempt() {
     let mut brief = subscription("shop/orders/s0");
     brief.destination.probation = true;
     brief.retry.time_to_live_ms = Some(MINUTE_MS);
@@ -126,12 +122,7 @@ fn who_is_away_comes_back_in_time_for_an_attempt() {
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]))
         .with_random(u32::MAX / 2);
     let process = recovering(&ports, &brief, 4_000);
-    let fresh = Delivery {
-        published_ms: ports.now_ms(),
-        starts_ms: ports.now_ms(),
-        due_ms: ports.now_ms(),
-        ..delivery("shop/orders/s0")
-    };
+    let fresh = published_at(ports.now_ms());
     // Ten are more than half a second has places for.
     let before = ports.sent().len();
     process.invoke(&copies(&fresh, 10, QueueName::Retry));
@@ -160,11 +151,10 @@ fn made_while_recovering(concurrency: Concurrency, seconds: u64) -> (usize, u32)
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200).after_ms(100)]));
     let process = recovering(&ports, &limited, 0);
     let (before, began_ms) = (ports.requests(), ports.now_ms());
-    let mut due: Vec<(u64, Record)> =
-        copies(&Delivery { attempts: 1, ..delivery("shop/orders/s0") }, 3_000, QueueName::Retry)
-            .into_iter()
-            .map(|record| (began_ms, record))
-            .collect();
+    let mut due: Vec<(u64, Record)> = copies(&tried(), 3_000, QueueName::Retry)
+        .into_iter()
+        .map(|record| (began_ms, record))
+        .collect();
     while ports.now_ms() < began_ms + seconds * SECOND_MS {
         let sent = ports.sent().len();
         let now_ms = ports.now_ms();
@@ -236,22 +226,20 @@ fn a_process_that_learns_that_a_recovery_is_over_keeps_to_the_rate() {
     limited.destination.probation = true;
     let ports = FakePorts::new(catalogue_of([limited.clone()]))
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]));
-    let process = Process::of(&ports);
+    let process = Process::new(ports.clone());
     for number in 0..10 {
         process.invoke(&[record(&format!("f{number}"), EVENT)]);
         ports.advance_ms(1_100);
     }
     ports.advance_ms(11_000);
-    let due = |number| {
-        copies(&Delivery { attempts: 1, ..delivery("shop/orders/s0") }, number, QueueName::Retry)
-    };
+    let due = |number| copies(&tried(), number, QueueName::Retry);
     process.invoke(&due(1));
     assert_eq!(ports.requests(), 11, "the probe");
     ports.advance_ms(2_000);
     process.invoke(&due(1));
     // An hour later nobody remembers the outage but the table.
     ports.advance_ms(60 * MINUTE_MS);
-    let other = Process::of(&ports);
+    let other = Process::new(ports.clone());
     let began_ms = ports.elapsed_ms();
     other.invoke(&events("a", 30));
     let posts = posts_to(&ports, "s0.example.com");
@@ -279,7 +267,7 @@ fn a_recovery_ends_within_a_day_where_an_eighth_always_fails() {
 
 /// Deliveries may end while they are away. They do not count as away for the rest of the recovery.
 #[test]
-fn who_ended_is_not_away() {
+fn ended_deliveries_do_not_count_as_waiting_for_a_recovery() {
     let mut failed = subscription("shop/orders/s0");
     failed.destination.probation = true;
     failed.retry.time_to_live_ms = Some(10 * MINUTE_MS);
@@ -291,13 +279,8 @@ fn who_ended_is_not_away() {
     let mut longest_ms = Vec::new();
     for burst in 0..30 {
         ports.advance_ms(10 * MINUTE_MS);
-        let (published_ms, sent) = (ports.now_ms(), ports.sent().len());
-        let fresh = Delivery {
-            published_ms,
-            starts_ms: published_ms,
-            due_ms: published_ms,
-            ..delivery("shop/orders/s0")
-        };
+        let sent = ports.sent().len();
+        let fresh = published_at(ports.now_ms());
         let fresh: Vec<Record> = (0..10)
             .map(|number| {
                 retry_record(&Delivery {
@@ -349,11 +332,9 @@ fn the_first_success_of_another_process_is_the_end_of_a_row_of_failures() {
         let text = ports.entry_text(&key.health_item("shop")).expect("it was written");
         DestinationState::read(text.as_bytes()).expect("it is one").is_failing()
     };
-    let gone = Process::of(&ports);
-    for number in 0..10 {
-        gone.invoke(&[record(&format!("f{number}"), EVENT)]);
-    }
+    let gone = Process::new(ports.clone());
+    fail_ten_times(&gone);
     assert!(is_failing());
-    Process::of(&ports).invoke(&[record("m1", EVENT)]);
+    Process::new(ports.clone()).invoke(&[record("m1", EVENT)]);
     assert!(!is_failing());
 }

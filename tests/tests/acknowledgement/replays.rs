@@ -7,10 +7,13 @@ use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
 use delivery::subscription::ReplyTo;
 use delivery::subscription::sink::Sink;
 use delivery::wire::{is_replay_end, read_replay_end};
+use lastmile_tests::fake_ports::{FakePorts, Fault, NOW_MS};
 use uuid::Uuid;
 
-use super::{ENDS_MS, deadletter, delivery, dispatch, letter, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, record, subscriptions};
+use crate::examples::{
+    ENDS_MS, carried, catalogue_of, deadletter, delivery, dispatch, letter, record, retry_record,
+    subscription, subscriptions,
+};
 
 const OLD: Uuid = Uuid::from_u128(7);
 const ENDS: &str = "letters/_replays/job-1/ends/";
@@ -139,22 +142,6 @@ fn a_replay_that_is_delivered_sends_its_end_and_any_other_delivery_sends_nothing
 }
 
 #[test]
-fn a_replay_that_is_handled_twice_has_one_end() {
-    let ports = FakePorts::new(subscriptions(1));
-    let records = [retry_record(&replayed())];
-    // As after a crash between sending and acknowledging: the record comes again.
-    for _ in 0..2 {
-        assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
-    }
-    let ends: Vec<Record> = ports.sent().iter().map(|(_, message)| record_of(message)).collect();
-    assert_eq!(ends.len(), 2);
-    for end in &ends {
-        assert_eq!(deadletter(&ports, std::slice::from_ref(end)), [""; 0]);
-    }
-    assert_eq!((ports.requests(), recorded(&ports).state), (2, ReplayOutcome::Delivered));
-}
-
-#[test]
 fn an_end_that_its_queue_refuses_repeats_no_delivery() {
     for status in [200, 400] {
         let mut drops = subscription("shop/orders/s0");
@@ -171,7 +158,7 @@ fn an_end_that_its_queue_refuses_repeats_no_delivery() {
 fn a_replay_keeps_its_job_through_a_retry_and_is_recorded_with_its_new_dead_letter() {
     let ports = FakePorts::new(subscriptions(1)).with_status(503);
     assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);
-    assert_eq!(super::carried(&ports.sent()[0].1).replay, replayed().replay);
+    assert_eq!(carried(&ports.sent()[0].1).replay, replayed().replay);
 
     let ports = FakePorts::new(subscriptions(1)).with_status(400);
     assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);

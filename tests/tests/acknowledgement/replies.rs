@@ -8,14 +8,15 @@ use delivery::ports::{Attribute, Message, QueueName};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::replies;
 use uuid::Uuid;
 
 use super::divided::received;
-use super::reactions::{answers, replies};
-use super::{
-    ENDS_MS, EVENT, carried, delivery, dispatch, letter, publication, retry_record, subscription,
+use crate::examples::{
+    ENDS_MS, EVENT, carried, catalogue_of, delivery, dispatch, letter, publication, record,
+    retry_record, subscription,
 };
-use crate::fake_ports::{FakePorts, catalogue_of, record};
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed"}"#;
 
@@ -59,16 +60,6 @@ fn a_record_whose_reply_cannot_be_enqueued_is_redelivered() {
         );
         assert_eq!((ports.requests(), ports.visibility_changes().len()), (2, 0));
     }
-}
-
-#[test]
-fn the_same_response_to_the_same_delivery_is_the_same_reply() {
-    let ports = ports(to_address());
-    let retry = [retry_record(&delivery("shop/orders/s0"))];
-    dispatch(&ports, &retry, ENDS_MS);
-    dispatch(&ports, &retry, ENDS_MS);
-    let ids: Vec<_> = ports.sent().iter().map(|(_, message)| carried(message).id).collect();
-    assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
 }
 
 /// The topic of replies has so many subscriptions.
@@ -144,19 +135,6 @@ fn a_reply_is_posted_to_its_address_and_the_response_to_it_is_no_reply() {
     assert_eq!(dispatch(&ports, &[retry_record(&reply)], ENDS_MS), [""; 0]);
     let urls: Vec<_> = ports.posts().iter().map(|request| request.url.to_string()).collect();
     assert_eq!((urls, ports.sent().len()), (vec!["https://replies.example.com/".to_owned()], 0));
-}
-
-#[test]
-fn a_failed_reply_is_retried_by_itself() {
-    let ports = ports(to_address()).with_reactions("replies.example.com", &[answers(503)]);
-    let reply = Delivery { target: DeliveryTarget::Reply, hops: 1, ..delivery("shop/orders/s0") };
-    assert_eq!(dispatch(&ports, &[retry_record(&reply)], ENDS_MS), [""; 0]);
-    let (queue, message) = ports.sent().remove(0);
-    let retry = carried(&message);
-    assert_eq!(
-        (queue, &retry.target, retry.hops, retry.attempts),
-        (QueueName::Retry, &DeliveryTarget::Reply, 1, 1)
-    );
 }
 
 #[test]

@@ -1,13 +1,16 @@
-//! The policy of a deployment keeps secrets from destinations that it does not list, whatever the subscription
-//! says: it may have been written to a catalogue by somebody who may not write the policy.
+//! The secret policy of a deployment keeps secrets from hosts that it does not list. It also applies to a subscription whose
+//! author may not write the policy.
 
 use delivery::ports::QueueName;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret_policy::{SecretPolicy, SecretRule};
+use lastmile_tests::fake_ports::FakePorts;
 
 use super::json_log::log_lines;
-use super::{ENDS_MS, EVENT, carried, dispatch, retry_record};
-use crate::fake_ports::{FakePorts, record, subscriptions, subscriptions_with_destination};
+use crate::examples::{
+    ENDS_MS, EVENT, carried, dispatch, record, retry_record, subscriptions,
+    subscriptions_with_destination,
+};
 
 /// Everything that a request to a destination may need secrets for.
 const SENDING: [&str; 4] = [
@@ -76,7 +79,7 @@ fn the_newest_policy_counts_also_for_what_an_invocation_began_before_it() {
 }
 
 #[test]
-fn what_needs_no_secret_is_sent_whatever_the_policy() {
+fn a_request_without_a_secret_is_sent_whatever_the_policy() {
     let mut nothing = SecretPolicy::default();
     nothing.begin();
     let ports = under(subscriptions(1), nothing);

@@ -1,12 +1,13 @@
 //! A queue that refuses or hangs is replaced by another way to the same end, in time.
 
 use delivery::ports::{PutError, QueueName, Record};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, Fault, Hanging, NOW_MS};
 
-use super::{ENDS_MS, EVENT, delivery, dispatch, large, retry_record};
-use crate::fake_ports::{
-    FakePorts, Fault, Hanging, NOW_MS, record, subscriptions, subscriptions_with_destination,
+use crate::examples::{
+    ENDS_MS, EVENT, delivery, dispatch, large, record, retry_record, subscriptions,
+    subscriptions_with_destination,
 };
-use crate::reactions::answers;
 
 #[test]
 fn a_record_returns_to_its_queue_if_the_retry_queue_refuses_what_is_left_of_it() {
@@ -22,7 +23,7 @@ fn a_record_returns_to_its_queue_if_the_retry_queue_refuses_what_is_left_of_it()
 }
 
 #[test]
-fn what_isolation_refuses_returns_to_its_queue_although_others_would_take_it() {
+fn a_record_that_the_isolation_queue_refuses_returns_to_its_own() {
     let ports =
         FakePorts::new(subscriptions(1)).with_queue_fault(QueueName::Isolation, Fault::Refuses);
     let again = Record { receives: 2, ..record("m1", EVENT) };

@@ -1,5 +1,5 @@
-//! What processes tell each other about destinations: one probes, all obey, and a table that does not
-//! answer stops nobody.
+//! Processes share the state of destinations through the table: one probes, all obey, and a table that does not answer stops
+//! no delivery.
 
 use delivery::delivery::health::news::{NEWS, News};
 use delivery::delivery::health::shared::{DestinationState, Document as _};
@@ -8,19 +8,20 @@ use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Disable, ReplyTo, Subscription};
 use delivery::table::{Entry, ItemKey};
-use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
-use dispatch::{Deadline, Dispatch};
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
+use dispatch::Deadline;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, Fault, Hanging};
 use serde_json::Value;
 
 use super::json_log::log_lines;
-use super::reactions::{Reaction, answers, times_out_after};
-use super::{EVENT, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Fault, Hanging, catalogue_of, container, record};
+use crate::examples::{EVENT, catalogue_of, delivery, record, retry_record, subscription, tried};
+use crate::process::Process;
 
 /// Processes over the topic shop/orders, whose destination s0 reacts like this.
 struct Deployment {
     ports: FakePorts,
-    processes: Vec<Dispatch<FakePorts>>,
+    processes: Vec<Process>,
 }
 
 impl Deployment {
@@ -34,7 +35,7 @@ impl Deployment {
             [] => ports,
             reactions => ports.with_reactions("s0.example.com", reactions),
         };
-        let process = |_| Dispatch::new(ports.clone(), container(), None);
+        let process = |_| Process::new(ports.clone());
         Self { processes: (0..processes).map(process).collect(), ports }
     }
 
@@ -54,11 +55,7 @@ impl Deployment {
 
     /// One invocation of a process; returns what it sent.
     fn invoke(&self, process: usize, records: &[Record]) -> Vec<(QueueName, Message)> {
-        let (before, now_ms) = (self.ports.sent().len(), self.ports.now_ms());
-        let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        let handled = self.processes[process].handle(records, &deadline);
-        assert_eq!(self.ports.run(handled), [""; 0]);
-        self.ports.sent().split_off(before)
+        self.processes[process].invoke(records)
     }
 
     /// Whether a process attempts a delivery from the retry queue.
@@ -91,7 +88,7 @@ fn destination() -> Subscription {
 
 /// A record of the retry queue.
 fn due() -> Record {
-    retry_record(&Delivery { attempts: 1, ..delivery("shop/orders/s0") })
+    retry_record(&tried())
 }
 
 #[test]
@@ -105,7 +102,7 @@ fn while_every_destination_is_healthy_a_process_reads_the_news_twice_a_minute_an
 }
 
 #[test]
-fn what_one_process_found_out_the_others_obey_before_their_first_attempt() {
+fn a_failing_destination_that_one_process_found_gets_no_request_from_the_others() {
     let deployment = Deployment::after_ten_failures(3, &[answers(503)]);
     let state = deployment.state();
     assert_eq!(state.destination, "https://s0.example.com/");
@@ -205,23 +202,6 @@ fn a_destination_whose_last_ten_attempts_failed_is_failing_though_none_of_them_b
 }
 
 #[test]
-fn a_destination_that_refused_nine_of_ten_events_is_not_shown() {
-    let refused = vec![answers(400); 9];
-    let deployment = Deployment::new(1, &[&refused[..], &[answers(200)], &refused].concat());
-    for number in 0..19 {
-        deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
-    }
-    assert_eq!(deployment.ports.entry_text(&item()), None);
-}
-
-#[test]
-fn a_restart_forgets_nothing() {
-    let mut deployment = Deployment::after_ten_failures(1, &[answers(503)]);
-    deployment.processes = vec![Dispatch::new(deployment.ports.clone(), container(), None)];
-    assert!(!deployment.attempts(0));
-}
-
-#[test]
 fn a_slow_destination_is_known_to_all() {
     let deployment = Deployment::new(2, &[answers(200).after_ms(5_000)]);
     let slow_lane = |process| {
@@ -234,21 +214,6 @@ fn a_slow_destination_is_known_to_all() {
     let before = deployment.ports.requests();
     assert!(slow_lane(1), "without an attempt");
     assert_eq!(deployment.ports.requests(), before);
-}
-
-#[test]
-fn a_probe_for_which_there_was_no_time_is_returned_to_all() {
-    let deployment = Deployment::after_ten_failures(2, &[answers(200)]);
-    deployment.ports.advance_ms(10_000);
-    let now_ms = deployment.ports.now_ms();
-    // Time for the first attempt only, which the other subscription gets.
-    let other = Record { topic: Some("shop/others".to_owned()), ..record("other", EVENT) };
-    let (records, late) = ([other, due()], Deadline::new(now_ms, now_ms + 9_500));
-    let handled = deployment.processes[0].handle(&records, &late);
-    assert_eq!((deployment.ports.run(handled), deployment.ports.requests()), (vec![], 11));
-    assert!(deployment.state().probe_until_ms.is_none(), "{:?}", deployment.state());
-    deployment.ports.advance_ms(10_000);
-    assert!(deployment.attempts(1));
 }
 
 #[test]
@@ -271,15 +236,6 @@ fn without_the_table_each_process_goes_on_by_itself_and_writes_later() {
 }
 
 #[test]
-fn a_table_that_hangs_delays_an_invocation_by_seconds_and_stops_nothing() {
-    let ports = FakePorts::new(catalogue_of([destination()])).with_hanging(Hanging::Table);
-    let deployment = Deployment::with(ports, 1, &[answers(503)]);
-    let began_ms = deployment.ports.now_ms();
-    deployment.fail_ten_times();
-    assert!(deployment.ports.now_ms() - began_ms <= 4_000);
-}
-
-#[test]
 fn news_that_cannot_be_used_are_no_news_and_are_not_read_by_each_invocation() {
     for text in ["not JSON", r#"{"v":2,"anything":true}"#] {
         let deployment = Deployment::new(1, &[]);
@@ -293,7 +249,7 @@ fn news_that_cannot_be_used_are_no_news_and_are_not_read_by_each_invocation() {
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_left_as_it_is() {
+fn an_item_of_a_newer_version_is_not_replaced() {
     let deployment = Deployment::new(1, &[answers(503)]);
     let newer = r#"{"v":2,"anything":true}"#;
     let entry = Entry { text: newer.to_owned(), expires_ms: None };
@@ -316,24 +272,6 @@ fn operate(deployment: &Deployment, change: fn(DestinationState, u64) -> Destina
     for news in News::of_change(key(), before.as_ref(), &state) {
         ports.set_entry(&news.item(), &news.entry());
     }
-}
-
-#[test]
-fn a_switch_holds_after_a_year_and_health_that_nobody_renewed_is_gone_after_a_week() {
-    let deployment = Deployment::after_ten_failures(1, &[answers(200)]);
-    deployment.ports.advance_ms(7 * DAY_MS - 1_000);
-    assert!(deployment.ports.entry_text(&item()).is_some());
-    deployment.ports.advance_ms(1_000);
-    assert_eq!(deployment.ports.entry_text(&item()), None);
-    operate(&deployment, DestinationState::disabled_by_operator);
-    deployment.ports.advance_ms(365 * DAY_MS);
-    let later = Dispatch::new(deployment.ports.clone(), container(), None);
-    let deployment = Deployment { processes: vec![later], ..deployment };
-    let before = deployment.ports.requests();
-    let new = Record { sent_ms: deployment.ports.now_ms(), ..record("new", EVENT) };
-    let sent = deployment.invoke(0, &[new]);
-    assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
-    assert_eq!(deployment.ports.requests(), before);
 }
 
 #[test]
@@ -456,7 +394,7 @@ fn notices(sent: &[(QueueName, Message)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn whoever_wants_notices_gets_one_for_each_change_and_its_delivery_is_like_any_other() {
+fn a_subscription_to_notices_gets_one_event_for_each_change() {
     let deployment = with_notices(&[&vec![answers(503); 10][..], &[answers(200)]].concat());
     deployment.fail_ten_times();
     let sent = deployment.ports.sent();
@@ -505,7 +443,7 @@ fn no_credential_and_no_hidden_path_is_in_a_notice_or_in_what_processes_share() 
 }
 
 #[test]
-fn nobody_is_told_of_its_own_destination() {
+fn no_notice_is_sent_about_the_destination_of_notices() {
     let deployment = with_notices_refused();
     let ports = deployment.ports.clone();
     for number in 0..10 {
@@ -528,7 +466,7 @@ fn a_notice_that_no_queue_takes_is_sent_later_with_the_same_id() {
     deployment.ports.clone().with_queue_fault(QueueName::Retry, Fault::Refuses);
     let (records, now_ms) = ([record("m9", EVENT)], deployment.ports.now_ms());
     let deadline = Deadline::new(now_ms, now_ms + 120_000);
-    deployment.ports.run(deployment.processes[0].handle(&records, &deadline));
+    deployment.ports.run(deployment.processes[0].dispatch.handle(&records, &deadline));
     let waiting = deployment.state().notices;
     assert_eq!(waiting.len(), 1);
     deployment.ports.repair_queues();

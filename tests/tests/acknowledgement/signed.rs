@@ -1,5 +1,5 @@
-//! Credentials of AWS that requests are signed with: had once for all who need them, never those of the function, and
-//! never shown. The signature itself is made by the sender: `contracts/sigv4.rs`.
+//! Requests signed with credentials of AWS: one role session serves all, the function's own credentials are never used, and
+//! none is stored or logged. `contracts/sigv4.rs` has the signature.
 
 use delivery::delivery::reason::Reason;
 use delivery::ports::QueueName;
@@ -8,15 +8,15 @@ use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
 use delivery::subscription::secret::Secret;
 use delivery::subscription::sink::Sink;
-use dialects::Source;
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::answers;
 
 use super::json_log::log_lines;
-use super::reactions::answers;
-use super::{ENDS_MS, EVENT, carried, letter, retry_record, subscription};
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
+use crate::examples::{
+    ENDS_MS, EVENT, carried, catalogue_from, catalogue_of, dispatch, events, letter, record,
+    retry_record, subscription, subscriptions_with_destination,
 };
+use crate::process::Process;
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -25,14 +25,6 @@ fn ports(more: &str) -> FakePorts {
     let ports = FakePorts::new(subscriptions_with_destination(&format!("{auth}{more}")));
     ports.grant_credentials(Some(HOUR_MS));
     ports
-}
-
-fn handle(dispatch: &Dispatch<FakePorts>, ports: &FakePorts, events: usize) {
-    let event = |n: usize| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#));
-    let records: Vec<_> = (0..events).map(|n| record(&format!("m{n}"), &event(n))).collect();
-    let now_ms = NOW_MS + ports.elapsed_ms();
-    let deadline = Deadline::new(now_ms, now_ms + 120_000);
-    assert_eq!(ports.run(dispatch.handle(&records, &deadline)), [""; 0]);
 }
 
 /// The session token that each request is signed with.
@@ -48,14 +40,14 @@ fn tokens(requests: &[Request]) -> Vec<String> {
 #[test]
 fn a_thousand_events_at_once_need_one_role_session_and_another_a_minute_before_its_end() {
     let ports = ports("");
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    handle(&dispatch, &ports, 1_000);
+    let process = Process::new(ports.clone());
+    process.invoke(&events("m", 1_000));
     assert_eq!((ports.credentials_asked(), ports.posts().len()), (1, 1_000));
     ports.advance_ms(HOUR_MS - 61_000);
-    handle(&dispatch, &ports, 1);
+    process.invoke(&events("m", 1));
     assert_eq!(ports.credentials_asked(), 1);
     ports.advance_ms(1_000);
-    handle(&dispatch, &ports, 1);
+    process.invoke(&events("m", 1));
     let tokens = tokens(&ports.posts());
     assert_eq!((ports.credentials_asked(), tokens.len()), (2, 1_002));
     let last: Vec<&str> = tokens[1_000..].iter().map(String::as_str).collect();
@@ -66,8 +58,8 @@ fn a_thousand_events_at_once_need_one_role_session_and_another_a_minute_before_i
 fn without_a_role_the_attempt_is_aborted_says_what_to_set_and_blames_nobody() {
     let ports = ports("");
     ports.grant_credentials(None);
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    let lines = log_lines(tracing::Level::TRACE, || handle(&dispatch, &ports, 50));
+    let process = Process::new(ports.clone());
+    let lines = log_lines(tracing::Level::TRACE, || drop(process.invoke(&events("m", 50))));
     let sent = ports.sent();
     assert_eq!((ports.posts().len(), ports.credentials_asked(), sent.len()), (0, 1, 50));
     for (queue, message) in &sent {
@@ -80,7 +72,7 @@ fn without_a_role_the_attempt_is_aborted_says_what_to_set_and_blames_nobody() {
     // Once the role is there the next attempt is made, and a failure is not asked about for five seconds only.
     ports.grant_credentials(Some(HOUR_MS));
     ports.advance_ms(5_000);
-    handle(&dispatch, &ports, 1);
+    process.invoke(&events("m", 1));
     assert_eq!((ports.posts().len(), ports.credentials_asked()), (1, 2));
 }
 
@@ -88,8 +80,8 @@ fn without_a_role_the_attempt_is_aborted_says_what_to_set_and_blames_nobody() {
 fn a_session_token_that_is_repeated_is_hidden_and_the_secret_key_is_sent_nowhere() {
     let body = r#"{"message":"'POST\n/\n\nx-amz-security-token:session-t0ken-1' was all"}"#;
     let ports = ports("").with_reactions("s0.example.com", &[answers(400).with_body(body)]);
-    let dispatch = Dispatch::new(ports.clone(), container(), None);
-    let lines = log_lines(tracing::Level::TRACE, || handle(&dispatch, &ports, 1));
+    let process = Process::new(ports.clone());
+    let lines = log_lines(tracing::Level::TRACE, || drop(process.invoke(&events("m", 1))));
     let traces = format!("{lines:?} {:?} {:?}", ports.sent(), ports.posts());
     assert!(traces.contains("was all"), "the rest of the answer is kept: {traces}");
     for value in ["session-t0ken", "never-sent"] {
@@ -98,7 +90,7 @@ fn a_session_token_that_is_repeated_is_hidden_and_the_secret_key_is_sent_nowhere
 }
 
 #[test]
-fn what_goes_to_others_than_the_destination_is_not_signed() {
+fn a_request_to_a_sink_is_not_signed() {
     let mut own = subscription("shop/orders/s0");
     own.dead_letter.sink = Sink::Address("https://sink.example.com/".parse().expect("an address"));
     own.destination.auth = Some(Auth::Sigv4(SigningScope {
@@ -108,10 +100,10 @@ fn what_goes_to_others_than_the_destination_is_not_signed() {
     let ports =
         FakePorts::new(catalogue_of([own])).with_reactions("s0.example.com", &[answers(400)]);
     ports.grant_credentials(Some(HOUR_MS));
-    assert_eq!(super::dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let dead = carried(&ports.sent()[0].1);
     assert_eq!((ports.posts()[0].signer.is_some(), ports.credentials_asked()), (true, 1));
-    assert_eq!(super::dispatch(&ports, &[retry_record(&dead)], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[retry_record(&dead)], ENDS_MS), [""; 0]);
     let posts = ports.posts();
     assert_eq!(posts[1].url.host_str(), Some("sink.example.com"));
     // The second process had no credentials yet, and needed none.
@@ -123,8 +115,7 @@ fn no_event_makes_a_url_call_a_function_by_the_api_of_lambda() {
     let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: shop, topic: orders, name: s0}\n\
                 spec: {destination: {url: 'https://h.example.com/{{ event.subject }}/functions/f/invocations', \
                 auth: {sigv4: {service: lambda, region: eu-west-1}}}}\n";
-    let catalogue = dialects::read(&[Source { name: "test", text }]).into_result();
-    let ports = FakePorts::new(catalogue.expect("it is valid"));
+    let ports = FakePorts::new(catalogue_from(text));
     ports.grant_credentials(Some(HOUR_MS));
     let event = |subject: &str| {
         format!(
@@ -132,7 +123,7 @@ fn no_event_makes_a_url_call_a_function_by_the_api_of_lambda() {
         )
     };
     let records = [record("m1", &event("2015-03-31")), record("m2", &event("orders"))];
-    assert_eq!(super::dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
     let posts = ports.posts();
     assert_eq!((posts.len(), posts[0].url.path()), (1, "/orders/functions/f/invocations"));
     let (queue, message) = &ports.sent()[0];
@@ -143,6 +134,6 @@ fn no_event_makes_a_url_call_a_function_by_the_api_of_lambda() {
 #[test]
 fn a_validation_is_signed_too() {
     let ports = ports(", consent: {handshake: cloudevents, origin: events.example.com}");
-    assert_eq!(super::dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     assert_eq!(tokens(&ports.validation_requests()), ["session-t0ken-1"]);
 }

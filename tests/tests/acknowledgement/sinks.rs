@@ -2,21 +2,20 @@
 //! message in an external queue.
 
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Store};
-use delivery::machine::reply::HOPS_MAX;
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, PutError, QueueName};
+use delivery::subscription::Subscription;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::sink::Sink;
-use delivery::subscription::{ReplyTo, Subscription};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use serde_json::Value;
 
 use super::divided::received;
-use super::reactions::{answers, replies};
-use super::{
-    ENDS_MS, EVENT, carried, dead_letter_record, deadletter, delivery, dispatch, letter,
-    publication, retry_record, subscription, waits,
+use crate::examples::{
+    ENDS_MS, EVENT, carried, catalogue_of, dead_letter_record, deadletter, delivery, dispatch,
+    large, letter, publication, record, retry_record, subscription, subscriptions, waits,
 };
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
 
 const QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
@@ -109,16 +108,6 @@ fn the_sink_gets_the_event_with_the_reason_and_none_of_the_destinations_headers(
 }
 
 #[test]
-fn a_busy_sink_is_retried_by_the_policy_of_its_subscription() {
-    let ports =
-        FakePorts::new(catalogue_of([with_sink("shop/orders/s0", address())])).with_status(503);
-    assert_eq!(dispatch(&ports, &[retry_record(&sink_delivery())], ENDS_MS), [""; 0]);
-    let (queue, retry) = only_message(&ports);
-    assert_eq!((queue, retry.attempts), (QueueName::Retry, 1));
-    assert!(matches!(retry.target, DeliveryTarget::Sink(_)) && ports.sent()[0].1.wait_ms > 0);
-}
-
-#[test]
 fn a_dead_letter_that_its_sink_refuses_is_stored_with_the_first_reason_and_both_histories() {
     let ports =
         FakePorts::new(catalogue_of([with_sink("shop/orders/s0", address())])).with_status(404);
@@ -184,24 +173,6 @@ fn a_record_whose_sink_delivery_cannot_be_enqueued_is_redelivered() {
 }
 
 #[test]
-fn a_dead_letter_that_is_handled_twice_is_one_sink_delivery() {
-    assert_eq!(sink_delivery().id, sink_delivery().id);
-}
-
-#[test]
-fn the_dead_letter_delay_also_applies_to_a_sink_delivery() {
-    let mut late = with_sink("shop/orders/s0", address());
-    late.dead_letter.delay_ms = 300_000;
-    let ports = ports([late]);
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let (queue, sink_delivery) = only_message(&ports);
-    assert_eq!(
-        (queue, sink_delivery.due_ms, ports.sent()[0].1.wait_ms),
-        (QueueName::Retry, NOW_MS + 300_000, 300_000)
-    );
-}
-
-#[test]
 fn the_dead_letter_delay_does_not_count_against_the_time_to_live_at_its_sink() {
     for (sink, other) in
         [(address(), None), (topic("shop/lost"), Some(subscription("shop/lost/a")))]
@@ -222,7 +193,7 @@ fn the_dead_letter_delay_does_not_count_against_the_time_to_live_at_its_sink() {
 
 #[test]
 fn a_dead_letter_too_large_for_its_sink_is_stored_and_says_so() {
-    let large = super::large();
+    let large = large();
     let ports = to_address();
     assert_eq!(dispatch(&ports, &[record("m1", &large)], ENDS_MS), [""; 0]);
     let (_, blob) = ports.blobs().remove(0);
@@ -237,7 +208,7 @@ fn a_dead_letter_too_large_for_its_sink_is_stored_and_says_so() {
 fn a_dead_letter_too_large_to_be_published_to_its_topic_is_stored_unchanged() {
     let ports =
         ports([with_sink("shop/orders/s0", topic("shop/lost")), subscription("shop/lost/a")]);
-    assert_eq!(dispatch(&ports, &[record("m1", &super::large())], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[record("m1", &large())], ENDS_MS), [""; 0]);
     let (key, blob) = ports.blobs().remove(0);
     assert!(key.starts_with("letters/shop/orders/s0/"), "{key}");
     let document: Value = serde_json::from_str(&blob).expect("JSON");
@@ -296,22 +267,6 @@ fn a_dead_letter_that_nobody_takes_any_more_when_it_is_received_is_stored() {
 }
 
 #[test]
-fn a_cycle_of_topics_ends_in_the_container() {
-    let all = [
-        with_sink("shop/orders/s0", topic("shop/lost")),
-        with_sink("shop/lost/s0", topic("shop/orders")),
-    ];
-    let ports = ports(all);
-    dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
-    let second = received(0, &ports.sent().remove(0));
-    assert_eq!(dispatch(&ports, &[second], ENDS_MS), [""; 0]);
-    let (queue, message) = ports.sent().remove(1);
-    let dead_letter = letter(&message);
-    assert_eq!((queue, &dead_letter.store), (QueueName::DeadLetter, &Store::DefaultContainer));
-    assert_eq!(dead_letter.sink_error.as_deref(), Some("topic shop/orders is where it came from"));
-}
-
-#[test]
 fn a_dead_letter_that_no_subscription_of_its_topic_matches_is_stored_and_says_so() {
     let ports = ports([with_sink("shop/orders/s0", topic("shop/lost"))]);
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
@@ -327,29 +282,6 @@ fn a_dead_letter_that_no_subscription_of_its_topic_matches_is_stored_and_says_so
             .1
             .contains(r#"\"sinkerror\":\"no subscription of topic shop/lost takes it\""#)
     );
-}
-
-#[test]
-fn an_undeliverable_reply_is_stored_and_says_why_it_is_not_at_its_sink() {
-    for sink in [address(), topic("shop/lost")] {
-        let mut with_status = with_sink("shop/orders/s0", sink);
-        with_status.reply =
-            Some(ReplyTo::Address("https://replies.example.com/".parse().expect("an address")));
-        let ports = FakePorts::new(catalogue_of([with_status]))
-            .with_reactions("s0.example.com", &[replies(EVENT)]);
-        let far = Delivery { hops: HOPS_MAX, ..delivery("shop/orders/s0") };
-        assert_eq!(dispatch(&ports, &[retry_record(&far)], ENDS_MS), [""; 0]);
-        let (queue, message) = ports.sent().remove(0);
-        let kept = letter(&message);
-        assert_eq!(
-            (queue, kept.reason.known(), kept.store),
-            (QueueName::DeadLetter, Some(Reason::ReplyLoop), Store::DefaultContainer)
-        );
-        assert_eq!(
-            kept.sink_error.as_deref(),
-            Some("a reply that cannot be delivered is not sent to a sink")
-        );
-    }
 }
 
 /// A dead letter whose sink is an external queue.
@@ -393,17 +325,4 @@ fn an_external_queue_is_retried_after_a_temporary_error_and_replaced_by_the_cont
             && blob.contains(&format!(r#"sinkerror\":\"{QUEUE}: denied"#)),
         "{blob}"
     );
-}
-
-#[test]
-fn one_dead_letter_for_a_refusing_queue_blocks_no_other() {
-    let ports = FakePorts::new(subscriptions(0))
-        .with_put_error(QUEUE, PutError::Unavailable("503".to_owned()));
-    let other =
-        DeadLetter::without_subscription(delivery("a/b/d"), Reason::TimeToLiveExceeded, NOW_MS);
-    let mut second = dead_letter_record(&other);
-    second.message = "m2".to_owned();
-    let records = [dead_letter_record(&for_external_queue()), second];
-    assert_eq!(deadletter(&ports, &records), [""; 0]);
-    assert_eq!((ports.blobs().len(), waits(&ports)), (1, vec![(QueueName::DeadLetter, 10_000)]));
 }

@@ -1,4 +1,4 @@
-//! Sinks, reply addresses and token servers are destinations of their own: what they do counts against nobody else.
+//! Sinks, reply addresses and token servers are destinations of their own. Their failures affect no other destination.
 
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::{Delivery, DeliveryTarget};
@@ -6,14 +6,13 @@ use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::{Concurrency, ReplyTo, Subscription};
 use delivery::time::duration::MINUTE_MS;
-use dialects::Source;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, breaks_off_after, times_out_after};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 use uuid::Uuid;
 
-use super::reactions::{Reaction, answers, breaks_off_after, times_out_after};
 use super::sinks::{address, sink_delivery, with_sink};
-use super::{EVENT, delivery, retry_record};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record};
+use crate::examples::{catalogue_from, catalogue_of, container, delivery, events, retry_record};
 
 /// The host of each part.
 const DESTINATION: &str = "s0.example.com";
@@ -69,7 +68,7 @@ impl Process {
     fn assert_healthy(&self) {
         let began_ms = self.ports.now_ms();
         let (before, sent) = (self.to_destination(), self.ports.sent().len());
-        self.invoke(&events(EVENTS));
+        self.invoke(&events("m", EVENTS));
         assert_eq!(self.to_destination() - before, EVENTS, "{:?}", self.ports.sent_after(sent));
         let took_ms = self.last_end_ms(began_ms);
         assert!(took_ms <= ALL_WITHIN_MS, "{took_ms}");
@@ -82,10 +81,6 @@ impl Process {
         let posts = self.ports.posts();
         posts.iter().filter(|it| it.url.host_str() == Some(DESTINATION)).count()
     }
-}
-
-fn events(count: usize) -> Vec<Record> {
-    (0..count).map(|number| record(&format!("m{number}"), EVENT)).collect()
 }
 
 /// Deliveries of one kind, each of its own event.
@@ -109,7 +104,7 @@ fn assert_spared(beside: &[Record], host: &str, reaction: &Reaction) {
         let delivered = |beside: &[Record]| {
             let process = Process::new(catalogue_of([healthy(most)]), &[(host, reaction.clone())]);
             let began_ms = process.ports.now_ms();
-            process.invoke(&[beside, &events(EVENTS)].concat());
+            process.invoke(&[beside, &events("m", EVENTS)].concat());
             (process.to_destination(), process.last_end_ms(began_ms))
         };
         let (alone, (count, took_ms)) = (delivered(&[]), delivered(beside));
@@ -119,16 +114,11 @@ fn assert_spared(beside: &[Record], host: &str, reaction: &Reaction) {
 }
 
 #[test]
-fn a_slow_sink_delays_no_event_of_its_subscription() {
-    for reaction in [answers(200).after_ms(10_000), times_out_after(30_000)] {
-        assert_spared(&sink_deliveries(5), SINK, &reaction);
-    }
-}
-
-#[test]
-fn a_slow_address_for_replies_delays_no_event_of_its_subscription() {
-    for reaction in [answers(200).after_ms(10_000), times_out_after(30_000)] {
-        assert_spared(&replies(5), REPLIES, &reaction);
+fn a_slow_sink_or_address_for_replies_delays_no_event_of_its_subscription() {
+    for (beside, host) in [(sink_deliveries(5), SINK), (replies(5), REPLIES)] {
+        for reaction in [answers(200).after_ms(10_000), times_out_after(30_000)] {
+            assert_spared(&beside, host, &reaction);
+        }
     }
 }
 
@@ -144,28 +134,18 @@ fn illnesses() -> [Reaction; 5] {
 }
 
 #[test]
-fn an_ill_sink_is_no_failure_of_the_destination_and_limits_no_request_to_it() {
-    for reaction in illnesses() {
-        let most = Concurrency::of_each(2);
-        let process = Process::new(catalogue_of([healthy(most)]), &[(SINK, reaction)]);
-        for _ in 0..5 {
-            process.invoke(&sink_deliveries(20));
-            process.ports.advance_ms(MINUTE_MS);
+fn an_ill_sink_or_address_for_replies_is_no_failure_of_the_destination_and_limits_no_request_to_it()
+{
+    for (beside, host) in [(sink_deliveries(20), SINK), (replies(20), REPLIES)] {
+        for reaction in illnesses() {
+            let catalogue = catalogue_of([healthy(Concurrency::of_each(2))]);
+            let process = Process::new(catalogue, &[(host, reaction)]);
+            for _ in 0..5 {
+                process.invoke(&beside);
+                process.ports.advance_ms(MINUTE_MS);
+            }
+            process.assert_healthy();
         }
-        process.assert_healthy();
-    }
-}
-
-#[test]
-fn an_ill_address_for_replies_is_no_failure_of_the_destination_and_limits_no_request_to_it() {
-    for reaction in illnesses() {
-        let most = Concurrency::of_each(2);
-        let process = Process::new(catalogue_of([healthy(most)]), &[(REPLIES, reaction)]);
-        for _ in 0..5 {
-            process.invoke(&replies(20));
-            process.ports.advance_ms(MINUTE_MS);
-        }
-        process.assert_healthy();
     }
 }
 
@@ -183,12 +163,12 @@ fn with_token() -> Catalogue {
     );
     let token = format!(", auth: {{oauth2: {client}}}");
     let text = subscription("orders", "s0", &token) + &subscription("plain", "s1", "");
-    dialects::read(&[Source { name: "test", text: &text }]).into_result().expect("it is valid")
+    catalogue_from(&text)
 }
 
 fn plain(count: usize) -> Vec<Record> {
     let to_s1 = |it| Record { topic: Some("shop/plain".to_owned()), ..it };
-    events(count).into_iter().map(to_s1).collect()
+    events("m", count).into_iter().map(to_s1).collect()
 }
 
 #[test]
@@ -200,7 +180,7 @@ fn a_slow_token_server_delays_no_event_that_needs_no_token() {
             process.invoke(&[beside, plain(EVENTS)].concat());
             (process.to_destination(), process.last_end_ms(began_ms))
         };
-        let (alone, (count, took_ms)) = (delivered(Vec::new()), delivered(events(5)));
+        let (alone, (count, took_ms)) = (delivered(Vec::new()), delivered(events("m", 5)));
         assert_eq!(count, alone.0);
         assert!(took_ms <= alone.1.max(ALL_WITHIN_MS) + 2 * TAKES_MS, "{took_ms} ms");
     }
@@ -211,7 +191,7 @@ fn an_ill_token_server_is_no_failure_of_the_destination_and_limits_no_request_to
     for reaction in illnesses() {
         let process = Process::new(with_token(), &[(SERVER, reaction)]);
         for _ in 0..5 {
-            process.invoke(&events(20));
+            process.invoke(&events("m", 20));
             process.ports.advance_ms(MINUTE_MS);
         }
         let alone = Process::new(with_token(), &[]);
@@ -230,7 +210,7 @@ fn an_ill_token_server_is_no_failure_of_the_destination_and_limits_no_request_to
 #[test]
 fn a_delivery_that_waits_for_a_token_moves_to_the_slow_lane_and_its_destination_is_not_slow() {
     let process = Process::new(with_token(), &[(SERVER, times_out_after(30_000))]);
-    process.invoke(&events(1));
+    process.invoke(&events("m", 1));
     assert!(process.ports.sent().iter().all(|(queue, _)| *queue == QueueName::Slow));
     process.invoke(&plain(1));
     assert_eq!(process.to_destination(), 1);

@@ -1,36 +1,21 @@
 //! Faults of the table that last for a moment, each at the worst moment: no delivery is lost or late because of one, and no
 //! limit is exceeded.
 
-use delivery::delivery::Delivery;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::News;
 use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Concurrency, Disable, Subscription};
-use delivery::table::{Expected, Permit, TakePermits};
+use delivery::table::Expected;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::reactions::answers;
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::reactions::answers;
-use super::{EVENT, carried, delivery, retry_record, subscription};
-use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
+use crate::examples::{
+    EVENT, carried, catalogue_of, record, retry_record, subscription,
+    subscriptions_with_destination, tried,
 };
-
-fn process(ports: &FakePorts) -> Dispatch<FakePorts> {
-    Dispatch::new(ports.clone(), container(), None)
-}
-
-fn invoke(
-    ports: &FakePorts,
-    process: &Dispatch<FakePorts>,
-    records: &[Record],
-) -> Vec<(QueueName, Message)> {
-    let (before, now_ms) = (ports.sent().len(), ports.now_ms());
-    let deadline = Deadline::new(now_ms, now_ms + 120_000);
-    assert_eq!(ports.run(process.handle(records, &deadline)), [""; 0]);
-    ports.sent().split_off(before)
-}
+use crate::process::Process;
 
 /// So many events that are published now.
 fn events(ports: &FakePorts, count: usize) -> Vec<Record> {
@@ -39,7 +24,7 @@ fn events(ports: &FakePorts, count: usize) -> Vec<Record> {
 }
 
 fn due() -> Record {
-    retry_record(&Delivery { attempts: 1, ..delivery("shop/orders/s0") })
+    retry_record(&tried())
 }
 
 fn latest_ms(sent: &[(QueueName, Message)]) -> u64 {
@@ -65,10 +50,10 @@ fn state(ports: &FakePorts) -> DestinationState {
 }
 
 /// A destination fails for an hour; this happens before the probe that disables it.
-fn fail_until_disabled(happens: impl Fn(&FakePorts)) -> (FakePorts, Dispatch<FakePorts>) {
+fn fail_until_disabled(happens: impl Fn(&FakePorts)) -> (FakePorts, Process) {
     let ports = FakePorts::new(catalogue_of([disabling()])).with_status(503);
-    let process = process(&ports);
-    events(&ports, 10).into_iter().for_each(|event| drop(invoke(&ports, &process, &[event])));
+    let process = Process::new(ports.clone());
+    events(&ports, 10).into_iter().for_each(|event| drop(process.invoke(&[event])));
     loop {
         let failing = state(&ports).failing.expect("it fails");
         ports.advance_ms(failing.until_ms.saturating_sub(ports.now_ms()) + 1);
@@ -76,7 +61,7 @@ fn fail_until_disabled(happens: impl Fn(&FakePorts)) -> (FakePorts, Dispatch<Fak
         if is_last {
             happens(&ports);
         }
-        invoke(&ports, &process, &[due()]);
+        process.invoke(&[due()]);
         if is_last {
             return (ports, process);
         }
@@ -84,10 +69,10 @@ fn fail_until_disabled(happens: impl Fn(&FakePorts)) -> (FakePorts, Dispatch<Fak
 }
 
 /// True if it gets a request from this process, some time later.
-fn is_attempted(ports: &FakePorts, by: &Dispatch<FakePorts>) -> bool {
+fn is_attempted(ports: &FakePorts, by: &Process) -> bool {
     ports.advance_ms(2 * HOUR_MS);
     let before = ports.requests();
-    invoke(ports, by, &events(ports, 1));
+    by.invoke(&events(ports, 1));
     ports.requests() > before
 }
 
@@ -95,7 +80,7 @@ fn is_attempted(ports: &FakePorts, by: &Dispatch<FakePorts>) -> bool {
 fn a_switch_is_told_though_the_answer_to_its_write_was_lost_and_the_client_tried_again() {
     // The probe is claimed by the first write; the second one says what it showed.
     let (ports, finder) = fail_until_disabled(|ports| ports.lose_answer_after(1));
-    for process in [finder, process(&ports)] {
+    for process in [finder, Process::new(ports.clone())] {
         assert!(!is_attempted(&ports, &process));
     }
 }
@@ -116,19 +101,19 @@ fn an_operator_who_enables_last_wins() {
             }
         });
     });
-    for process in [finder, process(&ports)] {
+    for process in [finder, Process::new(ports.clone())] {
         assert!(is_attempted(&ports, &process));
     }
 }
 
 /// A destination that takes one request a second, of which each of a hundred functions makes one in 100 s while it cannot
 /// reach the table.
-fn one_a_second(time_to_live_ms: u64) -> (FakePorts, Dispatch<FakePorts>) {
+fn one_a_second(time_to_live_ms: u64) -> (FakePorts, Process) {
     let mut limited = subscription("shop/orders/s0");
     limited.destination.max_per_second = Some(1);
     limited.retry.time_to_live_ms = Some(time_to_live_ms);
     let ports = FakePorts::new(catalogue_of([limited]));
-    let process = process(&ports).with_max_concurrency(100);
+    let process = Process::one_of(100, ports.clone());
     (ports, process)
 }
 
@@ -136,7 +121,7 @@ fn one_a_second(time_to_live_ms: u64) -> (FakePorts, Dispatch<FakePorts>) {
 fn while_the_table_is_away_nobody_waits_beyond_its_return() {
     let (ports, process) = one_a_second(HOUR_MS);
     ports.set_table_unreachable(true);
-    let sent = invoke(&ports, &process, &events(&ports, 100));
+    let sent = process.invoke(&events(&ports, 100));
     assert_eq!((ports.requests(), sent.len()), (1, 99));
     let waits = sent.iter().map(|(_, message)| message.wait_ms);
     assert_eq!(waits.max(), Some(30_000));
@@ -148,29 +133,29 @@ fn a_long_outage_of_the_table_leaves_no_backlog_of_its_own() {
     ports.set_table_unreachable(true);
     let mut sent = Vec::new();
     for _ in 0..600 {
-        sent.extend(invoke(&ports, &process, &events(&ports, 1)));
+        sent.extend(process.invoke(&events(&ports, 1)));
         ports.advance_ms(3_000);
     }
     let over_ms = ports.now_ms();
     assert!(latest_ms(&sent) <= over_ms + 30_000);
     ports.set_table_unreachable(false);
     let before = ports.requests();
-    invoke(&ports, &process, &events(&ports, 1));
+    process.invoke(&events(&ports, 1));
     assert_eq!(ports.requests(), before + 1, "the share is forgotten");
 }
 
 #[test]
 fn a_line_of_hours_outlasts_its_item_by_far() {
     let (ports, process) = one_a_second(10 * DAY_MS);
-    let sent = invoke(&ports, &process, &events(&ports, 10_000));
+    let sent = process.invoke(&events(&ports, 10_000));
     assert!(latest_ms(&sent) > NOW_MS + 2 * HOUR_MS);
     ports.advance_ms(HOUR_MS + MINUTE_MS);
-    let later = invoke(&ports, &process, &events(&ports, 1));
+    let later = process.invoke(&events(&ports, 1));
     assert!(latest_ms(&later) > latest_ms(&sent), "behind all of them");
 }
 
 #[test]
-fn whose_token_takes_long_has_its_permit_and_its_whole_time_after_it() {
+fn an_attempt_has_its_whole_timeout_after_a_slow_token() {
     let client =
         "{tokenUrl: 'https://login.example.com/token', clientId: acme, clientSecret: 'env:CLIENT'}";
     let catalogue = subscriptions_with_destination(&format!(
@@ -181,7 +166,7 @@ fn whose_token_takes_long_has_its_permit_and_its_whole_time_after_it() {
         .with_reactions("login.example.com", &[answers(200).with_body(token).after_ms(9_000)])
         .with_reactions("s0.example.com", &[answers(200)]);
     let delivery = [Record { queue: QueueName::Slow, ..due() }];
-    invoke(&ports, &process(&ports), &delivery);
+    Process::new(ports.clone()).invoke(&delivery);
     let timeouts: Vec<u64> = ports.posts().iter().map(|request| request.timeout_ms).collect();
     assert_eq!(timeouts[1], 30_000, "{timeouts:?}");
 }
@@ -197,22 +182,13 @@ fn a_namespace_whose_items_are_throttled_does_not_take_the_table_from_another() 
         let catalogue = catalogue_of([limited("shop/orders/s0"), limited("noisy/orders/s1")]);
         let ports = FakePorts::new(catalogue);
         // Another process makes the only request that s0 takes.
-        ports.change_table(|table, now_ms| {
-            let permits = vec![Permit { until_ms: now_ms + 60_000, process: 7, number: 1 }];
-            let take = TakePermits {
-                permits,
-                instead_of: Vec::new(),
-                most: 1,
-                only_if_nobody_waits: false,
-            };
-            table.take_permits(&key().limits_item("shop"), &take, now_ms);
-        });
+        ports.give_permits_to_another(&key().limits_item("shop"), 1, 60_000);
         ports.throttle(is_throttled.then_some("noisy"));
-        let process = process(&ports);
+        let process = Process::new(ports.clone());
         let noisy = Record { topic: Some("noisy/orders".to_owned()), ..record("n", EVENT) };
-        invoke(&ports, &process, &[noisy]);
+        process.invoke(&[noisy]);
         let before = ports.requests();
-        invoke(&ports, &process, &events(&ports, 1));
+        process.invoke(&events(&ports, 1));
         assert_eq!(ports.requests(), before);
     }
 }
@@ -224,14 +200,14 @@ fn a_permit_that_may_have_been_given_out_is_returned_soon() {
     limited.destination.response_timeout_ms = 10 * MINUTE_MS;
     limited.retry.time_to_live_ms = Some(5 * MINUTE_MS);
     let ports = FakePorts::new(catalogue_of([limited]));
-    let process = process(&ports);
+    let process = Process::new(ports.clone());
     ports.answer_late_about_permits(1);
-    invoke(&ports, &process, &events(&ports, 1));
+    process.invoke(&events(&ports, 1));
     assert_eq!(ports.requests(), 1, "the share of this process");
     ports.advance_ms(31_000);
     let (began_ms, mut waiting) = (ports.now_ms(), events(&ports, 1));
     while ports.requests() == 1 {
-        let sent = invoke(&ports, &process, &waiting);
+        let sent = process.invoke(&waiting);
         let Some((queue, message)) = sent.first() else { break };
         assert_ne!(*queue, QueueName::DeadLetter);
         ports.advance_ms(message.wait_ms);

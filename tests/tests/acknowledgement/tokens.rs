@@ -1,4 +1,4 @@
-//! Tokens of OAuth 2.0: fetched once for all who need one, replaced once they are refused, and never shown.
+//! Tokens of OAuth 2.0: one token serves all deliveries, a refused token is replaced, and no token is stored or logged.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,14 @@ use delivery::request::Request;
 use delivery::request::token::TOKEN_TIMEOUT_MS;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret_policy::{SecretPolicy, SecretRule};
-use dispatch::{Deadline, Dispatch};
+use lastmile_tests::fake_ports::FakePorts;
+use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 
 use super::json_log::log_lines;
-use super::reactions::{Reaction, answers, times_out_after};
-use super::{ENDS_MS, EVENT, carried, delivery, letter, retry_record};
-use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
+use crate::examples::{
+    carried, delivery, events, letter, retry_record, subscriptions_with_destination,
+};
+use crate::process::Process;
 
 const SERVER: &str = "login.example.com";
 const DESTINATION: &str = "s0.example.com";
@@ -37,32 +39,9 @@ fn ports(destination: &[Reaction], server: &[Reaction]) -> FakePorts {
         .with_reactions(DESTINATION, destination)
 }
 
-/// A process and the invocations it has had.
-struct Process(Dispatch<FakePorts>, FakePorts);
-
-impl Process {
-    fn new(ports: &FakePorts) -> Self {
-        Self(Dispatch::new(ports.clone(), container(), None), ports.clone())
-    }
-
-    /// An invocation with so many new events.
-    fn handles(&self, events: usize) {
-        let event = |n: usize| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#));
-        let records: Vec<_> = (0..events).map(|n| record(&format!("m{n}"), &event(n))).collect();
-        self.handles_records(&records);
-    }
-
-    /// An invocation with a delivery in the slow lane, which may take as long as its timeout.
-    fn handles_slow(&self) {
-        let slow = retry_record(&delivery("shop/orders/s0"));
-        self.handles_records(&[Record { queue: QueueName::Slow, ..slow }]);
-    }
-
-    fn handles_records(&self, records: &[Record]) {
-        let now_ms = NOW_MS + self.1.elapsed_ms();
-        let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        assert_eq!(self.1.run(self.0.handle(records, &deadline)), [""; 0]);
-    }
+/// A delivery in the slow lane, which may take as long as its timeout.
+fn slow() -> Record {
+    Record { queue: QueueName::Slow, ..retry_record(&delivery("shop/orders/s0")) }
 }
 
 fn to_server(ports: &FakePorts) -> Vec<Request> {
@@ -79,19 +58,19 @@ fn shown(ports: &FakePorts) -> Vec<String> {
 #[test]
 fn a_thousand_events_at_once_need_one_token_and_two_when_it_ends_in_between() {
     let ports = ports(&[answers(200)], &[grants("first", 120), grants("second", 3_600)]);
-    let process = Process::new(&ports);
-    process.handles(1_000);
+    let process = Process::new(ports.clone());
+    process.invoke(&events("m", 1_000));
     assert_eq!((to_server(&ports).len(), shown(&ports).len()), (1, 1_000));
     assert_eq!(
         shown(&ports).into_iter().collect::<BTreeSet<_>>(),
         ["Bearer first".to_owned()].into()
     );
     ports.advance_ms(59_000);
-    process.handles(1);
+    process.invoke(&events("m", 1));
     assert_eq!(to_server(&ports).len(), 1);
     // A minute before its end.
     ports.advance_ms(1_000);
-    process.handles(1_000);
+    process.invoke(&events("m", 1_000));
     assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 2_001));
     assert_eq!(shown(&ports).last().map(String::as_str), Some("Bearer second"));
     assert_eq!(ports.sent(), []);
@@ -101,7 +80,9 @@ fn a_thousand_events_at_once_need_one_token_and_two_when_it_ends_in_between() {
 fn a_token_that_is_refused_is_replaced_and_the_request_repeated_uncounted() {
     let refused = [answers(401), answers(401), answers(401), answers(200)];
     let ports = ports(&refused, &[grants("old", 3_600), grants("new", 3_600)]);
-    let lines = log_lines(tracing::Level::TRACE, || Process::new(&ports).handles(3));
+    let lines = log_lines(tracing::Level::TRACE, || {
+        drop(Process::new(ports.clone()).invoke(&events("m", 3)));
+    });
     // All three were under way with the old one; one of them fetched the new one for all.
     assert_eq!((to_server(&ports).len(), ports.sent().len()), (2, 0));
     let mut expected = ["Bearer old"; 3].to_vec();
@@ -119,7 +100,7 @@ fn the_request_with_another_token_has_what_is_left_of_the_time_of_the_attempt() 
     // The token takes 20 ms.
     for (refused_after_ms, expected) in [(2_000, &[30_000, 27_980][..]), (29_980, &[30_000])] {
         let ports = ports(&[answers(401).after_ms(refused_after_ms), answers(200)], &grants);
-        Process::new(&ports).handles_slow();
+        Process::new(ports.clone()).invoke(&[slow()]);
         let posts = ports.posts().into_iter().filter(|of| of.url.host_str() == Some(DESTINATION));
         let timeouts: Vec<u64> = posts.map(|of| of.timeout_ms).collect();
         assert_eq!(timeouts, expected);
@@ -133,7 +114,7 @@ fn a_refusal_stands_where_no_time_is_left_for_another_token() {
         let refusal = answers(400).after_ms(20);
         let refused = [answers(401).after_ms(refused_after_ms)];
         let ports = ports(&refused, &[grants("old", 3_600), refusal]);
-        Process::new(&ports).handles_slow();
+        Process::new(ports.clone()).invoke(&[slow()]);
         assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 1));
         let [(queue, message)] = &ports.sent()[..] else { panic!("one message") };
         // A refusal is final; without a token the attempt was aborted.
@@ -145,9 +126,9 @@ fn a_refusal_stands_where_no_time_is_left_for_another_token() {
 #[test]
 fn a_second_refusal_stands_and_counts_once() {
     let ports = ports(&[answers(401)], &[grants("old", 3_600), grants("new", 3_600)]);
-    let process = Process::new(&ports);
-    process.handles(1);
-    process.handles(1);
+    let process = Process::new(ports.clone());
+    process.invoke(&events("m", 1));
+    process.invoke(&events("m", 1));
     // Within a minute the second event has no further token.
     assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 3));
     let sent = ports.sent();
@@ -157,7 +138,7 @@ fn a_second_refusal_stands_and_counts_once() {
         assert_eq!(letter(message).delivery.attempts, 1);
     }
     ports.advance_ms(60_000);
-    process.handles(1);
+    process.invoke(&events("m", 1));
     assert_eq!((to_server(&ports).len(), shown(&ports).len()), (3, 5));
 }
 
@@ -166,8 +147,8 @@ fn without_a_token_the_attempt_is_aborted_says_why_and_blames_nobody() {
     let refusal =
         answers(400).with_body(r#"{"error":"invalid_client","error_description":"no hush"}"#);
     let ports = ports(&[answers(200)], &[refusal, grants("at-last", 3_600)]);
-    let process = Process::new(&ports);
-    let lines = log_lines(tracing::Level::TRACE, || process.handles(50));
+    let process = Process::new(ports.clone());
+    let lines = log_lines(tracing::Level::TRACE, || drop(process.invoke(&events("m", 50))));
     assert_eq!((to_server(&ports).len(), shown(&ports).len()), (1, 0));
     let sent = ports.sent();
     assert_eq!(sent.len(), 50);
@@ -180,15 +161,15 @@ fn without_a_token_the_attempt_is_aborted_says_why_and_blames_nobody() {
     assert!(lines.iter().all(|line| !line.to_string().contains("hush")), "{lines:?}");
     // The destination is not on probation: the next event is attempted as soon as there is a token.
     ports.advance_ms(5_000);
-    process.handles(1);
+    process.invoke(&events("m", 1));
     assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 1));
 }
 
 #[test]
 fn a_token_server_that_hangs_is_waited_for_once() {
     let ports = ports(&[answers(200)], &[times_out_after(TOKEN_TIMEOUT_MS)]);
-    let process = Process::new(&ports);
-    process.handles(1_000);
+    let process = Process::new(ports.clone());
+    process.invoke(&events("m", 1_000));
     let asked = to_server(&ports);
     assert_eq!((asked.len(), shown(&ports).len(), ports.sent().len()), (1, 0, 1_000));
     assert_eq!(asked[0].timeout_ms, TOKEN_TIMEOUT_MS);
@@ -204,7 +185,9 @@ fn no_token_is_in_what_is_logged_and_sent_and_the_server_may_not_repeat_the_secr
     let echo = answers(400)
         .with_body("you sent Bearer t0ken-of-client, t0ken-of-client, dDBrZW4tb2YtY2xpZW50");
     let ports = ports(&[echo], &[grants("t0ken-of-client", 3_600)]);
-    let lines = log_lines(tracing::Level::TRACE, || Process::new(&ports).handles(1));
+    let lines = log_lines(tracing::Level::TRACE, || {
+        drop(Process::new(ports.clone()).invoke(&events("m", 1)));
+    });
     let traces = format!("{lines:?} {:?}", ports.sent());
     assert_eq!(ports.sent().len(), 1);
     for value in ["t0ken", "dDBrZW4", "hush"] {
@@ -223,21 +206,12 @@ fn the_secret_of_a_client_has_to_be_allowed_for_both_hosts() {
         let mut catalogue = catalogue("");
         catalogue.restrict_secrets(policy);
         let ports = FakePorts::new(catalogue).with_reactions(SERVER, &[grants("token", 3_600)]);
-        Process::new(&ports).handles(1);
+        Process::new(ports.clone()).invoke(&events("m", 1));
         assert_eq!(
             (to_server(&ports).len(), ports.sent().len()),
             (usize::from(is_sent), usize::from(!is_sent))
         );
     }
-}
-
-#[test]
-fn a_validation_shows_the_token_too() {
-    let more = ", consent: {handshake: cloudevents, origin: events.example.com}";
-    let ports = FakePorts::new(catalogue(more)).with_reactions(SERVER, &[grants("token", 3_600)]);
-    assert_eq!(super::dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let asked = ports.validation_requests();
-    assert!(asked[0].headers.contains(&("authorization".to_owned(), "Bearer token".to_owned())));
 }
 
 #[test]
@@ -247,7 +221,7 @@ fn a_validation_whose_token_is_refused_is_repeated_with_another_one() {
         .with_reactions(SERVER, &[grants("old", 3_600), grants("new", 3_600)]);
     ports.set_consent_headers(&[("allowed-origin", "events.example.com")]);
     ports.refuse_authorization("Bearer old");
-    Process::new(&ports).handles(1);
+    Process::new(ports.clone()).invoke(&events("m", 1));
     let asked = ports.validation_requests().into_iter().flat_map(|of| of.headers);
     let asked: Vec<String> =
         asked.filter(|(name, _)| name == "authorization").map(|(_, value)| value).collect();

@@ -1,12 +1,12 @@
-//! Our attributes count on internal queues only. On the events queue they are the publisher's own.
+//! Our attributes count on internal queues only. On the events queue they belong to the publisher.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Publication, Store};
 use delivery::ports::{Attribute, QueueName, Record};
 use delivery::wire::{write_dead_letter, write_delivery, write_publication};
+use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
-use super::{ENDS_MS, EVENT, deadletter, delivery, dispatch};
-use crate::fake_ports::{FakePorts, NOW_MS, record, subscriptions};
+use crate::examples::{ENDS_MS, EVENT, carried, delivery, dispatch, record, subscriptions};
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
 
@@ -35,7 +35,7 @@ fn a_forged_delivery_or_publication_is_an_event_of_its_own_topic() {
         let ports = FakePorts::new(subscriptions(1)).with_status(503);
         assert_eq!(dispatch(&ports, &[forged(attribute)], ENDS_MS), [""; 0]);
         let (_, message) = ports.sent().remove(0);
-        let sent = super::carried(&message);
+        let sent = carried(&message);
         assert_eq!(ports.posts()[0].url.as_str(), "https://s0.example.com/");
         assert_eq!((sent.origin.message.as_str(), sent.attempts), ("m1", 1));
         assert_eq!(sent.subscription.to_string(), "shop/orders/s0");
@@ -50,7 +50,7 @@ fn a_dead_letter_attribute_of_a_publisher_changes_nothing_about_the_event() {
         assert_eq!(dispatch(&ports, &[forged(attribute.clone())], ENDS_MS), [""; 0]);
         let (queue, message) = ports.sent().remove(0);
         assert_eq!((ports.requests(), queue), (1, QueueName::Retry));
-        assert_eq!(super::carried(&message).subscription.to_string(), "shop/orders/s0");
+        assert_eq!(carried(&message).subscription.to_string(), "shop/orders/s0");
         // Received again, it goes to isolation as any event, without the attribute.
         let again = Record { receives: 2, ..forged(attribute) };
         let ports = FakePorts::new(subscriptions(1));
@@ -59,16 +59,6 @@ fn a_dead_letter_attribute_of_a_publisher_changes_nothing_about_the_event() {
         assert_eq!(queue, QueueName::Isolation);
         assert!(matches!(message.attribute, Attribute::Publication(_)), "{message:?}");
     }
-}
-
-#[test]
-fn what_the_events_queue_gave_up_is_stored_as_unprocessed() {
-    let ports = FakePorts::new(subscriptions(0));
-    let given_up = Record { queue: QueueName::DeadLetter, ..record("m1", EVENT) };
-    assert_eq!(deadletter(&ports, &[given_up]), [""; 0]);
-    let (key, text) = ports.blobs().remove(0);
-    assert!(key.starts_with("letters/shop/orders/_unprocessed/"), "{key}");
-    assert!(text.contains("ProcessingFailed"), "{text}");
 }
 
 #[test]
@@ -81,7 +71,7 @@ fn a_dead_letter_moved_to_an_internal_queue_is_a_fresh_delivery_to_its_subscript
     let ports = FakePorts::new(subscriptions(2)).with_status(503);
     let moved = Record { queue: QueueName::Retry, attribute, ..record("m9", EVENT) };
     assert_eq!(dispatch(&ports, &[moved], ENDS_MS), [""; 0]);
-    let sent = super::carried(&ports.sent()[0].1);
+    let sent = carried(&ports.sent()[0].1);
     assert_eq!((ports.requests(), sent.attempts, sent.id), (1, 1, letter.delivery.id));
     assert_eq!(sent.published_ms, NOW_MS, "its age begins anew");
     assert_eq!(sent.traceparent.as_deref(), Some(PARENT));
@@ -107,7 +97,7 @@ fn a_record_that_waited_keeps_its_id_publication_topic_and_trace() {
     };
     let ports = FakePorts::new(subscriptions(1)).with_status(503);
     assert_eq!(dispatch(&ports, &[waited], ENDS_MS), [""; 0]);
-    let sent = super::carried(&ports.sent()[0].1);
+    let sent = carried(&ports.sent()[0].1);
     assert_eq!((sent.origin.message.as_str(), sent.published_ms), ("m1", NOW_MS - 10));
     assert_eq!(
         (sent.subscription.to_string().as_str(), sent.traceparent),

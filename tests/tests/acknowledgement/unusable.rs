@@ -1,4 +1,4 @@
-//! Subscriptions and topics that are there and cannot be used: their events wait, and those of others do not.
+//! Subscriptions and topics that exist and cannot be used: their events wait, and the events of others do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::subscription::catalogue::{Catalogue, Found, Settings, Topic, TopicSubscriptions};
 use delivery::subscription::name::TopicName;
 use delivery::wire::write_delivery;
+use lastmile_tests::fake_ports::FakePorts;
 
 use super::divided::received;
-use super::{ENDS_MS, delivery, dispatch, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::examples::{ENDS_MS, catalogue_of, delivery, dispatch, record, subscription};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 
@@ -73,7 +73,7 @@ fn an_event_waits_for_the_subscription_that_cannot_be_used_and_the_others_have_i
 }
 
 #[test]
-fn neighbours_that_cannot_be_used_wait_together() {
+fn adjacent_subscriptions_that_cannot_be_used_wait_together() {
     let ports = FakePorts::new(with_unusable(8, &[0, 1, 2, 5, 7]));
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     assert_eq!(hosts(&ports), [3, 4, 6].map(host));
@@ -81,38 +81,6 @@ fn neighbours_that_cannot_be_used_wait_together() {
     let mended = FakePorts::new(with_unusable(8, &[]));
     assert_eq!(dispatch(&mended, &again(&ports.sent()), ENDS_MS), [""; 0]);
     assert_eq!(hosts(&mended), [0, 1, 2, 5, 7].map(host));
-}
-
-#[test]
-fn of_very_many_each_has_the_event_once_when_all_can_be_used() {
-    let unusable: Vec<usize> = (0..80).filter(|number| number % 3 == 1).collect();
-    let ports = FakePorts::new(with_unusable(80, &unusable));
-    let mut delivered = BTreeSet::new();
-    let mut waiting = vec![record("m1", EVENT)];
-    // At first parts for those that can be used, then only what waits.
-    for _ in 0..2 {
-        let (posts, sent) = (ports.posts().len(), ports.sent().len());
-        assert_eq!(dispatch(&ports, &waiting, ENDS_MS), [""; 0]);
-        for post in ports.posts().iter().skip(posts) {
-            let host = post.url.host_str().expect("a host").to_owned();
-            assert!(delivered.insert(host.clone()), "{host} has it twice");
-        }
-        let sent = ports.sent_after(sent);
-        assert!(sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
-        waiting = again(&sent);
-    }
-    let usable = (0..80).filter(|number| !unusable.contains(number)).map(host);
-    assert_eq!(delivered, usable.collect());
-    let mended = FakePorts::new(with_unusable(80, &[]));
-    let mut rounds = 0;
-    while !waiting.is_empty() {
-        let sent = mended.sent().len();
-        assert_eq!(dispatch(&mended, &waiting, ENDS_MS), [""; 0]);
-        waiting = again(&mended.sent_after(sent));
-        rounds += 1;
-        assert!(rounds < 10);
-    }
-    assert_eq!(hosts(&mended), unusable.iter().map(|number| host(*number)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -145,7 +113,7 @@ fn a_delivery_waits_for_its_subscription_and_for_a_topic_that_is_gone_without_a_
 }
 
 #[test]
-fn of_two_topics_in_one_batch_the_one_that_cannot_be_read_waits() {
+fn an_unreadable_topic_delays_no_other_topic_of_its_batch() {
     let usable = catalogue_of([subscription("shop/orders/s00")]);
     let mut catalogue = Catalogue::by_need(Settings::default());
     let topic = usable.topic_subscriptions(&orders()).expect("a topic");
@@ -159,4 +127,36 @@ fn of_two_topics_in_one_batch_the_one_that_cannot_be_read_waits() {
     let sent = ports.sent();
     assert_eq!((sent.len(), sent[0].0), (1, QueueName::Retry));
     assert!(sent[0].1.wait_ms > 0);
+}
+
+#[test]
+fn eighty_subscriptions_each_get_the_event_once_when_all_can_be_used() {
+    let unusable: Vec<usize> = (0..80).filter(|number| number % 3 == 1).collect();
+    let ports = FakePorts::new(with_unusable(80, &unusable));
+    let mut delivered = BTreeSet::new();
+    let mut waiting = vec![record("m1", EVENT)];
+    // At first parts for those that can be used, then only what waits.
+    for _ in 0..2 {
+        let (posts, sent) = (ports.posts().len(), ports.sent().len());
+        assert_eq!(dispatch(&ports, &waiting, ENDS_MS), [""; 0]);
+        for post in ports.posts().iter().skip(posts) {
+            let host = post.url.host_str().expect("a host").to_owned();
+            assert!(delivered.insert(host.clone()), "{host} has it twice");
+        }
+        let sent = ports.sent_after(sent);
+        assert!(sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
+        waiting = again(&sent);
+    }
+    let usable = (0..80).filter(|number| !unusable.contains(number)).map(host);
+    assert_eq!(delivered, usable.collect());
+    let mended = FakePorts::new(with_unusable(80, &[]));
+    let mut rounds = 0;
+    while !waiting.is_empty() {
+        let sent = mended.sent().len();
+        assert_eq!(dispatch(&mended, &waiting, ENDS_MS), [""; 0]);
+        waiting = again(&mended.sent_after(sent));
+        rounds += 1;
+        assert!(rounds < 10);
+    }
+    assert_eq!(hosts(&mended), unusable.iter().map(|number| host(*number)).collect::<Vec<_>>());
 }

@@ -11,10 +11,10 @@ use delivery::ports::Consents as _;
 use delivery::subscription::NoFields;
 use delivery::subscription::{Consent, Destination};
 use delivery::table::{Entry, Expected, Table as _};
+use lastmile_tests::manual_clock::ManualClock;
 use local::aws::local_clients;
 
 use crate::cloud::Cloud;
-use crate::manual_clock::ManualClock;
 
 /// Slightly less than the time that a consent is used.
 const FRESH_MS: u64 = 5 * 60 * 1_000 - 1;

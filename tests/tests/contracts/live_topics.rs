@@ -14,11 +14,11 @@ use delivery::subscription::catalogue::{Catalogue, Found};
 use delivery::subscription::name::TopicName;
 use delivery::topic_object::{DeploymentObject as _, PublishersObject, SettingsObject, tombstone};
 use lastmile_tests::logs::Logged;
+use lastmile_tests::manual_clock::ManualClock;
 use tempfile::TempDir;
 use tracing::Level;
 
 use crate::cloud::Cloud;
-use crate::manual_clock::ManualClock;
 use crate::scripted_s3::VersionedObject;
 
 /// Objects of topics in a folder or a bucket.

@@ -15,7 +15,6 @@ mod handshakes;
 mod http;
 mod live_topics;
 mod machine;
-mod manual_clock;
 mod ministack;
 mod ports;
 mod queue;

@@ -13,11 +13,10 @@ use delivery::ports::{Clock, PublisherKeys as _, SecretError, Secrets};
 use delivery::subscription::secret::{Secret, SecretName};
 use futures::future::join_all;
 use lastmile_tests::logs::Logged;
+use lastmile_tests::manual_clock::ManualClock;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
-use tracing::Level;
-
-use crate::manual_clock::ManualClock;
 use reqwest::Url;
+use tracing::Level;
 
 /// A value that no error or log may contain.
 const SECRET_VALUE: &str = "hush-hush";

@@ -155,7 +155,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// The dead letters below a folder, by key. What begins with `_` in the first folder is beside them.
-pub(crate) fn stored_below(folder: &Path) -> Vec<Stored> {
+fn stored_below(folder: &Path) -> Vec<Stored> {
     let mut stored = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {

@@ -18,6 +18,5 @@ mod destinations;
 mod forged;
 mod lifetime;
 mod morning;
-mod ports;
 mod queues;
 mod times;

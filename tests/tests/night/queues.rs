@@ -1,4 +1,5 @@
-//! Queues in memory: a message is received after its delay, and once more if it was not acknowledged.
+//! Queues in memory: a message is received after its delay, and once more if it was not acknowledged. The messages of
+//! the functions come from the sends that `FakePorts` records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,6 +7,7 @@ use std::sync::Arc;
 use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::time::duration::SECOND_MS;
 use delivery::waits::delay_seconds;
+use lastmile_tests::fake_ports::FakePorts;
 
 /// The most messages that an invocation receives, as in the template.
 const BATCH_MAX: usize = 10;
@@ -16,7 +18,10 @@ const HIDDEN_MS: u64 = 360 * SECOND_MS;
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     waiting: BTreeMap<(u64, u64), Record>,
-    sent: u64,
+    /// So many messages were put into a queue.
+    put: u64,
+    /// So many of the recorded sends are among them.
+    taken: usize,
 }
 
 impl Queues {
@@ -25,8 +30,16 @@ impl Queues {
         self.put(QueueName::Events, (topic.to_owned(), body.into()), None, at_ms, at_ms);
     }
 
-    /// Sends a message of a function.
-    pub(crate) fn send(&mut self, queue: QueueName, message: Message, now_ms: u64) {
+    /// Takes over the messages that the functions have sent since the last call.
+    pub(crate) fn take_sent(&mut self, ports: &FakePorts) {
+        let sent = ports.timed_sent_after(self.taken);
+        self.taken += sent.len();
+        for (at_ms, queue, message) in sent {
+            self.send(queue, message, ports.start_ms() + at_ms);
+        }
+    }
+
+    fn send(&mut self, queue: QueueName, message: Message, now_ms: u64) {
         let Message { body, topic, attribute, group, receives, unread, wait_ms } = message;
         let topic = topic.map(|topic| topic.to_string()).unwrap_or_default();
         let visible_ms = now_ms + delay_seconds(wait_ms) * SECOND_MS;
@@ -43,9 +56,9 @@ impl Queues {
         sent_ms: u64,
         visible_ms: u64,
     ) -> &mut Record {
-        self.sent += 1;
-        let message = format!("message-{}", self.sent);
-        self.waiting.entry((visible_ms, self.sent)).or_insert(Record {
+        self.put += 1;
+        let message = format!("message-{}", self.put);
+        self.waiting.entry((visible_ms, self.put)).or_insert(Record {
             receipt: message.clone(),
             message,
             queue,
@@ -93,13 +106,5 @@ impl Queues {
     /// Deletes a message.
     pub(crate) fn delete(&mut self, message: &str) {
         self.waiting.retain(|_, record| record.message != message);
-    }
-
-    /// Hides a received message until this time.
-    pub(crate) fn change_visibility(&mut self, receipt: &str, until_ms: u64) {
-        let found = self.waiting.extract_if(.., |_, record| record.receipt == receipt).next();
-        if let Some(((_, number), record)) = found {
-            self.waiting.insert((until_ms, number), record);
-        }
     }
 }

@@ -1,16 +1,18 @@
-//! A clock that moves only when a test or a sleep advances it.
+//! A clock for tests with real I/O: a sleep advances it at once. [`VirtualClock`](crate::virtual_clock::VirtualClock)
+//! instead advances when no future can make progress, which is never known beside real I/O.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use delivery::ports::Clock;
 
-/// The clock; its clones show the same time.
+/// The clock, in milliseconds from zero. Clones show the same time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ManualClock(Arc<AtomicU64>);
+pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
-    pub(crate) fn advance(&self, ms: u64) {
+    /// Lets time pass.
+    pub fn advance(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }
 }

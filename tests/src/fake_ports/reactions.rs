@@ -1,17 +1,16 @@
-//! How fake destinations react to requests: in order, with a delay, and perhaps after the timeout.
+//! How a fake destination reacts to requests: in order, with a delay, and perhaps after the timeout.
 
 use std::future::pending;
-use std::sync::{Mutex, PoisonError};
 
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::Late;
 use delivery::request::Request;
 
-use lastmile_tests::virtual_clock::VirtualClock;
+use crate::virtual_clock::VirtualClock;
 
 /// The reaction to one request.
 #[derive(Debug, Clone)]
-pub(crate) struct Reaction {
+pub struct Reaction {
     result: TransportResult,
     /// The time until the sender has a result.
     takes_ms: u64,
@@ -20,42 +19,48 @@ pub(crate) struct Reaction {
     late: Option<(u64, Box<Reaction>)>,
 }
 
+/// A result with this status and no body.
+pub(super) fn answered(status: u16) -> TransportResult {
+    TransportResult::Answered { status, retry_after: None, body: Vec::new() }
+}
+
 /// A response with this status.
-pub(crate) fn answers(status: u16) -> Reaction {
-    let result = TransportResult::Answered { status, retry_after: None, body: Vec::new() };
+#[must_use]
+pub fn answers(status: u16) -> Reaction {
+    let result = answered(status);
     Reaction { result, takes_ms: 0, content: None, late: None }
 }
 
 /// A response that carries a structured CloudEvent.
-pub(crate) fn replies(event: &str) -> Reaction {
-    let result = TransportResult::Answered {
-        status: 200,
-        retry_after: None,
-        body: event.as_bytes().to_vec(),
-    };
+#[must_use]
+pub fn replies(event: &str) -> Reaction {
     let content_type = Some("application/cloudevents+json".to_owned());
     let content = Some(Content { content_type, whole: true, ..Content::default() });
-    Reaction { result, content, ..answers(200) }
+    Reaction { content, ..answers(200) }.with_body(event)
 }
 
 /// A timeout after this long, without a late response.
-pub(crate) fn times_out_after(takes_ms: u64) -> Reaction {
+#[must_use]
+pub fn times_out_after(takes_ms: u64) -> Reaction {
     Reaction { result: TransportResult::TimedOut, takes_ms, ..answers(0) }
 }
 
 /// A connection that breaks off after this long.
-pub(crate) fn breaks_off_after(takes_ms: u64) -> Reaction {
+#[must_use]
+pub fn breaks_off_after(takes_ms: u64) -> Reaction {
     Reaction { result: TransportResult::SocketError, takes_ms, ..answers(0) }
 }
 
 impl Reaction {
     /// The same, after this long.
-    pub(crate) fn after_ms(self, takes_ms: u64) -> Self {
+    #[must_use]
+    pub fn after_ms(self, takes_ms: u64) -> Self {
         Self { takes_ms, ..self }
     }
 
     /// The same, with this `Retry-After`.
-    pub(crate) fn with_retry_after(mut self, text: &str) -> Self {
+    #[must_use]
+    pub fn with_retry_after(mut self, text: &str) -> Self {
         if let TransportResult::Answered { retry_after, .. } = &mut self.result {
             *retry_after = Some(text.to_owned());
         }
@@ -63,7 +68,8 @@ impl Reaction {
     }
 
     /// The same, with this body.
-    pub(crate) fn with_body(mut self, text: &str) -> Self {
+    #[must_use]
+    pub fn with_body(mut self, text: &str) -> Self {
         if let TransportResult::Answered { body, .. } = &mut self.result {
             *body = text.as_bytes().to_vec();
         }
@@ -71,7 +77,8 @@ impl Reaction {
     }
 
     /// Adds these headers.
-    pub(crate) fn with_headers(mut self, headers: &[(&str, &str)]) -> Self {
+    #[must_use]
+    pub fn with_headers(mut self, headers: &[(&str, &str)]) -> Self {
         let owned = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let content = Content { headers: owned.collect(), whole: true, ..Content::default() };
         self.content = Some(content);
@@ -79,12 +86,13 @@ impl Reaction {
     }
 
     /// The response comes late, this long after the start of the request.
-    pub(crate) fn and_late(self, after_ms: u64, late: Self) -> Self {
+    #[must_use]
+    pub fn and_late(self, after_ms: u64, late: Self) -> Self {
         Self { late: Some((after_ms, Box::new(late))), ..self }
     }
 
     /// The result for the sender, and the late response if one is still to come.
-    pub(crate) async fn run(self, clock: VirtualClock) -> (Exchange, Option<Late>) {
+    pub(super) async fn run(self, clock: VirtualClock) -> (Exchange, Option<Late>) {
         let started_ms = clock.now_ms();
         clock.sleep(self.takes_ms).await;
         (self.exchange(started_ms), self.late(started_ms, clock))
@@ -111,28 +119,18 @@ impl Reaction {
 
 /// All reactions of a test, by a text that the request contains.
 #[derive(Default)]
-pub(crate) struct Reactions(Mutex<Vec<(String, Vec<Reaction>)>>);
+pub(super) struct Reactions(Vec<(String, Vec<Reaction>)>);
 
 impl Reactions {
-    pub(crate) fn add(&mut self, text: &str, reactions: &[Reaction]) {
-        let entries = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        entries.push((text.to_owned(), reactions.to_vec()));
-    }
-
-    /// Replaces the reactions to requests with this text.
-    pub(crate) fn replace(&self, text: &str, reactions: &[Reaction]) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, known) in entries.iter_mut().filter(|(known, _)| known == text) {
-            *known = reactions.to_vec();
-        }
+    pub(super) fn add(&mut self, text: &str, reactions: &[Reaction]) {
+        self.0.push((text.to_owned(), reactions.to_vec()));
     }
 
     /// The reaction to this request; the first text that it contains decides.
-    pub(crate) fn next(&self, request: &Request) -> Option<Reaction> {
+    pub(super) fn next(&mut self, request: &Request) -> Option<Reaction> {
         let body = String::from_utf8_lossy(&request.body);
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let contains = |text: &str| request.url.as_str().contains(text) || body.contains(text);
-        let (_, remaining) = entries.iter_mut().find(|(text, _)| contains(text))?;
+        let (_, remaining) = self.0.iter_mut().find(|(text, _)| contains(text))?;
         Some(if remaining.len() > 1 { remaining.remove(0) } else { remaining[0].clone() })
     }
 }
