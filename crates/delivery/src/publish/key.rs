@@ -39,6 +39,8 @@ pub struct KnownKeys<'k> {
     /// The accepted keys that could be read.
     pub read: &'k [Secret],
     /// True if other accepted keys could not be read. An unknown key may be one of them.
+    /// The keys that were read stay valid, so that one unreadable key does not lock out all
+    /// publishers.
     pub others: bool,
 }
 

@@ -50,6 +50,9 @@ pub fn hidden_seconds(wait_ms: u64) -> u32 {
 /// Returns the visibility timeout in seconds of a record that returns to isolation after a failed
 /// send. It depends on the receive count: 1 min at first, then twice as long each time, at most 2
 /// hours. Ten receives take most of a day.
+///
+/// A receive in isolation counts as a possible crash. With a constant wait, a queue that refuses
+/// messages for minutes would make a dead letter of a record that crashes nothing.
 #[must_use]
 pub fn isolated_seconds(receives: u32) -> u32 {
     let doublings = receives.saturating_sub(1).min(7);

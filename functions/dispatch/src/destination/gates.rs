@@ -45,6 +45,11 @@ pub(crate) enum Gate {
 }
 
 impl Gate {
+    /// All gates, in the order in which they are asked. `InFlight` may wait for a long time, so the
+    /// gates that depend on time come after it. `Credentials` comes before `Rate` and `Concurrency`:
+    /// a permit or a slot is valid for a limited time. If a delivery waited for a token with a
+    /// permit, its request could outlast the permit, and more than `maxConcurrency` requests could
+    /// run.
     pub(crate) const ALL: [Self; 10] = [
         Self::InFlight,
         Self::Disabled,

@@ -1,5 +1,8 @@
 //! Computes a fingerprint of the dead letters that a page shows. The form of the page contains the
 //! fingerprint. An action then applies to exactly these dead letters, or to none.
+//!
+//! The number of dead letters would not suffice: one may have been replayed while another arrived.
+//! The number is then the same, and the action would apply to a dead letter that nobody has seen.
 
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Refused values of Knative files: a text with `^` at the place of its one error, and below it the error.
 //!
-//! The fields that `docs/conformance.md` lists have their errors there.
+//! The fields that `docs/reference/conformance.md` lists have their errors there.
 
 use super::{SUBSCRIBER, TRIGGER, broker, class, named, read_one, shown, subscription, trigger};
 use crate::tests::support::{finds_one, rows};

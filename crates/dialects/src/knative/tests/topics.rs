@@ -170,7 +170,7 @@ fn a_trigger_that_names_no_broker_is_one_of_the_default_broker_with_a_warning() 
     );
 }
 
-/// A parallelism of one means the order of events. Other numbers are rows of `docs/conformance.md`.
+/// A parallelism of one means the order of events. Other numbers are rows of `docs/reference/conformance.md`.
 #[test]
 fn a_parallelism_of_one_is_an_order_that_is_not_kept() {
     let named = "{name: t, annotations: {rabbitmq.eventing.knative.dev/parallelism: '1'}}";
