@@ -21,47 +21,58 @@ use crate::telemetry::LogDeliveries;
 
 /// The folder of the subscriptions: `s3://bucket/prefix/` or `file:///folder/`.
 pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
-/// The DynamoDB table of what processes learn.
+/// The DynamoDB table of the state that functions share, such as the health of destinations.
 pub const TABLE_NAME: &str = "TABLE_NAME";
 /// The queue of published events.
 pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
-/// The queue of deliveries that wait for an attempt, and of records that were re-enqueued before a first one.
+/// The queue of deliveries that wait for an attempt, and of records that dispatch re-enqueued
+/// before their first attempt.
 pub const RETRY_QUEUE_URL: &str = "RETRY_QUEUE_URL";
-/// The queue of due deliveries to destinations that are slow to answer.
+/// The queue of due deliveries to slow destinations.
 pub const SLOW_QUEUE_URL: &str = "SLOW_QUEUE_URL";
-/// The queue of records that were received again, each handled alone.
+/// The queue of records that were received more than once. Dispatch processes each of them alone.
 pub const ISOLATION_QUEUE_URL: &str = "ISOLATION_QUEUE_URL";
-/// The queue of dead letters on their way to storage.
+/// The queue of dead letters that wait to be stored.
 pub const DEAD_LETTER_QUEUE_URL: &str = "DEAD_LETTER_QUEUE_URL";
-/// The queue of what storage refused for too long.
+/// The queue of dead letters that storage refused for too long.
 pub const LAST_RESORT_QUEUE_URL: &str = "LAST_RESORT_QUEUE_URL";
 /// The bucket for dead letters whose subscription names none.
 pub const DEAD_LETTER_CONTAINER: &str = "DEAD_LETTER_CONTAINER";
-/// The topic of records that name none: `namespace/topic`.
+/// The topic of records that name none, as `namespace/topic`.
 pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
-/// Authorization of publishing over HTTP: `keys` (a request shows one of `PUBLISHER_KEYS`) or `iam` (Lambda authorizes).
+/// Authorization of publishing over HTTP: `keys` (a request needs one of `PUBLISHER_KEYS`) or `iam`
+/// (Lambda authorizes requests).
 pub const INGRESS_AUTHORIZATION: &str = "INGRESS_AUTHORIZATION";
-/// The keys of which a request over HTTP needs one, comma-separated: ARNs of secrets and parameters, or names as subscriptions have them.
+/// Secrets with the keys of publishers, comma-separated: ARNs of secrets and parameters, or names
+/// such as `env:NAME`. A request over HTTP needs one of the keys.
 pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
-/// The senders that are granted a CloudEvents handshake (OPTIONS), as DNS names, comma-separated, such as `eventgrid.azure.net`; `*` for all.
+/// Senders whose CloudEvents handshakes (OPTIONS) are granted: DNS names, comma-separated, such as
+/// `eventgrid.azure.net`. `*` grants all.
 pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
-/// Hosts and ranges that are reachable although private, or without TLS.
+/// Hosts and CIDRs, comma-separated, that may have private addresses or use plain HTTP.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 /// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`) and to AWS targets.
 pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
-/// The AWS targets that subscriptions may use, by namespace, comma-separated, such as `shop=arn:aws:sqs:eu-west-1:123456789012:shop-*`; `*` as the namespace means all. Without an entry none may be used.
+/// AWS targets that subscriptions may use, as `NAMESPACE=ARN`, comma-separated, such as
+/// `shop=arn:aws:sqs:eu-west-1:123456789012:shop-*`. The namespace `*` means all namespaces.
+/// Targets without an entry are not allowed.
 pub const AWS_TARGETS: &str = "AWS_TARGETS";
-/// The ARNs of the deployment's own resources, comma-separated, perhaps with wildcards: no subscription may use them as targets.
+/// ARNs of the deployment's own resources, comma-separated, optionally with wildcards. No
+/// subscription may use them as targets.
 pub const OWN_RESOURCE_ARNS: &str = "OWN_RESOURCE_ARNS";
-/// How many dispatch functions may run at once: a number, or a sum such as `50+10`.
+/// Maximum number of dispatch functions that run at once: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
-/// The function's own timeout in seconds. The deadline of an invocation less the timeout is the time of AWS, by which a function corrects its clock if that is wrong by more than five seconds; without this variable it does not.
+/// Timeout of the function in seconds. The deadline of an invocation minus this timeout is the time
+/// of AWS. The function corrects its clock to this time if the difference is more than five
+/// seconds. Without this variable, the function does not correct its clock.
 pub const FUNCTION_TIMEOUT_SECONDS: &str = "FUNCTION_TIMEOUT_SECONDS";
-/// Which deliveries are logged: `all`, or `failures`, all but those that succeed at their first attempt.
+/// Deliveries to log: `all`, or `failures`, which omits deliveries that succeed at the first
+/// attempt.
 pub const LOG_DELIVERIES: &str = "LOG_DELIVERIES";
-/// The CloudWatch namespace of the metrics; each deployment in an account needs one of its own.
+/// The CloudWatch namespace of the metrics. Each deployment in an account needs its own namespace.
 pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
-/// What else metrics are written by, comma-separated: `topic`, `outcome` (with the reasons of ends), `subscription`.
+/// Additional dimensions of metrics, comma-separated: `topic`, `outcome` (with the reasons why
+/// deliveries ended), `subscription`.
 pub const METRICS_PER: &str = "METRICS_PER";
 
 /// Set by Lambda: the address of the Runtime API and of the Extensions API.
@@ -74,7 +85,8 @@ pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 /// The port of the AWS Parameters and Secrets extension.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
 pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
-/// A server in place of AWS, such as an emulator: AWS targets are called there. The clients of the SDK read this variable too.
+/// A server that replaces AWS, such as an emulator. It receives the requests to AWS targets. The
+/// clients of the SDK read this variable too.
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
 pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 

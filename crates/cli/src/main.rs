@@ -48,28 +48,33 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the whole application on this machine: both functions, SQS, S3, DynamoDB and an HTTP ingress
+    /// Runs the whole application on this machine: both functions, emulated SQS, S3 and DynamoDB,
+    /// and an HTTP ingress
     Dev(dev::Arguments),
-    /// Runs sample deliveries, retries and dead letters on this machine, then exits
+    /// Demonstrates deliveries, retries and dead letters on this machine, then exits
     Demo(demo::Arguments),
-    /// Checks subscription files, or what a deployment has: exit code 0 without an error, 1 with one
+    /// Checks subscription files or the subscriptions of a deployment. Exits with code 1 if there
+    /// is an error
     Check(check::Arguments),
-    /// Shows the attempts and the end of a delivery whose endpoint always responds the same way, or with
-    /// --event which subscriptions get an event, and why
+    /// Shows the schedule and result of a delivery if every attempt has the same outcome. With
+    /// --event, shows which subscriptions get an event, and why
     Explain(explain::Arguments),
-    /// Prints subscription files of any dialect in the native form: exit code 0 without an error, 1 with one
+    /// Converts subscription files of any dialect to the native format. Exits with code 1 if there
+    /// is an error
     Convert(convert::Arguments),
-    /// Uploads subscription files to a deployment, after showing what changes
+    /// Uploads subscription files to a deployment, after showing the changes
     Apply(apply::Arguments),
     /// Restores an earlier version of a topic, or of all topics of a namespace
     Rollback(rollback::Arguments),
-    /// Lists, reads and removes single subscriptions of a deployment, shows the history of a topic, and exports all as files
+    /// Lists, prints, removes and exports subscriptions of a deployment, and shows the history of a
+    /// topic
     Subscriptions(subscriptions::Arguments),
-    /// Sends one test request from this machine and shows what would happen next, or asks endpoints for their
-    /// consent (--consent): exit code 0 if it is delivered or all consented, 1 if not
+    /// Sends one test request from this machine and shows what would happen next. With --consent,
+    /// asks endpoints for consent instead. Exits with code 1 if the delivery fails or a consent is
+    /// missing
     Try(try_out::Arguments),
-    /// Says of each part of a deployed stack whether it works, or what to do: exit code 0 if nothing has to
-    /// be done, 1 if something has to be
+    /// Checks each part of a deployed stack and shows what to repair. Exits with code 1 if a part
+    /// needs repair
     #[cfg(feature = "aws")]
     Doctor(doctor::Arguments),
     /// Not in this build: checks each part of a deployed stack
@@ -77,27 +82,30 @@ enum Command {
     Doctor(LeftOut),
     /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
-    /// Serves dead letters, destinations and subscriptions as a web application on this machine, until Ctrl-C
+    /// Serves a web application for dead letters, destinations and subscriptions on this machine,
+    /// until Ctrl-C
     Console(console_command::Arguments),
-    /// Shows what happened to an event: every delivery with its attempts, its end, its dead letter and replays
+    /// Shows what happened to an event: each delivery with its attempts, result, dead letter and
+    /// replays
     Trace(trace_command::Arguments),
-    /// Lists destinations that are not healthy; disables and enables them
+    /// Lists, shows, disables and enables destinations
     Destinations(destinations_command::Arguments),
-    /// Estimates what a load costs in a month, what it needs, and which limit it reaches first
+    /// Estimates the monthly cost of a load, the resources that it needs, and the first limit that
+    /// it reaches
     Cost(commands::cost::Arguments),
-    /// Publishes events from files, or samples in every schema
+    /// Publishes events from files, or sample events in several schemas
     Publish(publish::Arguments),
-    /// Prints a new signing secret, or a new key pair, and where to put it
+    /// Generates a signing secret or a key pair, and shows where to put it
     Secret(secret::Arguments),
-    /// Receives events, prints them, and responds with the given statuses
+    /// Runs a test endpoint that prints each request and responds with the given statuses
     Subscriber(subscriber::Arguments),
-    /// Prints a completion script for a shell
+    /// Prints a shell completion script
     Completions(completions::Arguments),
-    /// Writes manual pages, one for each command
+    /// Writes one manual page per command
     Man(man::Arguments),
 }
 
-/// The arguments of a command that this build leaves out: anything.
+/// Accepts any arguments, for a command that this build does not contain.
 #[cfg(not(feature = "aws"))]
 #[derive(Debug, clap::Args)]
 struct LeftOut {

@@ -16,18 +16,19 @@ use serde_json::{Value as Json, json};
 use delivery::document::node::Node;
 
 delivery::record! {
-    /// The destination that a key stands for.
+    /// The address and the settings of a destination.
     #[derive(Clone, Default)]
     pub(crate) struct DestinationEntry {
-        /// The address; without it, the key is the address.
+        /// Address of the destination. Without it, the key is the address.
         "url" => pub(crate) url: Option<String> = Optional(Written, "the key"),
-        /// How the destination learns who is calling; what the file that names it says of a token need not be repeated.
+        /// Authentication of requests. Token settings in the file that names the destination need not be repeated
+        /// here.
         "auth" => pub(crate) auth: Option<Supplied> = Optional(SuppliedAuth, "none"),
-        /// Certificate authorities for its certificate.
+        /// Certificate authorities that verify the certificate of the destination.
         "tls" => pub(crate) tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
-        /// The most requests in flight at once, of all running functions and all subscriptions together.
+        /// Maximum number of concurrent requests of all functions and all subscriptions together.
         "maxConcurrency" => pub(crate) max_concurrency: Option<Concurrency> = Optional(Concurrencies, "50 for each function"),
-        /// The most requests per second, of all running functions and all subscriptions together.
+        /// Maximum number of requests per second of all functions and all subscriptions together.
         "maxPerSecond" => pub(crate) max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
     }
 }
@@ -112,7 +113,7 @@ impl Kind for SuppliedAuth {
             // No default, because the file with the destination may state it.
             field.default = None;
         });
-        let about = "The credentials of a client whose token server is stated by the file that names the destination.";
+        let about = "Client credentials without a token server, which the file that names the destination states.";
         let mut client = of_mapping("Client", &[about], fields);
         client[DEFINITION] = json!("Client");
         json!({ "anyOf": [OneOf::<Auth>::KIND.schema(), {

@@ -20,7 +20,7 @@ pub fn definitions() -> BTreeMap<String, Json> {
     entry["minProperties"] = json!(1);
     let address = json!({ "type": "string", "pattern": ADDRESS_PATTERN });
     let spec = json!({
-        "description": "Addresses for names and addresses of other clouds: text, or a mapping with more.",
+        "description": "The address for each Knative reference or resource id of another platform: text, or a mapping with more settings.",
         "additionalProperties": { "anyOf": [address, entry] },
     });
     let mut document = schema::document("Destinations", [("spec", spec)], &["spec"]);

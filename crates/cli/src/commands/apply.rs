@@ -38,20 +38,20 @@ const OBJECTS_UNPRICED: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of subscriptions
+    /// Subscription files, or folders with subscription files
     #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
     public_keys: PublicKeys,
-    /// The owner of these files: they change only what was applied under this name
+    /// Owner of these files, such as billing. Entries of other owners are not changed
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
-    /// Remove what was applied under this name and is not in the files
+    /// Also remove entries of this owner that are no longer in the files
     #[arg(long)]
     prune: bool,
-    /// Only show what would change; the exit code is 2 if anything would
+    /// Show the changes and apply nothing. Exit with code 2 if there are changes
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     /// Do not ask for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
-    /// Apply files without any subscription
+    /// Apply even if the files contain no subscription
     #[arg(long)]
     allow_empty: bool,
 }

@@ -12,7 +12,7 @@ const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "powershell"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The shell
+    /// Shell that will run the script
     #[arg(value_parser = PossibleValuesParser::new(SHELLS).try_map(|name| name.parse::<Shell>()))]
     shell: Shell,
 }

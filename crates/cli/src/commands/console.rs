@@ -16,13 +16,13 @@ use crate::terminal::output::out;
 pub(crate) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
-    /// The port on 127.0.0.1 to listen on; 0 takes any free one
+    /// Port on 127.0.0.1 to listen on; 0 for any free port
     #[arg(long, default_value_t = 9181)]
     port: u16,
     #[command(flatten)]
     queues: ReplayQueueArgs,
-    /// Hide the bodies of events. Responses and titles of causes may repeat values of events, and these credentials can still
-    /// read the container
+    /// Do not show event bodies. Responses and titles of causes may still repeat their values, and
+    /// your AWS credentials can still read the bodies
     #[arg(long)]
     hide_events: bool,
 }

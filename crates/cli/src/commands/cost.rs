@@ -29,40 +29,41 @@ const DELIVERIES_MAX: f64 = 1e14;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Events published, evenly: 1000000, 1_000_000 or 1e6
+    /// Number of published events, evenly spread over the period: 1000000, 1_000_000 or 1e6
     #[arg(long, value_name = "NUMBER", value_parser = number)]
     events: f64,
-    /// The period of --events
+    /// Period of --events
     #[arg(long, value_enum, default_value_t = Per::Day)]
     per: Per,
-    /// The probability that an attempt succeeds, independent of earlier attempts
+    /// Probability from 0 to 1 that an attempt succeeds, independent of earlier attempts
     #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
     success: f64,
-    /// Matching subscriptions per event, on average
+    /// Average number of matching subscriptions per event
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = up_to_a_million)]
     fan_out: f64,
-    /// The size of an event
+    /// Size of an event in bytes
     #[arg(long, value_name = "BYTES", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES as i64).map(f64::from))]
     event_bytes: f64,
-    /// Events that a publisher puts into one message, as an array
+    /// Events per message, from 1 to 1000; several events are published as an array
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1_000).map(f64::from))]
     events_per_message: f64,
-    /// Messages that a publisher sends in one request
+    /// Messages per publish request, from 1 to 10
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10).map(f64::from))]
     publish_batch: f64,
-    /// The response time of destinations
+    /// Response time of the destinations, such as 1s
     #[arg(long = "answer", value_name = "DURATION", default_value = "100ms", value_parser = answer_ms)]
     answer_ms: f64,
-    /// The template parameter DispatchBatchWindow. With a window, a batch has up to 100 messages
+    /// Template parameter DispatchBatchWindow, in seconds. Above 0, a batch has up to 100 messages
     #[arg(long = "batch-window", value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=240))]
     batch_window_s: u32,
-    /// The template parameter Concurrency
+    /// Template parameter Concurrency, such as 50
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]
     concurrency: Shares,
-    /// The template parameter LogLevel; with failures, a delivery that succeeds at its first attempt has no line
+    /// Template parameter LogLevel. With failures, a delivery that succeeds at its first attempt
+    /// writes no log line
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -72,7 +73,7 @@ enum Per {
     Second,
     Hour,
     Day,
-    /// Of 30 days
+    /// 30 days
     Month,
 }
 

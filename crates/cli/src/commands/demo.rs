@@ -58,10 +58,10 @@ const EXPECTED: [(&str, &str, &str); 4] = [
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The data folder; subscriptions and dead letters stay there
+    /// Data folder; subscriptions and dead letters stay there after the demo
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
-    /// The port of the sample endpoints; if another program listens on it, or if it is 0, any free one
+    /// Port of the sample endpoints. If the port is 0 or in use, the demo uses any free port
     #[arg(long, default_value_t = PORT)]
     port: u16,
 }

@@ -58,44 +58,47 @@ const USUAL_FILE: &str = "subscriptions.yaml";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of subscriptions, and folders of them, read again at each save
+    /// Subscription files, or folders with subscription files, read again at each save
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The data folder; dead letters are plain files below s3/dead-letters, and log lines are kept for trace
+    /// Data folder, with dead letters as plain files below s3/dead-letters, and the log for trace
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
-    /// The port of the HTTP ingress, POST /topics/{namespace}/{topic}; 0 for any free port
+    /// Port of the HTTP ingress, POST /topics/{namespace}/{topic}; 0 for any free port
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// The address that the ingress listens on: another than one of this machine's own lets other machines
-    /// publish, and needs --key; SQS, S3, DynamoDB and the pages stay on 127.0.0.1
+    /// Address that the ingress listens on. A non-loopback address, such as 0.0.0.0, lets other
+    /// machines publish and requires --key. SQS, S3, DynamoDB and the console stay on 127.0.0.1
     #[arg(long, default_value_t = Ipv4Addr::LOCALHOST.into(), value_name = "ADDRESS")]
     listen: IpAddr,
-    /// Also answer requests to the ingress for this host, as containers or a tunnel name it; can be repeated
+    /// Also accept requests to the ingress for this host name, such as the name of a container or
+    /// tunnel. Repeatable
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// The port of SQS, S3 and DynamoDB; 0 for any free port
+    /// Port of SQS, S3 and DynamoDB; 0 for any free port
     #[arg(long, default_value_t = 4566, value_name = "PORT")]
     aws_port: u16,
-    /// The port of the console; another one if it is taken, 0 for any free port
+    /// Port of the console. If the port is 0 or in use, the console uses any free port
     #[arg(long, default_value_t = 9182)]
     console_port: u16,
-    /// Serves no console
+    /// Do not serve the console
     #[arg(long, conflicts_with = "console_port")]
     no_console: bool,
-    /// The topic of events that name none; by default the only one of the file, for requests over HTTP
+    /// Topic of events that name no topic. By default, requests over HTTP use the topic of the
+    /// files if there is only one
     #[arg(long, value_name = "NS/TOPIC")]
     default_topic: Option<TopicName>,
-    /// A key that requests to the ingress have to show, as a variable of your environment, env:NAME, or the
-    /// file that holds it; can be repeated, then one of them has to match
+    /// Key that requests to the ingress must present: an environment variable as env:NAME, or a
+    /// file that contains the key. Repeatable; one of the keys must match
     #[arg(long, value_name = "env:NAME|FILE")]
     key: Vec<String>,
-    /// Grant the CloudEvents handshake (OPTIONS) to senders with these DNS names, comma-separated; * for everybody
+    /// Senders that are granted the CloudEvents handshake (OPTIONS): comma-separated DNS names, or *
+    /// for all senders
     #[arg(long, default_value = "", value_name = "NAMES")]
     allowed_origins: AllowedOrigins,
     #[command(flatten)]
     environment: EnvironmentArgs,
-    /// The format of the lines: what happens as text, or the log lines of the functions as JSON
+    /// Output format: messages for people, or the log lines of the functions as JSON
     #[arg(long, default_value = "text")]
     output: LineOutput,
     #[command(flatten)]

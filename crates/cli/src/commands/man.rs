@@ -11,7 +11,7 @@ use crate::terminal::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder to write to; it is created if it does not exist
+    /// Folder for the pages, created if missing
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
 }

@@ -43,33 +43,35 @@ const CONCURRENT_SENDS: usize = 32;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The topic, as namespace/topic; without it, the default topic of the receiver
+    /// Topic of the events; without it the receiver uses its default topic
     #[arg(long, value_name = "NS/TOPIC")]
     topic: Option<TopicName>,
-    /// The events queue; by default that of the stack, and without a stack that of `lastmile dev`
+    /// URL of the events queue; by default the queue of the stack, or without a stack that of
+    /// `lastmile dev`
     #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["ingress", "stack"])]
     queue_url: Option<Url>,
-    /// An HTTP ingress instead of a queue, such as http://127.0.0.1:8080/topics/shop/orders
+    /// URL of an HTTP ingress to use instead of a queue, such as
+    /// http://127.0.0.1:8080/topics/shop/orders
     #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["topic", "to", "stack"])]
     ingress: Option<Url>,
-    /// Where the subscriptions of the queue are, to find out whether the topic exists:
+    /// Location of the deployment's subscriptions, to check that the topic exists:
     /// s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with = "stack")]
     to: Option<To>,
-    /// The deployed CloudFormation stack, whose outputs name its events queue and its subscriptions
+    /// Deployed CloudFormation stack; its outputs name its events queue and its subscriptions
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
     #[command(flatten)]
     moment: MomentArgs,
-    /// Publish to a topic that nobody has described: its events become dead letters
+    /// Publish even if the topic is unknown; its events become dead letters
     #[arg(long)]
     allow_unknown: bool,
     #[command(flatten)]
     samples: SampleArgs,
-    /// Files of events; - is standard input
+    /// Event files; - is standard input
     #[arg(required_unless_present_any = ["more_files", "kind"], conflicts_with = "kind", value_name = "FILE")]
     files: Vec<String>,
-    /// The same, as other commands take files
+    /// Event files, like the argument FILE
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "kind")]
     more_files: Vec<String>,
 }

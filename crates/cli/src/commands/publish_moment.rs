@@ -14,10 +14,12 @@ use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct MomentArgs {
-    /// Deliver the events this long from now, as in 10m or PT10M: sets the attribute deliverat of CloudEvents
+    /// Deliver the events after this time, such as 10m or PT10M. Sets the CloudEvents attribute
+    /// deliverat
     #[arg(long = "in", value_name = "DURATION", value_parser = parse_ms, conflicts_with = "at")]
     in_ms: Option<u64>,
-    /// Deliver the events at this time, as in 2026-12-01T09:00:00Z: sets the attribute deliverat of CloudEvents
+    /// Deliver the events at this time, such as 2026-12-01T09:00:00Z. Sets the CloudEvents
+    /// attribute deliverat
     #[arg(long = "at", value_name = "TIME", value_parser = at)]
     at: Option<Moment>,
 }

@@ -31,17 +31,18 @@ use crate::views::changes::{print_changed, print_changes};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A topic as namespace/topic, or a namespace for all of its topics
+    /// Topic as namespace/topic, or a namespace for all its topics
     #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: String,
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
     public_keys: PublicKeys,
-    /// Restore only what was applied under this name; what others have stays as it is
+    /// Restore only the entries of this owner. Entries of other owners are not changed
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// Restore what was there at this time, as in 2026-11-20T07:00:00Z; without it, the version before the current one
+    /// Restore the version that was current at this time, such as 2026-11-20T07:00:00Z. By default
+    /// the version before the current one
     #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<u64>,
     #[command(flatten)]

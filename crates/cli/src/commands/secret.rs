@@ -18,10 +18,11 @@ const VARIABLE: &str = "SIGNING_SECRET";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Print an Ed25519 key pair: the private key (whsk_) signs, and receivers have the public key (whpk_)
+    /// Generate an Ed25519 key pair: a private key for signing (whsk_) and a public key for
+    /// receivers (whpk_)
     #[arg(long)]
     key_pair: bool,
-    /// The format
+    /// Output format
     #[arg(long, default_value = "table")]
     output: Output,
 }

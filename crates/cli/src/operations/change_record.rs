@@ -34,7 +34,7 @@ const MESSAGE: &str = "message";
 /// The options of commands that record a change.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordArgs {
-    /// The reason for the change, for the history of the topic
+    /// Reason for the change, for the history of the topic
     #[arg(short, long, value_name = "TEXT", value_parser = message)]
     message: Option<String>,
 }

@@ -12,11 +12,12 @@ use crate::terminal::usage::usage_error;
 /// The options that name the container of dead letters.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ContainerArgs {
-    /// s3://BUCKET[/PREFIX], or a folder; by default that of the stack, and without a stack
-    /// .lastmile/s3/dead-letters, as `lastmile dev` and `lastmile demo` have it
+    /// Container of dead letters: s3://BUCKET[/PREFIX] or a folder. By default the container of the
+    /// stack, or without a stack .lastmile/s3/dead-letters, where `lastmile dev` and `lastmile
+    /// demo` write
     #[arg(long, value_name = "CONTAINER")]
     container: Option<String>,
-    /// The deployed CloudFormation stack, whose outputs say where its dead letters and its queues are
+    /// Deployed CloudFormation stack; its outputs name its dead letters and its queues
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
 }

@@ -35,14 +35,15 @@ use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 use url::Url;
 
-/// Which variables may be sent.
+/// The options that allow variables and the AWS identity without confirmation.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EnvironmentArgs {
-    /// Send this variable of your environment where a subscription names it as env:NAME, without
-    /// asking; can be repeated. Stored secrets (secretsmanager:ID, ssm:NAME) are never asked about
+    /// Send this environment variable without confirmation where a subscription refers to it as
+    /// env:NAME. Repeatable. Stored secrets (secretsmanager:ID, ssm:NAME) need no confirmation
     #[arg(long = "env", value_name = "NAME")]
     allowed: Vec<String>,
-    /// Let requests to other machines show who you are at AWS (sigv4, awsIdentity), without asking
+    /// Authenticate requests to other machines with your AWS identity (sigv4, awsIdentity) without
+    /// confirmation
     #[arg(long)]
     identity: bool,
 }

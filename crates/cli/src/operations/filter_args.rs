@@ -13,54 +13,57 @@ use delivery::ports::Clock as _;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// Which dead letters.
+/// The filters that select dead letters.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
-    /// In this namespace
+    /// Only this namespace
     #[arg(long, value_name = "NS")]
     namespace: Option<String>,
-    /// In this topic
+    /// Only this topic
     #[arg(long, value_name = "[NS/]TOPIC")]
     topic: Option<String>,
-    /// Of this subscription
+    /// Only this subscription
     #[arg(long, value_name = "[NS/TOPIC/]NAME")]
     subscription: Option<String>,
-    /// Decided at this time or later: RFC 3339, a day in UTC, or how long ago, as in 2h or 7d
+    /// Only events that became dead letters at this time or later: RFC 3339, a day in UTC, or an
+    /// age such as 2h or 7d
     #[arg(long, value_name = "WHEN")]
     since: Option<TimeBound>,
-    /// Decided before this time
+    /// Only events that became dead letters before this time, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
-    /// In this state: open (the default), replaying, delivered, dead-again, dismissed, or all; can be repeated
+    /// Only this state: open (the default), replaying, delivered, dead-again, dismissed, or all.
+    /// Repeatable
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<WantedState>,
-    /// With this cause, by its id or the beginning of it, as `why` prints it; can be repeated
+    /// Only this cause: the id that `why` prints, or a prefix of the id. Repeatable
     #[arg(long, value_name = "ID")]
     cause: Vec<CausePrefix>,
-    /// With this text in its ids, names, reason or last response; the event's data is not searched
+    /// Only dead letters with this text in an id, a name, the reason or the last response. Event
+    /// data is not searched
     #[arg(long, value_name = "TEXT")]
     search: Option<SearchText>,
-    /// With this reason, such as TimeToLiveExceeded; this and all options below can be repeated
+    /// Only this reason, such as TimeToLiveExceeded. This and all filters below are repeatable
     #[arg(long, value_name = "REASON", value_parser = Reason::named, value_delimiter = ',')]
     reason: Vec<Reason>,
-    /// With this last outcome, named as explain names it: a status, timeout, refused, reset, dns, tls, blocked, or a
-    /// word such as Busy
+    /// Only this last outcome, as in explain: a status, timeout, refused, reset, dns, tls, blocked,
+    /// or an outcome of dead letters such as Busy
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
     outcome: Vec<OutcomeName>,
-    /// With this last HTTP status, any of its class, as in 5xx, or of a range, as in 500-504
+    /// Only this last HTTP status, class or range, such as 503, 5xx or 500-504
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusRange>,
-    /// With events of this type; here and below * matches anything
+    /// Only events of this type. Here and below, * matches any text
     #[arg(long = "type", value_name = "TYPE")]
     event_type: Vec<Pattern>,
-    /// With events from this source
+    /// Only events from this source
     #[arg(long, value_name = "SOURCE")]
     source: Vec<Pattern>,
-    /// With this id, of the event or of the dead letter
+    /// Only this id of an event or a dead letter
     #[arg(long, value_name = "ID")]
     id: Vec<Pattern>,
-    /// To this destination
+    /// Only this destination
     #[arg(long, value_name = "URL")]
     destination: Vec<Pattern>,
 }

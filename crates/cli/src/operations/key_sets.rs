@@ -26,10 +26,10 @@ const SETS_AT_ONCE: usize = 16;
 /// The public keys of each subscription that has any.
 type Keys<'a> = BTreeMap<&'a SubscriptionName, &'a [PublicKey]>;
 
-/// The bucket of the public keys, as commands name it.
+/// The option that names the bucket of public keys.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PublicKeys {
-    /// The bucket for the public keys of subscriptions, which receivers read: s3://bucket or file:///folder/
+    /// Bucket where receivers read the public keys of subscriptions: s3://bucket or file:///folder/
     #[arg(long = "public-keys", value_name = "URI", value_parser = Place::parse)]
     place: Option<Place>,
 }

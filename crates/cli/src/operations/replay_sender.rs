@@ -18,11 +18,11 @@ use crate::operations::stack::Stack;
 use crate::operations::this_machine::{allow_private, is_here};
 use crate::terminal::usage::usage_error;
 
-/// Where replays are enqueued.
+/// The option that names the queue for replays.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ReplayQueueArgs {
-    /// The retry queue, or the events queue where events go to a topic; by default that of the stack, and
-    /// without a stack that of `lastmile dev`
+    /// URL of the retry queue, or of the events queue if events go to a topic. By default the queue
+    /// of the stack, or without a stack that of `lastmile dev`
     #[arg(long, value_name = "URL", value_parser = http_url)]
     queue_url: Option<Url>,
 }

@@ -38,39 +38,39 @@ const TOTAL: &str = "19.90";
 const EVENT_GRID_TOPIC: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/shop\
                                 /providers/Microsoft.EventGrid/topics/orders";
 
-/// The form of an event.
+/// The kind of a sample event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// CloudEvents 1.0, structured mode
     #[value(name = "cloudevents", alias = "cloudevents-structured")]
     CloudEvents,
-    /// The Event Grid event schema
+    /// Event Grid event schema
     #[value(name = "eventgrid")]
     EventGrid,
-    /// A payload of your own, without any schema
+    /// Custom JSON payload without a schema
     #[value(alias = "custom")]
     Json,
-    /// An array of CloudEvents
+    /// Array of CloudEvents
     #[value(alias = "cloudevents-batch")]
     Batch,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SampleArgs {
-    /// Publish sample events of this form instead of files
+    /// Publish sample events of this kind instead of files
     #[arg(long = "sample", value_name = "KIND", help_heading = HEADING)]
     kind: Option<Kind>,
-    /// Only print the samples, to save them or to send them by another program
+    /// Print the samples and publish nothing
     #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING)]
     dry_run: bool,
     #[command(flatten)]
     members: MemberArgs,
 }
 
-/// What samples have in common.
+/// The options that set members of the sample events.
 #[derive(Debug, clap::Args)]
 struct MemberArgs {
-    /// The type of the samples
+    /// Event type of the samples
     #[arg(
         long = "type",
         requires = "kind", conflicts_with_all = FILES,
@@ -80,16 +80,18 @@ struct MemberArgs {
         value_parser = NonEmptyStringValueParser::new()
     )]
     event_type: String,
-    /// The source of the samples; with eventgrid the topic, a resource path of Azure. The default depends on KIND
+    /// Source of the samples; with eventgrid the topic, as an Azure resource path. The default
+    /// depends on KIND
     #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "URI", value_parser = NonEmptyStringValueParser::new())]
     source: Option<String>,
-    /// The subject of the samples; by default orders/NUMBER
+    /// Subject of the samples; by default orders/NUMBER, such as orders/1
     #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
-    /// The id; several samples get -1, -2, … appended. By default each has a new id
+    /// Event id of the samples; several samples get the suffixes -1, -2, …. By default each sample
+    /// has a new id
     #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: Option<String>,
-    /// The number of samples; a batch has 3 by default
+    /// Number of samples; by default 3 for a batch, otherwise 1
     #[arg(
         long,
         requires = "kind", conflicts_with_all = FILES,
@@ -278,7 +280,7 @@ mod tests {
     struct Line {
         #[command(flatten)]
         samples: SampleArgs,
-        /// As `publish` has them.
+        /// The same options as in `publish`.
         #[arg(long)]
         files: Vec<String>,
         #[arg(long)]

@@ -7,14 +7,14 @@ use aws_sdk_s3::Client;
 use crate::operations::stack::{self, Stack};
 use crate::terminal::usage::usage_error;
 
-/// Where the subscriptions of a deployment are.
+/// The options that name the location of a deployment's subscriptions.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Target {
-    /// Where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
+    /// Location of the deployment's subscriptions: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI")]
     to: Option<String>,
-    /// The deployed CloudFormation stack, whose outputs say where it reads subscriptions
+    /// Deployed CloudFormation stack; its outputs name the location of its subscriptions
     #[arg(long, value_name = "NAME")]
     pub(crate) stack: Option<String>,
 }

@@ -17,18 +17,18 @@ use crate::terminal::text;
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people
+    /// Table for people
     Table,
-    /// For tools
+    /// JSON for tools
     Json,
 }
 
-/// The format of lines that are written as they come.
+/// The format of lines that a command prints as they arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LineOutput {
-    /// For people
+    /// Text for people
     Text,
-    /// For tools, one object per line
+    /// JSON for tools, one object per line
     Json,
 }
 

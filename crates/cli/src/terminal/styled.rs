@@ -20,10 +20,10 @@ const INDENT_CHARS: usize = 15;
 /// The minimum width at which lines are folded here. A narrower terminal must fold lines itself.
 const WIDTH_MIN: usize = 40;
 
-/// When colours are used.
+/// The option that turns colours on or off.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ColorArgs {
-    /// When to use colours; auto is on terminals, unless NO_COLOR is set
+    /// When to use colours; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
 }

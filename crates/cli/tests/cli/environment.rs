@@ -31,7 +31,8 @@ fn with_secrets(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What the extension of Lambda stores is for whoever runs that here: `--help` and SECURITY.md say so.
+/// Commands ask no confirmation for secrets that a Lambda extension reads. `--help` and SECURITY.md
+/// state this.
 #[test]
 fn stored_secrets_are_not_asked_about_as_the_help_says() {
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -55,7 +56,7 @@ fn stored_secrets_are_not_asked_about_as_the_help_says() {
     for verb in ["try", "dev"] {
         let (help, _) = run(folder.path(), &[verb, "--help"]);
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = "Stored secrets (secretsmanager:ID, ssm:NAME) are never asked about";
+        let said = "Stored secrets (secretsmanager:ID, ssm:NAME) need no confirmation";
         assert!(help.contains(said), "{verb}: {help}");
     }
 }

@@ -217,7 +217,7 @@ fn list(
         && holder.name().is_some_and(|name| !seen.insert(name.to_owned()));
     let mut meaning = described(node).unwrap_or_default();
     if repeated {
-        meaning.push_str(" Its fields stand above.");
+        meaning.push_str(" Its fields are listed above.");
     }
     // `metadata` and `spec` say nothing that their fields do not.
     if !meaning.is_empty() {

@@ -41,20 +41,22 @@ impl Field {
 }
 
 record! {
-    /// Which fields of custom events are their id, type, subject; for what is converted from them.
+    /// Fields of custom events that contain their id, type, subject and other attributes. Conversions to other
+    /// formats need them.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     pub struct Mapping {
-        /// The event's id; unmapped: that of its message.
+        /// Id of the event. Without a mapping, it is the id of the message.
         "id" => pub id: Field = Or(FOUND, Field::default()),
-        /// The Event Grid topic, or the CloudEvents source; unmapped: namespace/topic.
+        /// Event Grid topic or CloudEvents source of the event. Without a mapping, it is namespace/topic.
         "topic" => pub topic: Field = Or(FOUND, Field::default()),
-        /// When it happened, RFC 3339; unmapped: publication.
+        /// Time of the event in RFC 3339, such as 2026-12-01T00:00:00Z. Without a mapping, it is the time of
+        /// publication.
         "eventTime" => pub event_time: Field = Or(FOUND, Field::default()),
-        /// Its type.
+        /// Type of the event, such as order.created.
         "eventType" => pub event_type: Field = Or(FOUND_OR_DEFAULT, Field::default()),
-        /// Its subject.
+        /// Subject of the event, such as eu/orders/7.
         "subject" => pub subject: Field = Or(FOUND_OR_DEFAULT, Field::default()),
-        /// The version of its data; unmapped: empty.
+        /// Version of the event's data. Without a mapping, it is empty.
         "dataVersion" => pub data_version: Field = Or(FOUND_OR_DEFAULT, Field::default()),
     }
 }
@@ -90,9 +92,10 @@ impl Kind for Attribute {
     }
 
     fn schema(&self) -> Json {
-        let path = json!({ "$ref": "#/$defs/path", "description": "Its path in the event." });
+        let path =
+            json!({ "$ref": "#/$defs/path", "description": "Path of the value in the event." });
         let default = json!({
-            "description": "The value where the event has none.",
+            "description": "Value if the event has none at the path.",
             "type": ["string", "integer", "boolean"],
             "minLength": 1,
         });

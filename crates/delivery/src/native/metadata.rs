@@ -5,23 +5,23 @@ use crate::subscription::kinds::names::Name;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
 record! {
-    /// The name of a Topic.
+    /// Namespace and name of a Topic.
     pub(crate) struct TopicMetadata {
-        /// Its namespace.
+        /// Namespace of the topic.
         "namespace" => pub(crate) namespace: String = Required(Name),
-        /// Its name within the namespace.
+        /// Name of the topic within its namespace.
         "name" => pub(crate) name: String = Required(Name),
     }
 }
 
 record! {
-    /// The name of a Subscription.
+    /// Namespace, topic and name of a Subscription.
     pub(crate) struct SubscriptionMetadata {
-        /// The namespace of its topic.
+        /// Namespace of the topic.
         "namespace" => pub(crate) namespace: String = Required(Name),
-        /// The topic it subscribes to.
+        /// Topic whose events the subscription receives.
         "topic" => pub(crate) topic: String = Required(Name),
-        /// Its name within the topic.
+        /// Name of the subscription within its topic.
         "name" => pub(crate) name: String = Required(Name),
     }
 }

@@ -10,10 +10,10 @@ use crate::subscription::kinds::names::FullName;
 use crate::subscription::name::TopicName;
 
 record! {
-    /// Where notices about destinations go.
+    /// The topic for notices about destinations.
     pub(crate) struct NotificationsSpec {
-        /// The topic, namespace/topic: its subscriptions get a CloudEvent when a destination becomes slow or keeps failing,
-        /// recovers, is disabled or enabled.
+        /// Topic for notices, as namespace/topic. Its subscriptions receive a CloudEvent when a destination becomes
+        /// slow, keeps failing, recovers, is disabled or is enabled.
         "topic" => pub(crate) topic: TopicName = Required(FullName),
     }
 }

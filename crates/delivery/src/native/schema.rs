@@ -53,7 +53,8 @@ pub fn definitions() -> BTreeMap<String, Json> {
 
 fn topic_document(settings: &Json) -> Json {
     let mut delivery = settings.clone();
-    delivery["description"] = json!("Defaults of its subscriptions, overridden field by field.");
+    delivery["description"] =
+        json!("Defaults for the subscriptions of the topic, which can override each field.");
     for pair in delivery["properties"].as_array_mut().into_iter().flatten() {
         if pair[0] == "destination" {
             pair[1]["$ref"] = json!("#/$defs/destinationDefaults");
@@ -67,16 +68,15 @@ fn topic_document(settings: &Json) -> Json {
 
 fn subscription_document(settings: &Json) -> Json {
     let mut spec = settings.clone();
-    let about = "Which events of a topic go where, and how their delivery is retried.";
+    let about = "The events to deliver, their destination and the retry policy.";
     spec["description"] = json!(about);
     spec["required"] = json!(["destination"]);
     let selection = of_record::<Selection>();
     push(&mut spec, selection["properties"].as_array().into_iter().flatten().cloned());
     let profiles: Vec<&str> = Dialect::PROFILES.iter().map(|(word, _)| *word).collect();
-    let about = "Whose defaults and rules apply, for subscriptions that were converted from files of another dialect.";
+    let about = "Dialect whose defaults and rules apply, in subscriptions that were converted from another dialect.";
     let profile = json!({ "description": about, "enum": profiles });
-    let about =
-        "The defaults of the profile on the day of writing; without them, those of this version.";
+    let about = "Defaults of the profile when the file was written. Without it, the defaults of this version apply.";
     let defaults = json!({ "description": about, "type": "object" });
     let metadata = of_record::<SubscriptionMetadata>();
     let members =

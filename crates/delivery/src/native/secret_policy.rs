@@ -17,7 +17,7 @@ use crate::subscription::secret_policy::{SecretPolicy, SecretRefusal, SecretRule
 record! {
     /// The hosts to which each secret may be sent.
     pub(crate) struct SecretPolicySpec {
-        /// Every secret that subscriptions name: one that is not listed is sent nowhere.
+        /// All secrets that subscriptions may send. A secret that is not listed is never sent.
         "secrets" => pub(crate) secrets: Vec<SecretRule> = Required(Each(Whole::<SecretRule>::KIND)),
     }
 }

@@ -17,13 +17,15 @@ use crate::time::moment;
 record! {
     /// The fields that only a Subscription has.
     pub(crate) struct Selection {
-        /// Which events to deliver; every condition has to hold.
+        /// Condition for delivering an event. If several fields are set, all must match.
         "filter" => pub(crate) filter: Filter = Or(Filters, Filter::EVERYTHING),
-        /// Where responses that are events go: an address, or topic:namespace/topic. Without it they are ignored.
+        /// Recipient of responses that are events: an address, or topic:namespace/topic. Without it, such responses
+        /// are ignored.
         "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
-        /// The key of a Destinations document that reply was resolved from. Where a document maps it, it is resolved again.
+        /// The key in a Destinations document from which reply was resolved. If a document maps the key, reply is
+        /// resolved again.
         "replyReference" => pub(crate) reply_reference: Option<String> = KeyOf("reply"),
-        /// From this time on it takes no new events, such as 2026-12-01T00:00:00Z.
+        /// Time from which the subscription receives no new events, such as 2026-12-01T00:00:00Z.
         "expires" => pub(crate) expires_ms: Option<u64> = Optional(Time, "never"),
     }
 }

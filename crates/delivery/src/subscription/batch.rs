@@ -24,15 +24,17 @@ words! {
 }
 
 record! {
-    /// Events that travel in one request (Event Grid, "output batching"); maxEvents or preferredKilobytes asks for it. A
-    /// batch never waits to fill: it has what one invocation has.
+    /// Several events in one request (Event Grid, "output batching"). Set maxEvents or preferredKilobytes to enable
+    /// batches. A batch never waits for more events: it contains events of one invocation.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Batch {
-        /// The most events in one request.
+        /// Maximum number of events in one request.
         "maxEvents" => pub max_events: u32 = Or(EVENTS, BATCH_EVENTS_MAX),
-        /// No further event past a body of this many times 1,024 bytes; a single larger event has a request of its own.
+        /// Maximum size of a body with several events, in units of 1,024 bytes. A larger single event has its own
+        /// request.
         "preferredKilobytes" => pub preferred_bytes: u64 = Or(Kilobytes(KILOBYTES), BATCH_BYTES),
-        /// After a response that is never retried: split retries each event once by itself, all applies it to all of them.
+        /// Effect of a response that is never retried: split retries each event once in its own request, all applies
+        /// the response to all events.
         "onRefused" => pub on_refused: OnRefused = Or(ON_REFUSED, OnRefused::Split),
     }
 }

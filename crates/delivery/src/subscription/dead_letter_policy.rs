@@ -20,27 +20,32 @@ use crate::waits::DELAY_MAX_MS;
 const DROPPED: &str = "none";
 
 record! {
-    /// What happens to a delivery that ends without success.
+    /// Storage of events that cannot be delivered.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct DeadLetterPolicy {
-        /// An address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of a Destinations document, or a topic;
-        /// without it, the default container.
+        /// Destination of dead letters: an address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of
+        /// a Destinations document, or a topic. Without it, the default container.
         "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
-        /// The key of a Destinations document that sink was resolved from. Where a document maps it, it is resolved again.
+        /// The key in a Destinations document from which sink was resolved. If a document maps the key, sink is
+        /// resolved again.
         "reference" => pub reference: Option<String> = KeyOf("sink"),
-        /// true treats the path of a sink that is an address as a credential: it is shown nowhere, and hidden in responses.
+        /// true treats the path of an address in sink as a credential: the path is never displayed, and masked in
+        /// responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
-        /// The format of a dead letter: Event Grid's formats or Knative's.
+        /// Format of dead letters: one of Event Grid's formats, or Knative's. byDeliverySchema selects the format by
+        /// the schema in which the event was delivered.
         "format" => pub format: DeadLetterFormat = Required(Word(&DeadLetterFormat::ALL, DeadLetterFormat::as_str)),
-        /// Of the namespace format: the event as a member of its own, or its members beside deadletterProperties.
+        /// For the namespace format: nested has the event as one member, flat has the members of the event beside
+        /// deadletterProperties.
         "layout" => pub layout: Layout = Required(Word(&Layout::ALL, Layout::as_str)),
-        /// How knativeerrordata of the knative format encodes the last response.
+        /// For the knative format: encoding of the last response in knativeerrordata.
         "errorData" => pub error_data: ErrorData = Required(Word(&ErrorData::ALL, ErrorData::as_str)),
-        /// How much of the last response is stored: the beginning of its body, in which credentials are hidden, or none of it.
+        /// Stored part of the last response: the beginning of its body, with credentials masked, or none.
         "response" => pub response: Response = Required(Word(&Response::ALL, Response::as_str)),
-        /// Written this long after the last attempt (Event Grid, "message delivery and retry"); at most PT15M.
+        /// Time between the last attempt and storing the dead letter (Event Grid, "message delivery and retry"); at
+        /// most PT15M.
         "delay" => pub delay_ms: u64 = Required(Duration(0..=DELAY_MAX_MS)),
-        /// How long to retry if storage refuses; PT1M to P3D.
+        /// Time for which storing is retried if storage refuses the dead letter; PT1M to P3D.
         "keepTryingFor" => pub keep_trying_for_ms: u64 = Required(Duration(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
     }
 }

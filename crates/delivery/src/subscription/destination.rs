@@ -34,63 +34,65 @@ use crate::template::{BodyTemplate, TextTemplate};
 use crate::time::duration::SECOND_MS;
 
 record! {
-    /// Where requests go and what they carry.
+    /// The address and the contents of requests.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Destination {
-        /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
-        /// Its path may have expressions, each of which is one segment or a part of one. Required, unless aws replaces it.
+        /// Address of requests: http://…, https://…, a key of a Destinations document, or topic:namespace/topic. The
+        /// path may contain expressions; each is a whole segment or a part of one. Required, unless aws is set.
         "url" => pub url: DestinationUrl = Address(Required(EventsUrl)),
-        /// A resource of AWS in place of the URL, such as a queue or a function.
+        /// An AWS resource in place of the URL, such as a queue or a function.
         "aws" => pub aws: Option<Box<AwsTarget>> = Optional(Whole::<Box<AwsTarget>>::KIND, "none"),
-        /// The key of a Destinations document that url was resolved from. Where a document maps it, it is resolved again.
+        /// The key in a Destinations document from which url was resolved. If a document maps the key, url is
+        /// resolved again.
         "reference" => pub reference: Option<String> = KeyOf("url"),
-        /// The method of every request. A GET has no body.
+        /// HTTP method of every request. A GET request has no body.
         "method" => pub method: Method = Or(Word(&Method::OF_EVENTS, Method::as_str), Method::Post),
-        /// Parameters that are added to the query. Their values may have expressions.
+        /// Parameters that are added to the query of the URL. Values may contain expressions.
         "query" => pub query: Vec<QueryParameter> = Or(Query, Vec::new()),
-        /// The body in place of the event: JSON, whose strings may have expressions. A string that is one expression becomes
-        /// its value, of any type. null sends the event although a Topic states a body.
+        /// JSON body that replaces the event. Strings may contain expressions. A string with nothing but one
+        /// expression becomes the value of the expression, of any type. null sends the event, even if the Topic sets
+        /// a body.
         "body" => pub body: Option<Templated<BodyTemplate>> = OfBody(Optional(Body, "the event")),
-        /// The body in place of the event: a text with expressions, for bodies that are not JSON.
+        /// Text body that replaces the event, for bodies that are not JSON. The text may contain expressions.
         "bodyText" => pub body_text: Option<Templated<TextTemplate>> = OfBody(Optional(Text("destination.bodyText"), "the event")),
-        /// The content type of body or bodyText; without it, application/json or text/plain.
+        /// Content type of body or bodyText. Without it, body has application/json and bodyText has text/plain.
         "contentType" => pub content_type: Option<String> = OfBody(Optional(CONTENT_TYPE, "that of the body")),
-        /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
-        /// array of one, other JSON as plainJson says.
+        /// Format of events in requests. Without it, events keep the format in which they were published. An Event
+        /// Grid event is then sent in an array with one element, and plainJson applies to JSON that is not an event.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
-        /// true sends JSON that is no event unchanged; false sends it in an array of one.
+        /// true sends JSON that is not an event unchanged; false sends it in an array with one element.
         "plainJson" => pub plain_json: bool = Required(Flag),
-        /// true treats the path of the URL as a credential: it is shown nowhere, and hidden in responses.
+        /// true treats the path of the URL as a credential: the path is never displayed, and masked in responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
-        /// The time limit for a complete response; at most PT10M.
+        /// Time limit for a complete response; at most PT10M.
         "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// The most requests in flight at once, of all running functions together; without it 50 for each of them.
-        /// Subscriptions of a namespace with the same address share it.
+        /// Maximum number of concurrent requests of all functions together. Without it, each running function allows
+        /// 50. Subscriptions of a namespace with the same address share the limit.
         "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
-        /// Headers of every request.
+        /// Headers that are added to every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
-        /// How requests authenticate: exactly one of these.
+        /// Authentication of requests; exactly one of these fields.
         "auth" => pub auth: Option<Auth> = Optional(OneOf::<Auth>::KIND, "none"),
-        /// Certificate authorities for its certificate.
+        /// Certificate authorities that verify the certificate of the destination.
         "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
         /// Secrets that sign every request.
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::KIND, "none"),
-        /// true adds the headers of Event Grid (aeg-…).
+        /// true adds the headers of Event Grid (aeg-…) to requests.
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
-        /// The most requests per second, of all running functions together. Subscriptions of a namespace with the same address share it.
-        /// Excess requests wait; waiting is no attempt.
+        /// Maximum number of requests per second of all functions together. Subscriptions of a namespace with the
+        /// same address share the limit. Excess requests wait; a wait does not count as an attempt.
         "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
-        /// The response time above which the destination counts as slow; at most PT10M. Its deliveries then have a queue of
-        /// their own.
+        /// Response time above which the destination counts as slow; at most PT10M. Deliveries to slow destinations
+        /// use a separate queue.
         "slowAfter" => pub slow_after_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// How long after the timeout a response still counts; PT0S to PT10M, PT0S means not at all.
+        /// Time after the timeout in which a response still counts; PT0S to PT10M. PT0S ignores late responses.
         "lateResponseWindow" => pub late_window_ms: u64 = Required(Duration(0..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// true defers deliveries while the destination keeps failing. This begins after ten failures of at least two events;
-        /// each success halves the count.
+        /// true defers deliveries while the destination keeps failing. Deferring begins after ten failures of at
+        /// least two events; each success halves the count of failures.
         "probation" => pub probation: bool = Required(Flag),
-        /// When it is disabled because it keeps failing.
+        /// Disables the destination if it keeps failing for some time.
         "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::KIND, "never"),
-        /// The handshake that validates it before the first delivery.
+        /// Handshake that the destination must complete before the first delivery.
         "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::KIND, "not asked for"),
     }
     check check;

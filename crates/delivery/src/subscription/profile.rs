@@ -54,30 +54,32 @@ impl Dialect {
 }
 
 record! {
-    /// How deliveries are retried.
+    /// The retry policy: attempts, waits and the meaning of statuses.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     pub struct RetryPolicy {
-        /// Attempts in all; the first counts.
+        /// Maximum number of attempts, including the first.
         "maxAttempts" => pub max_attempts: u32 = Required(Integer(1..=ATTEMPTS_MAX)),
-        /// This long after publication, or after the later moment that deliverat or delay states, no attempt begins any more; PT1S to P14D.
+        /// No attempt begins after this time; PT1S to P14D. The time starts at publication, or when a delay (delay or
+        /// deliverat) ends.
         "timeToLive" => pub time_to_live_ms: Option<u64> = Optional(Duration(SECOND_MS..=LIFETIME_MAX_MS), NO_TIME_TO_LIVE),
         /// The waits between attempts.
         "schedule" => pub schedule: Schedule = Required(Waits),
-        /// At most this part of a wait is added to it.
+        /// Maximum random extension of a wait, in percent: 10 extends a wait of PT1M by up to PT6S.
         "jitterPercent" => pub jitter_percent: u32 = Required(Integer(0..=100)),
-        /// Statuses that mean: delivered.
+        /// Statuses that count as delivered, such as 200-204.
         "success" => pub success: StatusSet = Meaning::Success,
-        /// Statuses that are never retried, besides those of the default.
+        /// Statuses that are never retried, in addition to the defaults.
         "neverRetry" => pub never_retry: StatusSet = Meaning::NeverRetry,
-        /// Statuses that are retried although the default says never.
+        /// Statuses that are retried, although the defaults never retry them.
         "retryOn" => pub retry_on: StatusSet = Meaning::RetryOn,
-        /// Wait at least this long after a status.
+        /// Minimum wait after each of these statuses, such as {503: PT30S}.
         "leastWaits" => pub least_waits: Vec<(u16, u64)> = Required(statuses::LeastWaits),
-        /// Wait at least this long after any other failure.
+        /// Minimum wait after every other failure.
         "otherwiseLeastWait" => pub otherwise_least_wait_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
-        /// Obey Retry-After up to this; PT0S ignores it.
+        /// Longest wait that the header Retry-After can cause; PT0S ignores the header.
         "retryAfterMax" => pub retry_after_max_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
-        /// true ends the last allowed attempt with MaxDeliveryAttemptsExceeded whatever its status (Event Grid's samples).
+        /// true reports MaxDeliveryAttemptsExceeded if the last allowed attempt fails, whatever its status (Event
+        /// Grid's samples).
         "lastAttemptNamesTheLimit" => pub last_attempt_names_the_limit: bool = Required(Flag),
     }
 }

@@ -37,12 +37,14 @@ pub struct SecretPolicy {
 }
 
 record! {
-    /// Some secrets, and the hosts to which they may be sent.
+    /// One or more secrets, and the hosts to which they may be sent.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SecretRule {
-        /// The secret as subscriptions name it, with its members where no member is named; or the beginning of names and a *.
+        /// Name of the secret as in subscriptions, such as env:BILLING_TOKEN. A name without #MEMBER includes all
+        /// members. A * at the end matches all names with this prefix, such as env:BILLING_*.
         "name" => pub name: NamePattern = Required(NAME),
-        /// The hosts of destinations that may have it, without ports; *.example.com for all below example.com.
+        /// Hosts of destinations that may receive the secret, without ports. *.example.com matches all subdomains of
+        /// example.com.
         "hosts" => pub hosts: Vec<HostPattern> = Required(Each(Hosts)),
     }
 }

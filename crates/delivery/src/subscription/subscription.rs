@@ -64,20 +64,21 @@ pub struct Subscription {
 }
 
 record! {
-    /// How events of a topic are delivered: the fields that a Subscription and the `delivery` of its Topic have in common.
+    /// Delivery settings that a Subscription and the `delivery` of its Topic have in common.
     #[derive(Debug, Clone, PartialEq)]
     pub struct DeliverySettings {
-        /// How deliveries are retried.
+        /// The retry policy: attempts, waits and the meaning of statuses.
         "retry" => pub retry: RetryPolicy = Required(Merged::<RetryPolicy>::KIND),
-        /// Where requests go and what they carry.
+        /// The address and the contents of requests.
         "destination" => pub destination: Destination = Required(Merged::<Destination>::KIND),
-        /// Events that travel in one request; maxEvents or preferredKilobytes asks for it.
+        /// Several events in one request. Set maxEvents or preferredKilobytes to enable batches.
         "batch" => pub batch: Option<Batch> = Batches,
-        /// What happens to an event that cannot be delivered: none drops it.
+        /// Storage of events that cannot be delivered; none drops them.
         "deadLetter" => pub dead_letter: DeadLetterPolicy = Required(DeadLetters),
-        /// No attempt is made before this long after publication; up to P7D. An event may state a later moment as its attribute deliverat.
+        /// Minimum time between publication and the first attempt; at most P7D. An event can set a later time in its
+        /// attribute deliverat.
         "delay" => pub delay_ms: u64 = Or(Duration(0..=DELIVERY_DELAY_MAX_MS), 0_u64),
-        /// true makes the events dead letters, to be replayed after the pause.
+        /// true stores all events as dead letters, which can be replayed after the pause.
         "paused" => pub paused: bool = Or(Flag, false),
     }
 }

@@ -18,19 +18,20 @@ use crate::subscription::kinds::samples::Sample;
 pub const REPLIES_MAX: u32 = 64;
 
 record! {
-    /// How the events of a topic are read.
+    /// Rules for parsing the events of a topic.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct TopicSettings {
-        /// What publishers have to send; sns, eventbridge and s3 are the envelopes of those services.
+        /// Format that publishers must send. sns, eventbridge and s3 are the envelopes of those services.
         "input" => pub input: Input = Or(Word(&Input::ALL, Input::as_str), Input::Auto),
-        /// How many deliveries may follow from one event by replies to replies; what replies to the event itself lead to does
-        /// not count.
+        /// Maximum number of deliveries that follow from replies to replies, for each event. Deliveries of direct
+        /// replies to the event do not count.
         "maxReplies" => pub max_replies: u32 = Or(Integer(limits::REPLIES), REPLIES_MAX),
-        /// Publishers that cannot name the topic; each belongs to one topic.
+        /// Publishers that cannot name a topic. Each publisher belongs to one topic.
         "from" => pub from: Vec<Publisher> = Or(Publishers, Vec::new()),
-        /// Which fields of custom events are their id, type, subject; for what is converted from them.
+        /// Fields of custom events that contain their id, type, subject and other attributes. Conversions to other
+        /// formats need them.
         "mapping" => pub mapping: Arc<Mapping> = Or(Whole::<Arc<Mapping>>::KIND, Mapping::default()),
-        /// An event as publishers send it: JSON, or a text. check renders templates with it, and try sends it.
+        /// An event as publishers send it: JSON or text. check renders templates with the sample, and try sends it.
         "sample" => pub sample: Option<Json> = Optional(Sample, "none"),
     }
 }

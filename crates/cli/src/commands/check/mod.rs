@@ -50,34 +50,35 @@ use {
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("given").args(["files", "more_files"]).multiple(true)))]
 pub(crate) struct Arguments {
-    /// Files of subscriptions, and folders of them, read together; without them, what a deployment has is
-    /// checked
+    /// Subscription files, or folders with subscription files. Without files, --to or --stack names
+    /// the deployment to check
     #[arg(required_unless_present_any = ["to", "stack", "more_files"], value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The same, as other commands take files
+    /// Subscription files, like the argument FILE
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
     more_files: Vec<PathBuf>,
-    /// Check what is here: s3://bucket/prefix/ or file:///folder/
+    /// Check the subscriptions at this location: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with_all = ["files", "more_files", "stack"])]
     to: Option<String>,
-    /// Also check the limits and permissions of this deployed CloudFormation stack; without files, check
-    /// the subscriptions that it reads
+    /// Also check limits and permissions of this deployed CloudFormation stack. Without files,
+    /// check the stack's subscriptions
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// Add what the files refer to and nothing maps to this file of Destinations, with placeholders to
-    /// replace, and read it too
+    /// Add an entry to this Destinations file for each reference that has no address yet, with a
+    /// placeholder to replace. The file is also checked
     #[arg(long, value_name = "FILE", requires = "given")]
     write_destinations: Option<PathBuf>,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// One line per finding: file:line:column: severity: field: message; help. Then a table of the subscriptions
+    /// One line per finding, as file:line:column: severity: field: message; help. Then a table of
+    /// the subscriptions
     Text,
-    /// One object: {"findings":[…]}
+    /// One JSON object: {"findings":[…]}
     Json,
 }
 

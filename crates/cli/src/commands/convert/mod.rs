@@ -21,19 +21,20 @@ use crate::terminal::output::{out_json, out_raw};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of subscriptions, and folders of them, read together
+    /// Subscription files, or folders with subscription files, read together
     ///
-    /// Also what aws events describe-rule, list-targets-by-rule, describe-api-destination and describe-connection print, and
-    /// aws cloudformation get-template --template-stage Processed.
+    /// Also accepts the output of aws events describe-rule, list-targets-by-rule,
+    /// describe-api-destination and describe-connection, and of aws cloudformation get-template
+    /// --template-stage Processed.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Yaml)]
     output: Output,
-    /// Write the topics as objects below this folder instead, as apply would write them
+    /// Write the stored form of each topic below this folder, as apply does, instead of printing
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     objects: Option<PathBuf>,
-    /// With --objects, the owner of the entries
+    /// Owner of the entries that --objects writes
     #[arg(long, value_name = "NAME", default_value = "files", requires = "objects", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
 }
@@ -43,9 +44,9 @@ const NOTHING: &str = "these files have no Topic and no Subscription to convert"
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Documents, separated by ---
+    /// YAML documents, separated by ---
     Yaml,
-    /// A list of documents
+    /// JSON array of documents
     Json,
 }
 

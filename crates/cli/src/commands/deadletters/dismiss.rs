@@ -24,7 +24,7 @@ use crate::terminal::usage::usage_error;
 pub(super) struct Arguments {
     #[command(flatten)]
     selected: Selected,
-    /// Why nothing is to be done
+    /// Reason for dismissing, such as refunded
     #[arg(long, value_name = "TEXT")]
     note: String,
 }
@@ -33,7 +33,8 @@ pub(super) struct Arguments {
 pub(super) struct Selected {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Ids, beginnings of ids, keys, or ids of events; without any, all that match the filters
+    /// Dead letters, by id, prefix of the id, key or event id. Without ID, all that match the
+    /// filters
     #[arg(value_name = "ID")]
     ids: Vec<String>,
 }

@@ -42,10 +42,10 @@ const LISTED_MAX: usize = 200;
 pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
-    /// Only this job, and which of its dead letters are dead again
+    /// Show only this job, with its events that became dead letters again
     #[arg(value_name = "JOB", value_parser = parse_job_name)]
     job: Option<String>,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

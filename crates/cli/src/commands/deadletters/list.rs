@@ -23,30 +23,30 @@ const COLUMNS: [&str; 8] =
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// The most to list; 0 lists all
+    /// Maximum number of dead letters to list; 0 for all
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: usize,
-    /// List the oldest first, one per line, then print new ones until Ctrl-C
+    /// List dead letters oldest first, one per line, then print new ones until Ctrl-C
     #[arg(long, conflicts_with = "output")]
     follow: bool,
-    /// With --follow, how often to list the container
+    /// Time between two reads of the container with --follow
     #[arg(long, requires = "follow", conflicts_with = "full", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
     every: u64,
-    /// Print all matching dead letters in full, one JSON object per line
+    /// Print all matching dead letters with all their data, one JSON object per line
     #[arg(long, conflicts_with_all = ["limit", "follow", "output"])]
     full: bool,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// For people
+    /// Table for people
     Table,
-    /// One array, for tools
+    /// One JSON array for tools
     Json,
-    /// One object per line, for tools
+    /// JSON for tools, one object per line
     Ndjson,
 }
 

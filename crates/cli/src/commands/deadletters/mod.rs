@@ -43,22 +43,22 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Lists dead letters, newest first; with --follow also new ones
+    /// Lists dead letters, newest first, or with --follow as they arrive
     List(list::Arguments),
-    /// Shows everything about a dead letter: event, history, last response
+    /// Shows a dead letter: its event, history and last response
     Show(show::Arguments),
-    /// Groups dead letters by cause: what failed and with which message, whatever the
-    /// subscription, ids, numbers and times; or counts them by reason, subscription, destination or hour
+    /// Groups dead letters with the same failure and message, across subscriptions, ids, numbers
+    /// and times. With --by, counts dead letters by reason, subscription, destination or hour
     Why(why::Arguments),
     /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),
-    /// Lists the replay jobs and what became of what they sent
+    /// Lists replay jobs and the results of their deliveries
     Jobs(jobs::Arguments),
-    /// Leaves dead letters out of lists, sums and replays, with a note
+    /// Excludes dead letters from lists, counts and replays, with a note
     Dismiss(dismiss::Arguments),
-    /// Takes dismissals back
+    /// Undoes the dismissal of dead letters
     Undismiss(dismiss::Selected),
-    /// Moves the messages of a last-resort queue into the container
+    /// Moves the messages of the last-resort queue into the container of dead letters
     Rescue(rescue::Arguments),
     /// Removes dead letters
     Purge(purge::Arguments),

@@ -19,10 +19,10 @@ use crate::terminal::{progress, text};
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Remove all dead letters of the container, in whatever state: without a filter this is required
+    /// Remove all dead letters of the container, in any state. Required if there is no filter
     #[arg(long = "all")]
     all_letters: bool,
-    /// Count them, and remove nothing
+    /// Count the dead letters, and remove nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
     /// Do not ask for confirmation

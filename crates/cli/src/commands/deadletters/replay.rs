@@ -45,47 +45,49 @@ use crate::views::unreadable_ledger::{not_shown, refusal};
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) container: ContainerArgs,
-    /// These dead letters: ids, beginnings of ids, keys, or ids of events; without any, all that
-    /// match the filters
+    /// Dead letters, by id, prefix of the id, key or event id. Without ID, all that match the
+    /// filters
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
     pub(super) filter: FilterArgs,
-    /// Count them, and send nothing
+    /// Count the dead letters, and send nothing
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     pub(super) yes: bool,
-    /// The most to send in a second or minute, as in 50/s or 600/m. By default maxPerSecond of the destinations, as
-    /// far as --stack finds it, and 50/s for others. A resume keeps the rate of the job
+    /// Maximum rate, such as 50/s or 600/m. By default maxPerSecond of each destination if --stack
+    /// finds it, otherwise 50/s. A resumed job keeps its rate
     #[arg(long, value_name = "N/s")]
     pub(super) rate: Option<Rate>,
-    /// Post the events to this URL instead; --resume needs it again if it has a user or a query
+    /// Post the events to this URL instead. --resume needs the URL again if it contains a user or a
+    /// query
     #[arg(long, alias = "to", value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"])]
     pub(super) to_url: Option<Url>,
-    /// Publish the events to this topic instead, for all its subscriptions
+    /// Publish the events to this topic instead, for all subscriptions of the topic
     #[arg(long, value_name = "NS/TOPIC")]
     to_topic: Option<TopicName>,
     #[command(flatten)]
     pub(super) queues: ReplayQueueArgs,
-    /// The name of the job; by default the time it starts
+    /// Name of the job; by default its start time
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
     pub(super) name: Option<String>,
-    /// A note for the list of jobs
+    /// Note to show in the list of jobs
     #[arg(long, help_heading = "Job", value_name = "TEXT")]
     note: Option<String>,
-    /// Continue a job that was interrupted
+    /// Continue this interrupted job
     #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"])]
     resume: Option<String>,
-    /// Do not send again what an interrupted job may have sent
+    /// Do not send dead letters that the interrupted job may already have sent
     #[arg(long, requires = "resume", conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"])]
     pub(super) skip_uncertain: bool,
-    /// Wait until everything has ended, at most this long, as in 5m; exit code 1 unless all was delivered
+    /// Wait for all results, at most this long, such as 5m. Exit with code 1 unless all events were
+    /// delivered
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms)]
     pub(super) wait: Option<u64>,
-    /// Repeat until no dead letter has come for this long, as in 12m: functions know of a pause for some minutes after
-    /// its end. With --stack, wait for an empty dead-letter queue too
+    /// Repeat until no new dead letter has arrived for this long, such as 12m after a pause. With
+    /// --stack, also wait until the dead-letter queue is empty
     #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
 }

@@ -40,7 +40,7 @@ const WAIT_SECONDS: i32 = 2;
 pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
-    /// The last-resort queue; without it, that of the stack
+    /// URL of the last-resort queue; by default the queue of the stack
     #[arg(long, value_name = "URL", value_parser = http_url, required_unless_present = "stack")]
     queue_url: Option<Url>,
 }

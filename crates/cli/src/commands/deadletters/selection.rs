@@ -13,7 +13,7 @@ use crate::terminal::output::note;
 use crate::terminal::text;
 use crate::views::unreadable_ledger::{dismissals_not_read, not_shown};
 
-/// Which dead letters of which container.
+/// The options that select dead letters of a container.
 #[derive(Debug, clap::Args)]
 pub(super) struct SelectionArgs {
     #[command(flatten)]

@@ -28,13 +28,13 @@ const SAME_EVENT_MAX: usize = 20;
 pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
-    /// Its id or the beginning of it, its key, or the id of its event
+    /// Dead letter, by id, prefix of the id, key or event id
     #[arg(value_name = "ID|KEY")]
     id: String,
-    /// The blob as it is stored
+    /// Print the stored blob unchanged
     #[arg(long, conflicts_with = "output")]
     raw: bool,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

@@ -28,7 +28,7 @@ pub(super) enum By {
     Reason,
     Subscription,
     Destination,
-    /// The hour of the decision, in UTC
+    /// Hour in which the event became a dead letter, in UTC
     Hour,
 }
 

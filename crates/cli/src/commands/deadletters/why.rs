@@ -15,10 +15,10 @@ use crate::terminal::output::Output;
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Count by these instead of by cause, as bars; separate several by commas
+    /// Count by these comma-separated properties instead of by cause, and print bars
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
     by: Vec<By>,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

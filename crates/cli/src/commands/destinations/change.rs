@@ -31,7 +31,7 @@ const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 pub(super) struct ChangeArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// A subscription (namespace/topic/name) that delivers there, or the address
+    /// Destination: its URL, or a subscription (namespace/topic/name) that delivers to it
     #[arg(value_name = "NAME")]
     name: Name,
 }
@@ -40,7 +40,8 @@ pub(super) struct ChangeArgs {
 pub(super) struct EnableArgs {
     #[command(flatten)]
     change: ChangeArgs,
-    /// Only let the next delivery probe a failing destination at once; it stays failing until that succeeds
+    /// Only let the next delivery probe a failing destination at once. The destination stays
+    /// failing until a probe succeeds
     #[arg(long)]
     once: bool,
 }

@@ -23,10 +23,10 @@ const NAMED: usize = 5;
 pub(super) struct Arguments {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Also those that are healthy again
+    /// Also list destinations that are healthy again
     #[arg(long)]
     all: bool,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

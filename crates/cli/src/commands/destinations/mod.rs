@@ -27,11 +27,11 @@ pub(crate) struct Arguments {
 enum Verb {
     /// Lists destinations that are failing, slow or disabled
     List(list::Arguments),
-    /// Shows all that is known of a destination, and what happens to its next deliveries
+    /// Shows the state of a destination, and what happens to its next deliveries
     Show(show::Arguments),
-    /// Makes no more requests to a destination, until it is enabled
+    /// Stops all requests to a destination until it is enabled
     Disable(change::ChangeArgs),
-    /// Enables a destination that is disabled, and forgets that it was failing or slow
+    /// Enables a disabled destination, and resets its state to healthy
     Enable(change::EnableArgs),
 }
 

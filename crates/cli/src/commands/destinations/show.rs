@@ -18,10 +18,10 @@ use crate::terminal::text;
 pub(super) struct Arguments {
     #[command(flatten)]
     place: PlaceArgs,
-    /// A subscription (namespace/topic/name) that delivers there, or the address
+    /// Destination: its URL, or a subscription (namespace/topic/name) that delivers to it
     #[arg(value_name = "NAME")]
     name: Name,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

@@ -41,26 +41,26 @@ use crate::terminal::output::{out, out_json};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The deployed CloudFormation stack
+    /// Deployed CloudFormation stack
     #[arg(long, value_name = "NAME")]
     stack: String,
-    /// Also send a sample event to this subscription, through the stack and in one attempt; can be repeated. Its destination
-    /// gets it
+    /// Also send a sample event to this subscription through the stack, in one attempt. The
+    /// destination receives the event. Repeatable
     #[arg(long = "try", value_name = "NS/TOPIC/NAME")]
     tried: Vec<SubscriptionName>,
-    /// How many seconds to wait for the end of each event that is tried
+    /// Seconds to wait for the result of each --try event
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "tried")]
     wait: u64,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// One line per item: state, item, what is so; what to do
+    /// One line per item: state, item, finding; remedy
     Text,
-    /// One object: {"items":[…]}
+    /// One JSON object: {"items":[…]}
     Json,
 }
 

@@ -45,42 +45,43 @@ use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of subscriptions, and folders of them, read together; and a topic or subscription, if not all are
-    /// meant. Without files, those of a deployment are explained: --to or --stack says where it is
+    /// Subscription files, or folders with subscription files. Also accepts a topic or
+    /// subscription, to explain only that. Without files, --to or --stack names the deployment to
+    /// explain
     #[arg(
         value_name = "FILE|NS/TOPIC[/NAME]",
         required_unless_present_any = ["to", "stack", "more_files"]
     )]
     files_or_names: Vec<PathBuf>,
-    /// Files too, by the option that other commands have
+    /// Subscription files, like the argument FILE
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
     more_files: Vec<PathBuf>,
-    /// Only this subscription
+    /// Explain only this subscription
     #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Option<SubscriptionName>,
-    /// Where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
+    /// Location of the deployment's subscriptions: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with_all = ["more_files", "stack"])]
     to: Option<String>,
-    /// Which subscriptions get this event, why, and the request that their templates make of it: a file of
-    /// events, or - for standard input
+    /// Show which subscriptions get the events of this file, why, and the resulting requests; - is
+    /// standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
     event: Option<String>,
-    /// With --event, only this topic
+    /// Match the event of --event only in this topic
     #[arg(long, value_name = "NS/TOPIC", requires = "event", conflicts_with_all = ["subscription", "outcome", "retry_after", "origins"])]
     topic: Option<TopicName>,
-    /// The outcome of every attempt: a status, timeout, refused, reset, dns, tls, blocked, or a
-    /// word of dead letters such as Busy
+    /// Outcome of every attempt: a status, timeout, refused, reset, dns, tls, blocked, or an
+    /// outcome of dead letters such as Busy
     #[arg(long, value_name = "OUTCOME", default_value = "500")]
     outcome: Always,
-    /// The Retry-After header of every response: seconds or an HTTP date
+    /// Retry-After header of every response: seconds or an HTTP date
     #[arg(long, value_name = "VALUE")]
     retry_after: Option<String>,
     #[command(flatten)]
     now: NowArgs,
-    /// Also shows where each value comes from: a line of a file, a default, or the owner who applied it
+    /// Also show the origin of each value: a line of a file, a default, or the owner who applied it
     #[arg(long, conflicts_with = "event")]
     origins: bool,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

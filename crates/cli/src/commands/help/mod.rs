@@ -18,7 +18,7 @@ use self::examples::Examples;
 const HEADINGS: [(&str, &[&str]); 5] = [
     ("Files", &["files", "more_files", "subscriptions"]),
     (
-        "Where",
+        "Location",
         &["to", "stack", "container", "config", "queue_url", "ingress", "to_url", "to_topic"],
     ),
     ("Job", &["rate", "name", "resume", "skip_uncertain", "again"]),

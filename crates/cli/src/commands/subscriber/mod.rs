@@ -20,26 +20,27 @@ use crate::terminal::styled::{ColorArgs, Screen};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The port on 127.0.0.1 to listen on
+    /// Port on 127.0.0.1 to listen on
     #[arg(long, default_value_t = 9180)]
     port: u16,
-    /// Also answer requests for this host, as a tunnel to this port names it; can be repeated
+    /// Also accept requests for this host name, such as the name of a tunnel. Repeatable
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// The statuses to respond with, in turn; the last one repeats
+    /// Statuses to respond with, in order, such as 503,503,200. The last one repeats
     #[arg(long, value_delimiter = ',', default_value = "200", value_name = "STATUS,…")]
     answer: Vec<StatusCode>,
-    /// How long to wait before each response, as in 2s
+    /// Delay before each response, such as 2s
     #[arg(long, default_value = "0s", value_parser = brief::parse_ms, value_name = "DURATION")]
     delay: u64,
-    /// Check signatures with this signing secret (whsec_) or public key (whpk_): a variable of your environment
-    /// as env:NAME, or the file that holds it; can be repeated, then one of them has to match
+    /// Verify signatures with this signing secret (whsec_) or public key (whpk_): an environment
+    /// variable as env:NAME, or a file that contains it. Repeatable; one of them must match
     #[arg(long, value_name = "env:NAME|FILE")]
     secret: Vec<String>,
-    /// Respond with 401 to requests without a valid signature; handshakes are never signed
+    /// Respond with 401 to requests without a valid signature, except to handshakes, which are
+    /// never signed
     #[arg(long, requires = "secret")]
     require_signature: bool,
-    /// How requests are printed
+    /// Output format of requests
     #[arg(long, default_value = "text")]
     output: LineOutput,
     #[command(flatten)]

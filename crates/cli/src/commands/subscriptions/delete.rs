@@ -18,12 +18,12 @@ use crate::views::changes::print_changed;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The subscription, as namespace/topic/name
+    /// Subscription, as namespace/topic/name
     #[arg(value_name = "NAME")]
     name: SubscriptionName,
     #[command(flatten)]
     target: Target,
-    /// The owner of the subscription
+    /// Owner of the subscription
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::terminal::output::out_raw;
 pub(super) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// Only what was applied under this name
+    /// Export only entries of this owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
 }

@@ -24,12 +24,12 @@ const NAMES_SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The topic, as namespace/topic
+    /// Topic, as namespace/topic
     #[arg(value_name = "NAME")]
     name: TopicName,
     #[command(flatten)]
     target: Target,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }

@@ -18,22 +18,22 @@ const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A namespace, or a topic as namespace/topic
+    /// Namespace, or topic as namespace/topic
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
     target: Target,
-    /// Only subscriptions that get this event: a file of events, or - for standard input
+    /// List only subscriptions that get an event of this file; - is standard input
     #[arg(long, value_name = "FILE")]
     who_gets: Option<String>,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GetArgs {
-    /// The subscription, as namespace/topic/name
+    /// Subscription, as namespace/topic/name
     #[arg(value_name = "NAME")]
     name: SubscriptionName,
     #[command(flatten)]

@@ -24,13 +24,13 @@ pub(crate) struct Arguments {
 enum Verb {
     /// Lists the subscriptions of a namespace or a topic
     List(list::Arguments),
-    /// Prints a subscription as it is stored
+    /// Prints the stored form of a subscription
     Get(list::GetArgs),
     /// Removes a subscription
     Delete(delete::Arguments),
-    /// Lists the changes of a topic: who made them, when and why
+    /// Lists the changes of a topic with author, time and reason
     History(history::Arguments),
-    /// Prints topics, subscriptions and mapped addresses as files that can be applied
+    /// Prints topics, subscriptions and mapped addresses in a form that apply accepts
     Export(export::Arguments),
 }
 

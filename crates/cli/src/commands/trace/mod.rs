@@ -34,30 +34,31 @@ const NOTHING: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The id of an event, a webhook-id, or the id of a trace; with --search any text of a log line
+    /// Event id, webhook-id or trace id; with --search any text of a log line
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Find TEXT anywhere in a log line, as a part of an id, a source or a type
+    /// Find TEXT anywhere in a log line, such as a part of an id, source or type
     #[arg(long)]
     search: bool,
-    /// The deployed CloudFormation stack whose log and dead letters are read
+    /// Deployed CloudFormation stack whose log and dead letters to read
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// The data folder of lastmile dev whose log and dead letters are read
+    /// Data folder of `lastmile dev` whose log and dead letters to read
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
-    /// Log lines of this time or later: RFC 3339, a day in UTC, or how long ago, as in 2h or 7d
+    /// Start of the log to search: RFC 3339, a day in UTC, or an age such as 2h or 7d
     #[arg(long, default_value = "PT3H", value_name = "WHEN")]
     since: TimeBound,
-    /// Log lines before this time
+    /// End of the log to search, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
     /// Do not ask for confirmation
     ///
-    /// A query that may scan more than 20 GB of log lines ($0.10) is asked about.
+    /// Without this option, trace asks before a query that may scan more than 20 GB of log lines
+    /// ($0.10).
     #[arg(long)]
     yes: bool,
-    /// The format of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
     #[command(flatten)]

@@ -65,21 +65,22 @@ use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The subscription; with --consent several, or none for all that require consent
+    /// Subscription to test. With --consent, any number; without a name, all that require consent
     #[arg(value_name = "NS/TOPIC/NAME", required_unless_present = "consent")]
     names: Vec<SubscriptionName>,
-    /// A file of subscriptions, or a folder of them; can be repeated, then they are read together
+    /// Subscription file, or folder with subscription files. Repeatable
     #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The event: a file, or - for standard input. Several are sent if the subscription batches them into one
-    /// request
+    /// File with the event; - is standard input. May contain several events if the subscription
+    /// batches them into one request
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     event: Option<String>,
-    /// The sample of the topic, or a new one in a form that the topic takes: the default
+    /// Send the sample of the topic, or a generated event in a form that the topic accepts (the
+    /// default)
     #[arg(long)]
     sample: bool,
-    /// Send nothing, and print the request as a curl command. It has no credential: secrets are variables of the
-    /// shell that runs it
+    /// Send nothing; print the request as a curl command. The command contains no secrets; it reads
+    /// them from shell variables
     #[arg(long)]
     print: bool,
     #[command(flatten)]

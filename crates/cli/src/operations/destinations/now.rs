@@ -19,13 +19,13 @@ use super::state::next;
 /// The options that name the location of the state. Without any of them, the state is not shown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NowArgs {
-    /// Also shows the state of destinations now, as the functions of this CloudFormation stack know it
+    /// Also show the current state of destinations in this deployed CloudFormation stack
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// Also shows the state in the `lastmile dev` that runs in this folder
+    /// Also show the current state in the `lastmile dev` that runs in this folder
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["stack", "table"])]
     config: Option<String>,
-    /// Also shows the state in this DynamoDB table
+    /// Also show the current state in this DynamoDB table
     #[arg(long, value_name = "NAME", conflicts_with = "stack")]
     table: Option<String>,
 }

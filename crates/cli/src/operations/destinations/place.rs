@@ -35,14 +35,14 @@ const DATA: &str = ".lastmile";
 /// The options that name a deployment.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlaceArgs {
-    /// The deployed CloudFormation stack, whose outputs say where its subscriptions are
+    /// Deployed CloudFormation stack; its outputs name its subscriptions and its table
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) stack: Option<String>,
-    /// Where its subscriptions are: the config bucket as s3://BUCKET or s3://BUCKET/PREFIX/ together with --table, or the
-    /// folder in which `lastmile dev` runs, by default the working folder
+    /// Location of the subscriptions: the config bucket as s3://BUCKET or s3://BUCKET/PREFIX/,
+    /// which requires --table, or the folder in which `lastmile dev` runs
     #[arg(long = "to", alias = "config", value_name = "LOCATION", default_value = ".")]
     pub(crate) config: String,
-    /// The DynamoDB table of the deployment, with --to s3://BUCKET; it is the output TableName of its stack
+    /// DynamoDB table of the deployment with --to s3://BUCKET: the stack's output TableName
     #[arg(long, value_name = "NAME", conflicts_with = "stack")]
     pub(crate) table: Option<String>,
 }

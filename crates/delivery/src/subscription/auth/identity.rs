@@ -24,12 +24,12 @@ pub const LIFETIMES_MS: RangeInclusive<u64> = MINUTE_MS..=HOUR_MS;
 pub const AUDIENCE_MAX_CHARS: usize = 1_000;
 
 record! {
-    /// A token in which AWS says who is calling.
+    /// A token issued by AWS that identifies the caller.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     pub struct WebIdentity {
-        /// For whom it is: its claim `aud`.
+        /// Audience of the token, in the claim `aud`.
         "audience" => pub audience: String = Required(Checked { max_chars: AUDIENCE_MAX_CHARS, check: check_audience, schema: audience_schema }),
-        /// How long it is valid, in whole seconds; PT1M to PT1H.
+        /// Lifetime of the token, in whole seconds; PT1M to PT1H.
         "lifetime" => pub lifetime_ms: u64 = Or(Lifetime, LIFETIME_DEFAULT_MS),
     }
 }

@@ -29,20 +29,20 @@ use crate::subscription::secret::{Keyring, SecretName};
 pub const AUTHORIZATION: &str = "authorization";
 
 alternatives! {
-    /// How requests authenticate: exactly one of these.
+    /// Authentication of requests; exactly one of these fields.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Auth by field {
-        /// A user and a password, in the header authorization (RFC 7617).
+        /// User name and password in the header authorization (RFC 7617).
         "basic" => Basic(Basic),
-        /// A token that does not change, in the header authorization (RFC 6750).
+        /// A fixed token in the header authorization (RFC 6750).
         "bearer" => Bearer(Bearer),
-        /// A secret in a header of its own.
+        /// A secret as the value of another header, such as x-api-key.
         "header" => Header(SecretHeader),
-        /// A token of OAuth 2.0, which is fetched before the request.
+        /// An OAuth 2.0 token, which is fetched before the request.
         "oauth2" => OAuth2(Box<ClientCredentials>),
-        /// A certificate of TLS, shown by https only.
+        /// A TLS client certificate, for https only.
         "clientCertificate" => ClientCertificate(ClientCertificate),
-        /// A signature with credentials of AWS.
+        /// A signature with AWS credentials (Signature Version 4).
         "sigv4" => Sigv4(SigningScope),
         /// A token issued by AWS that identifies the caller.
         "awsIdentity" => AwsIdentity(WebIdentity),
@@ -50,43 +50,43 @@ alternatives! {
 }
 
 record! {
-    /// A user and a password, in the header authorization.
+    /// User name and password in the header authorization.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Basic {
-        /// Who is calling: text without a colon.
+        /// User name, without a colon.
         "user" => pub user: String = Required(Checked { max_chars: HEADER_VALUE_MAX_BYTES, check: check_user, schema: user_schema }),
-        /// The secret that is the password.
+        /// Name of the secret with the password.
         "password" => pub password: SecretName = Required(SECRET),
     }
 }
 
 record! {
-    /// A token that does not change, in the header authorization.
+    /// A fixed token in the header authorization.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Bearer {
-        /// The secret that is the token, without the word Bearer.
+        /// Name of the secret with the token. The secret does not contain the word Bearer.
         "token" => pub token: SecretName = Required(SECRET),
     }
 }
 
 record! {
-    /// A secret in a header of its own.
+    /// A secret as the value of another header, such as x-api-key.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SecretHeader {
-        /// The name of the header, as one of headers may have it.
+        /// Name of the header. The rules for names in headers apply.
         "name" => pub name: String = Required(headers::Name),
-        /// The secret that is its value.
+        /// Name of the secret with the value of the header.
         "value" => pub value: SecretName = Required(SECRET),
     }
 }
 
 record! {
-    /// A certificate of TLS and its key, both in PEM.
+    /// A TLS client certificate and its private key, both in PEM.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ClientCertificate {
-        /// The secret that is the certificate, in PEM, and those between it and its authority.
+        /// Name of the secret with the certificate and its intermediate certificates, in PEM.
         "certificate" => pub certificate: SecretName = Required(SECRET),
-        /// The secret that is its key, in PEM, without a password.
+        /// Name of the secret with the private key, in PEM, without a password.
         "key" => pub key: SecretName = Required(SECRET),
     }
 }

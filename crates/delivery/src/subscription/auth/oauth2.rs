@@ -38,24 +38,24 @@ words! {
 }
 
 record! {
-    /// The credentials of a client, and what its token is for (RFC 6749, 4.4).
+    /// Client credentials for a token server (RFC 6749, 4.4).
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     pub struct ClientCredentials {
-        /// The address of the token server: http://… or https://….
+        /// URL of the token server: http://… or https://….
         "tokenUrl" => pub token_url: Url = Required(Endpoint::OTHER),
-        /// Who is calling.
+        /// Id of the client at the token server.
         "clientId" => pub client_id: String = Required(PARAMETER),
-        /// The secret of the client. Only the token server gets it.
+        /// Name of the secret with the client secret. Only the token server receives the client secret.
         "clientSecret" => pub client_secret: SecretName = Required(SECRET),
-        /// What the token is for, with spaces between (RFC 6749, 3.3).
+        /// Scopes of the token, separated by spaces (RFC 6749, 3.3).
         "scope" => pub scope: Option<String> = Optional(PARAMETER, "none"),
-        /// For whom the token is, where the server asks for an audience.
+        /// Audience of the token, if the token server requires one.
         "audience" => pub audience: Option<String> = Optional(PARAMETER, "none"),
-        /// For whom the token is, where the server asks for a resource (RFC 8707).
+        /// Resource that the token is for, if the token server requires one (RFC 8707).
         "resource" => pub resource: Option<String> = Optional(PARAMETER, "none"),
-        /// Where the client shows its secret: in the header authorization (basic), or in the form.
+        /// Place of the client secret in the token request: the header authorization (basic) or the form (post).
         "style" => pub style: Style = Or(Word(&Style::ALL, Style::as_str), Style::Basic),
-        /// Further fields of the form, by name: text, numbers, true or false.
+        /// Additional fields of the form, by name: text, numbers, true or false.
         "parameters" => pub parameters: Vec<(String, String)> = Or(Parameters, Vec::new()),
     }
 }

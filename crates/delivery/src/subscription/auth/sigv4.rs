@@ -45,12 +45,13 @@ impl SigningService {
 }
 
 record! {
-    /// For whom requests are signed with credentials of AWS: those of the role InvokeRoleArn, or of the function.
+    /// Scope of the AWS signature. The credentials are those of the role InvokeRoleArn, or of the function.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SigningScope {
-        /// The service behind the endpoint: API Gateway, the URL of a function, or VPC Lattice.
+        /// AWS service of the endpoint: execute-api (API Gateway), lambda (a function URL) or vpc-lattice-svcs (VPC
+        /// Lattice).
         "service" => pub service: SigningService = Required(Word(&SigningService::ALL, SigningService::as_str)),
-        /// The region of the service, such as eu-west-1.
+        /// AWS region of the endpoint, such as eu-west-1.
         "region" => pub region: String = Required(Checked { max_chars: REGION_MAX_BYTES, check: check_region, schema: region_schema }),
     }
 }

@@ -31,15 +31,17 @@ use crate::subscription::templates::Templated;
 use crate::template::BodyTemplate;
 
 record! {
-    /// A resource of AWS that gets the events, by requests that are signed with the role InvokeRoleArn.
+    /// An AWS resource that receives the events. Requests are signed with the role InvokeRoleArn.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct AwsTarget {
-        /// The ARN of a queue, topic, event bus, function, state machine or stream. Region and host follow from it.
+        /// ARN of a queue, topic, event bus, function, state machine or stream. It determines the region and the
+        /// host.
         "arn" => pub arn: TargetArn = Required(Arns),
-        /// The action of its service: SendMessage (SQS), PutEvents (EventBridge), Invoke (Lambda), Publish (SNS),
+        /// API action of the service: SendMessage (SQS), PutEvents (EventBridge), Invoke (Lambda), Publish (SNS),
         /// StartExecution (Step Functions) or PutRecord (Kinesis, Firehose).
         "action" => pub action: AwsAction = Required(Word(&AwsAction::ALL, AwsAction::as_str)),
-        /// Further members of the request, with the names of the service's API reference. Their texts may have expressions.
+        /// Additional members of the request, with the names in the service's API reference. Text values may contain
+        /// expressions.
         "parameters" => pub parameters: Option<Templated<BodyTemplate>> = Optional(Parameters, "none"),
     }
     check check;

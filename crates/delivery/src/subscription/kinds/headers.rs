@@ -180,7 +180,7 @@ impl Kind for Headers {
     fn schema(&self) -> Json {
         let one_of = ["value", "path", "secret"].map(|name| json!({ "required": [name] }));
         let value = json!({
-            "description": "The value itself: text without control characters, and without spaces around it; it may have expressions.",
+            "description": "Value of the header, without control characters, and without spaces at its beginning or end. It may contain expressions.",
             "type": ["string", "integer", "boolean"],
             "maxLength": TEMPLATE_MAX_BYTES,
             "pattern": VALUE_PATTERN,
@@ -191,16 +191,16 @@ impl Kind for Headers {
         };
         json!({ "type": "array", "maxItems": HEADERS_MAX, "items": {
             DEFINITION: "Header",
-            "description": "A header of every request; its value has one source.",
+            "description": "A header of every request. Its value has exactly one source.",
             "type": "object",
             "additionalProperties": false,
             "required": ["name"],
             "properties": [
-                ["name", described(Name.schema(), "A token of HTTP; not one that belongs to the connection, the body or its signature, not aeg-… or ce-….")],
+                ["name", described(Name.schema(), "Name of the header. Headers of the connection, the body or its signature are not allowed, nor are aeg-… and ce-….")],
                 ["value", value],
-                ["hidden", described(Flag.schema(), "true shows the value nowhere.")],
-                ["path", described(PATH.schema(), "The path of the value in the event: a string, number or boolean; without one the header is left out.")],
-                ["secret", described(SECRET.schema(), "The secret that is the value.")],
+                ["hidden", described(Flag.schema(), "true never displays the value.")],
+                ["path", described(PATH.schema(), "Path of the value in the event: a string, number or boolean. If the event has no such value, the header is omitted.")],
+                ["secret", described(SECRET.schema(), "Name of the secret with the value.")],
             ],
             "oneOf": one_of,
         } })

@@ -224,23 +224,23 @@ fn told(schedule: &Schedule) -> String {
 fn properties() -> Json {
     let duration = |about: &str| json!({ "description": about, "$ref": "#/$defs/duration" });
     let durations = |about: &str| json!({ "description": about, "$ref": "#/$defs/durations" });
-    let mut delay = duration("d, for linear, exponential and constant; PT0S means no wait.");
+    let mut delay = duration("Delay d of linear, exponential and constant; PT0S means no wait.");
     delay["default"] = json!(format_ms(DELAY_DEFAULT_MS));
     json!([
         ["kind", {
-            "description": "d·k, d·2^k, d, a list of waits (the last repeats), or times since the first attempt.",
+            "description": "Formula of the wait before retry k, with delay d: linear is d·k, exponential is d·2^k, constant is d. waits and moments are lists.",
             "enum": KINDS.map(|(kind, _)| kind),
             "default": "exponential",
         }],
         ["delay", delay],
         ["numbering", {
-            "description": "For linear and exponential: the k of the first wait is 1 or 0.",
+            "description": "Number k of the first retry, for linear and exponential. With delay PT5S, the first exponential wait is PT10S (fromOne) or PT5S (fromZero).",
             "enum": NUMBERINGS.map(|(word, _)| word),
             "default": "fromOne",
         }],
-        ["waits", durations("For waits; the last one repeats.")],
-        ["moments", durations("For moments, in rising order; past the end the last gap repeats.")],
-        ["max", duration("No wait of the schedule is longer; PT1H for linear and exponential if it is missing, P14D for no limit.")],
+        ["waits", durations("List for kind waits, such as [PT10S, PT1M]. The last wait repeats.")],
+        ["moments", durations("List for kind moments: times since the first attempt, in rising order. After the last time, the last interval repeats.")],
+        ["max", duration("Maximum wait of the schedule; P14D means no limit. If kind is linear or exponential and max is missing, it is PT1H.")],
     ])
 }
 

@@ -56,7 +56,7 @@ impl Kind for Sinks {
             "additionalProperties": false,
             "required": ["topic"],
             "properties": [["topic", {
-                "description": "namespace/topic: its subscriptions receive the dead letters.",
+                "description": "Topic whose subscriptions receive the dead letters, as namespace/topic.",
                 "type": "string",
                 "pattern": "^[^/]+/[^/]+$",
             }]],

@@ -58,40 +58,41 @@ const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
 /// The options of the handshakes. All of them need `--consent`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConsentArgs {
-    /// Send no event, and ask endpoints for their consent instead: those of the named subscriptions, or all that
-    /// require it. Exit code 0 if all consented, 1 if not
+    /// Send no event; ask endpoints for consent: those of the named subscriptions, or all that
+    /// require consent. Exit with code 1 unless all consent
     #[arg(long, help_heading = HEADING, conflicts_with_all = ["event", "sample", "print"])]
     pub(super) consent: bool,
-    /// With --consent, instead of files: where the deployment reads subscriptions, s3://bucket/prefix/ or file:///folder/
+    /// Location of the deployment's subscriptions, with --consent and without files:
+    /// s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", requires = "consent", conflicts_with_all = ["event", "sample", "print", "files", "stack"])]
     to: Option<String>,
-    /// The handshake to use, instead of the one in the files
+    /// Handshake to use instead of the one in the files
     #[arg(long, help_heading = HEADING, value_enum, requires_all = ["consent", "names"], conflicts_with_all = ONE_REQUEST)]
     handshake: Option<Handshake>,
-    /// The origin of the requests, with --handshake cloudevents: a DNS name that every delivery
-    /// carries
+    /// Origin to send with --handshake cloudevents: the DNS name that deliveries also send
     #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     origin: Option<String>,
-    /// The requests per minute to ask for, with --handshake cloudevents
+    /// Requests per minute to ask for with --handshake cloudevents
     #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     rate: Option<NonZeroU32>,
-    /// With --consent, store consents where this deployed CloudFormation stack reads them; without files, ask
-    /// for its subscriptions
+    /// With --consent, store consents for this deployed CloudFormation stack. Without files, ask
+    /// the endpoints of its subscriptions
     #[arg(long, value_name = "NAME", requires = "consent", conflicts_with_all = ["event", "sample", "print", "config"])]
     stack: Option<String>,
-    /// With --consent, store consents in the table of the `lastmile dev` that runs in this folder
+    /// With --consent, store consents for the `lastmile dev` that runs in this folder
     #[arg(long, value_name = "FOLDER", requires = "consent", conflicts_with_all = ["event", "sample", "print", "table"])]
     config: Option<String>,
-    /// Store consents in this DynamoDB table
+    /// With --consent, store consents in this DynamoDB table
     #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "consent", conflicts_with_all = ["event", "sample", "print", "stack"])]
     table: Option<String>,
-    /// Listen here for confirmations: a person consents by calling a URL
+    /// Address to listen on for confirmations, such as 127.0.0.1:8088. A person consents by opening
+    /// a URL
     #[arg(long, help_heading = HEADING, value_name = "IP:PORT", requires = "consent", conflicts_with_all = ONE_REQUEST)]
     listen: Option<SocketAddr>,
-    /// The public URL of that address; without it, http://IP:PORT
+    /// Public URL of the --listen address; by default http://IP:PORT
     #[arg(long, help_heading = HEADING, value_name = "URL", value_parser = http_url, requires = "listen", conflicts_with_all = ONE_REQUEST)]
     public_url: Option<Url>,
-    /// How long to wait for a confirmation
+    /// Maximum time to wait for a confirmation
     #[arg(
         long,
         help_heading = HEADING,
@@ -108,9 +109,9 @@ const HEADING: &str = "Consent";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Handshake {
-    /// SubscriptionValidation of Event Grid
+    /// SubscriptionValidation event of Event Grid
     Eventgrid,
-    /// OPTIONS of the CloudEvents webhook specification
+    /// OPTIONS request of the CloudEvents webhook specification
     Cloudevents,
 }
 
