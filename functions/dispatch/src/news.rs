@@ -27,7 +27,7 @@ use crate::invocation::Invocation;
 use crate::notices::{self, Notices};
 use crate::table::{SharedTable, Unreachable};
 
-/// Minimum interval between two reads of the news.
+/// Minimum interval between two reads of the published changes.
 pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
 const WRITES_AT_ONCE: usize = 8;
 
