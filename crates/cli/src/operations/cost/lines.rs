@@ -269,7 +269,7 @@ pub(super) fn stored(queue: &Queue) -> [Line; 2] {
 }
 
 /// Returns the cost of the periodic reads of each process that receives events: the subscriptions,
-/// and the news in the table.
+/// and the published changes in the table.
 fn looks(load: &Load) -> [Line; 2] {
     let looks = |every_ms: u64| {
         let of_a_process = MONTH_DAYS * DAY_S * 1_000.0 / every_ms as f64;

@@ -345,7 +345,7 @@ impl<'t> Plan<'t> {
     ///
     /// # Errors
     /// Fails if another owner has mapped one of the references to a different address since the
-    /// plan was made. Then no address is written.
+    /// plan was made. Then the stored addresses of these files' owner stay unchanged.
     async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<Changed> {
         let Self { topics, owner, prune, .. } = self;
         let name = destinations_of(owner);

@@ -55,9 +55,9 @@ impl<P: DispatchPorts> Destinations<P> {
         let mut held = limit.own.held();
         match line {
             Line::Taken { first_us } => {
-                // A delivery comes back at the end of its place, when the attempts before it have
-                // ended. Deliveries of one group come back in one batch, and their process takes
-                // all permits in one request.
+                // A delivery is received again at the end of its turn, when the attempts before it
+                // have ended. Deliveries of one group are received in one batch, and their process
+                // takes all permits in one request.
                 let each_ms = (take.each_us / 1_000).max(1);
                 let in_group = group(takes_ms, each_ms, limit.most);
                 let places_ms = take.places_ms(first_us.saturating_add(take.each_us));
