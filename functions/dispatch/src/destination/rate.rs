@@ -129,7 +129,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 
     /// Takes the next free slots: one if it is soon, otherwise up to `count`, because the
-    /// deliveries then come back separately.
+    /// deliveries are then received again separately.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
         let wanted = Wants::of(&of_one.wanted, 1);
@@ -327,7 +327,7 @@ fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 
-/// True if the delivery has come back for its slot.
+/// True if the delivery was received again at the time of its slot.
 fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
     match delivery.hold.slots {
         0 => false,

@@ -243,7 +243,7 @@ pub(in crate::destination) struct UsedPermit {
 }
 
 impl UsedPermit {
-    /// Returns the latest end of the request, which is the end of the permit.
+    /// Returns the time by which the request must have ended, because the permit expires then.
     pub(in crate::destination) fn until_ms(&self) -> u64 {
         self.permit.until_ms
     }
