@@ -67,7 +67,7 @@ record! {
         "jitterPercent" => pub jitter_percent: u32 = Required(Integer(0..=100)),
         /// Statuses that mean: delivered.
         "success" => pub success: StatusSet = Meaning::Success,
-        /// Statuses that are never retried, in addition to those of the default.
+        /// Statuses that are never retried, besides those of the default.
         "neverRetry" => pub never_retry: StatusSet = Meaning::NeverRetry,
         /// Statuses that are retried although the default says never.
         "retryOn" => pub retry_on: StatusSet = Meaning::RetryOn,
