@@ -1,9 +1,9 @@
 //! The shared table on DynamoDB.
 //!
 //! Each change is one conditional `UpdateItem`, whose refusal returns the item. Therefore limits
-//! change without a prior read, and concurrent processes lose no change. A read gets one item,
-//! reading the news is one `Query`, and nothing scans. Attribute names are not reserved words of
-//! DynamoDB, or are replaced by placeholders.
+//! change without a prior read, and concurrent processes lose no change. A read gets one item, a
+//! read of the published changes (`delivery::delivery::health::news`) is one `Query`, and nothing
+//! scans. Attribute names are not reserved words of DynamoDB, or are replaced by placeholders.
 //!
 //! Does not create the table or wait, and does not retry beyond the client's own retries.
 
@@ -64,9 +64,9 @@ pub struct DynamoTable {
 /// The limits of a destination, as its item stores them.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The granted permits, and the end of the queue of turns.
+    /// The granted permits, and the time until which all turns are taken.
     pub permits: Refusal,
-    /// The end of the queue for rate slots, in microseconds since 1970.
+    /// The time until which all rate slots are taken, in microseconds since 1970.
     pub slots_us: Option<u64>,
     /// The last recovery of the destination.
     pub recovery: Option<Recovery>,
@@ -196,7 +196,7 @@ impl Table for DynamoTable {
         let answer = self.query(partition).scan_index_forward(false).limit(limit).send().await;
         let answer = answer.map_err(|error| self.not_queried(partition, &error))?;
         let items = answer.items.unwrap_or_default();
-        // Skip an unreadable item, so that it does not hide the other news.
+        // Skip an unreadable item, so that it does not hide the other items.
         Ok(items.iter().filter_map(|item| stored(item).ok()).collect())
     }
 

@@ -125,7 +125,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Creates a telemetry that counts metrics; the default one only logs.
+    /// Creates a value that logs and counts metrics. The default value only logs.
     #[must_use]
     pub fn new(settings: MetricsSettings) -> Self {
         Self { meter: Meter::new(settings), log_deliveries: LogDeliveries::default() }

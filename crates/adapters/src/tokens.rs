@@ -156,7 +156,7 @@ impl Tokens {
         Ok(token.map(|token| keyring.clone().with_token(token)))
     }
 
-    /// Returns the credentials that sign requests.
+    /// Returns the AWS credentials for signing requests.
     async fn aws(&self, ports: &impl RequestPorts) -> Result<AwsCredentials, String> {
         let mut state = self.aws.lock().await;
         current_or_asked(&mut state, ports, Box::pin(ports.identity().signing_credentials())).await

@@ -138,7 +138,7 @@ impl DeadLetterContainer {
     /// Returns the bytes of a blob; `None` if the blob does not exist.
     ///
     /// # Errors
-    /// Fails if the blob cannot be read, or has more than [`BLOB_MAX_BYTES`].
+    /// Fails if the blob cannot be read, or is larger than [`BLOB_MAX_BYTES`].
     pub async fn get(&self, key: &str) -> anyhow::Result<Option<Vec<u8>>> {
         self.get_at_most(BLOB_MAX_BYTES, key).await?.with_context(|| self.unread(key))
     }

@@ -7,8 +7,8 @@
 //!
 //! Promises: returns only content that was read from an object with this key and this ETag. A
 //! damaged line costs one request. An unusable file disables the cache; [`DiskCache::problem`] then
-//! has the reason. Only the user can read the file. The file has at most [`FILE_MAX_BYTES`]. Stale
-//! lines that fill half of it are removed when it is opened.
+//! has the reason. Only the user can read the file. The size of the file is at most
+//! [`FILE_MAX_BYTES`]. Stale lines that fill half of it are removed when it is opened.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{DirBuilder, File, OpenOptions};

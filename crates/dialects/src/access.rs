@@ -25,7 +25,7 @@ pub(super) const SINK_ACCESS: &str = "dead letters are sent without a token and 
 /// which are not used.
 pub(super) const REPLY_ACCESS: &str = "replies are sent without a token and without limits, and only to certificates that everybody trusts";
 
-/// The contents of an entry of a `Destinations` document besides its address, with their positions.
+/// All fields of an entry of a `Destinations` document except its address, with their positions.
 #[derive(Clone, Default)]
 pub(super) struct Access<'a> {
     auth: Option<(Supplied, Cursor<'a>)>,
@@ -66,7 +66,7 @@ pub(super) enum Wanted {
 }
 
 impl<'a> Access<'a> {
-    /// Reads the contents of an entry besides its address. `at` is the position of the entry.
+    /// Reads all fields of an entry except its address. `at` is the position of the entry.
     pub(super) fn of(entry: DestinationEntry, at: &Cursor<'a>) -> Self {
         let written = entry.write();
         let limit = |name: &'static str| Some((name, written.get(name)?.clone(), at.peek(name)?));

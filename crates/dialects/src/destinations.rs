@@ -67,7 +67,7 @@ impl<'a> Destinations<'a> {
         Self { documented, deployed, deployed_entries: of_deployment }
     }
 
-    /// Returns the contents of the entry for `key` besides its address.
+    /// Returns all fields of the entry for `key` except its address.
     pub(super) fn access(&self, key: &str) -> Option<&Access<'a>> {
         self.entry(&comparable(key)).map(|of| &of.access)
     }

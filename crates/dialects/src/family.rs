@@ -20,9 +20,9 @@ pub(super) struct Families<'a> {
     pub(super) topics: Vec<Cursor<'a>>,
     pub(super) subscriptions: Vec<Cursor<'a>>,
     pub(super) knative: Vec<Cursor<'a>>,
-    /// Event Grid resources, and templates that contain some.
+    /// Event Grid resources, and templates that contain such resources.
     pub(super) event_grid: Vec<Cursor<'a>>,
-    /// Rules and targets of EventBridge, and templates that contain some.
+    /// Rules and targets of EventBridge, and templates that contain rules or targets.
     pub(super) event_bridge: Vec<Cursor<'a>>,
     /// `Destinations` documents, which apply to every family.
     pub(super) destinations: Vec<Cursor<'a>>,

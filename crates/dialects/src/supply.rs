@@ -16,10 +16,10 @@ use super::access::{Access, Asked};
 use super::destinations::Destinations;
 
 impl Destinations<'_> {
-    /// Adds the values that the entry supplies, and the file requests, to the `destination` of a
-    /// native document. Values of the document take precedence. `key` is the key of the entry, and
-    /// the cursor is at the address. Returns `None` and reports an error at the cursor if the
-    /// values are unusable.
+    /// Adds two kinds of values to the `destination` of a native document: those of the entry, and
+    /// those that the file requests. Values of the document take precedence. `key` is the key of
+    /// the entry, and the cursor is at the address. Returns `None` and reports an error at the
+    /// cursor if the values are unusable.
     pub(super) fn complete(
         &self,
         document: &mut Node,

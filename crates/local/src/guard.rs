@@ -40,7 +40,8 @@ pub struct Hosts {
 /// The refusal of a request: a status, and a sentence that describes which requests are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// 421 for a request to another host, 403 for a request from another site.
+    /// The status of the response: 421 if the request is for another host, 403 if it comes from
+    /// another site.
     pub status: StatusCode,
     /// A sentence that describes which requests are accepted.
     pub text: String,

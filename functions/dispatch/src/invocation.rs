@@ -10,9 +10,10 @@ use crate::active_work::ActiveWork;
 use crate::deadline::Deadline;
 use crate::progress::BatchProgress;
 
-/// A wait shorter than this is made in place; a longer one becomes a delayed message.
+/// A delivery that waits for less than this time waits in place, within the invocation. A longer
+/// wait becomes a delayed message.
 pub const IN_PLACE_BELOW_MS: u64 = 1_000;
-/// Maximum number of waits in place of a delivery per invocation.
+/// Maximum number of times that a delivery waits within one invocation.
 pub const IN_PLACE_WAITS: u32 = 5;
 
 pub(crate) struct Shared<'a> {

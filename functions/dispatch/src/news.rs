@@ -1,11 +1,12 @@
-//! Exchanges the health of destinations with other processes, as "news". One process probes a
-//! failing destination, and all others wait.
+//! Exchanges the health of destinations with other processes, as published changes
+//! (`delivery::delivery::health::news`). One process probes a failing destination, and all others
+//! wait.
 //!
 //! A process writes its findings at the end of an invocation, and writes nothing while all
 //! destinations are healthy. It writes the slowness of a destination at once. A process reads the
-//! news when it starts, and then at most every 30 seconds. After a timeout no requests are made to
-//! the table for a while, and each process decides by itself. If findings are lost with a process,
-//! other processes make them again.
+//! published changes when it starts, and then at most every 30 seconds. After a timeout no requests
+//! are made to the table for a while, and each process decides by itself. If findings are lost with
+//! a process, other processes make them again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,7 +28,7 @@ use crate::invocation::Invocation;
 use crate::notices::{self, Notices};
 use crate::table::{SharedTable, Unreachable};
 
-/// Minimum interval between two reads of the news.
+/// Minimum interval between two reads of the published changes.
 pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
 const WRITES_AT_ONCE: usize = 8;
 
@@ -48,8 +49,8 @@ impl<P: DispatchPorts> Exchange<P> {
         }
     }
 
-    /// Returns true if a read of the news is due, and then schedules the next read after
-    /// [`READ_EVERY_MS`], even if the table refuses this one.
+    /// Returns true if a read of the published changes is due, and then schedules the next read
+    /// after [`READ_EVERY_MS`], even if the table refuses this one.
     fn begin_reading(&self) -> bool {
         let mut read_ms = self.read_ms.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = self.ports.now_ms();
@@ -66,15 +67,15 @@ impl<P: DispatchPorts> Exchange<P> {
         let Ok(stored) = self.table.answer(asked, deadline).await else { return };
         let now_ms = self.ports.now_ms();
         let news = stored.iter().filter(|it| !it.has_expired(now_ms));
-        // News of a newer version cannot be read, and is skipped.
+        // An item of a newer version cannot be read, and is skipped.
         let news: AllNews = news.filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
         self.adopt(&news);
         self.destinations.adopt_switches(&news);
         self.ports.subscriptions().were_changed(news.topics());
     }
 
-    /// Adopts the health of destinations from the news. Skips destinations with unwritten findings,
-    /// because those are newer.
+    /// Adopts the health of destinations from the published changes. Skips destinations with
+    /// unwritten findings, because those are newer.
     fn adopt(&self, news: &AllNews) {
         let now_ms = self.ports.now_ms();
         for (namespace, health) in news.health() {
@@ -160,7 +161,8 @@ impl<P: DispatchPorts> Exchange<P> {
         let are_sent = state.notices.is_empty()
             || self.notices.send_about_destination(&item, &state, of).await;
         if !are_told || !are_sent {
-            // The item is written, but its news are not. The next invocation publishes them.
+            // The item is written, but the change is not published. The next invocation publishes
+            // it.
             let Findings { destination: address, subscription, .. } = findings;
             keep(destination, Findings::new(address, subscription));
         }

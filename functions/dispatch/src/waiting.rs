@@ -42,9 +42,9 @@ pub(crate) enum RecordWait {
 /// The wait of a record that cannot be handled now.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// In a message on this queue. The received record itself is done.
+    /// The record waits as this message in this queue. The received record is acknowledged.
     Requeued(QueueName, Box<Message>),
-    /// Hidden in its own queue, by a visibility timeout.
+    /// The record waits in its own queue, hidden by a visibility timeout.
     Hidden {
         /// The visibility timeout in seconds.
         seconds: u32,

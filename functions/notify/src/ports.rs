@@ -1,4 +1,5 @@
-//! The ports of the flow besides storage: the queue of reports, the topic of messages, and the clock.
+//! The ports of the flow, except storage: the queue of reports, the topic of messages, and the
+//! clock.
 //!
 //! Separate so that tests can refuse messages.
 

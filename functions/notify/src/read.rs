@@ -9,7 +9,7 @@ use crate::report::Blob;
 /// Maximum number of blobs that are read per invocation. For further blobs, the subscription is
 /// taken from the key.
 pub(crate) const BLOBS_MAX: usize = 2_000;
-/// Maximum size of a blob that is read. An event has at most 1 MiB, and some dead-letter formats
+/// Maximum size of a blob that is read. An event is at most 1 MiB, and some dead-letter formats
 /// contain the event more than once.
 const BLOB_MAX_BYTES: u64 = 4 << 20;
 /// Maximum number of concurrent reads. Blobs of [`BLOB_MAX_BYTES`] each then fit the memory of the

@@ -175,7 +175,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Opens connections without TLS, whose bytes are counted.
+/// Opens connections without TLS, and counts their bytes.
 #[derive(Clone)]
 struct MeteredConnector(HttpConnector<CheckingResolver>);
 

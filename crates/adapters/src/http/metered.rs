@@ -1,4 +1,5 @@
-//! The budget of a connection: the bytes that may be read from it beside the bodies of responses.
+//! The budget of a connection: the number of bytes that may be read from it in addition to the
+//! bodies of responses.
 //!
 //! An endpoint that sends endless frames or heads would keep a connection and a core busy, because
 //! the HTTP client reads as long as the connection is open. Therefore the stream below TLS counts
@@ -21,12 +22,12 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Bytes that one exchange may read besides the body of its response. This is the longest head, 64
-/// KiB of body that the HTTP/2 window permits in advance, and 64 KiB for frames and TLS. The TLS
-/// handshake may take the same amount.
+/// Maximum number of bytes that one exchange may read in addition to the body of its response. This
+/// is the longest head, 64 KiB of body that the HTTP/2 window permits in advance, and 64 KiB for
+/// frames and TLS. The TLS handshake may take the same amount.
 const EXCHANGE_BYTES: u64 = 384 * 1_024;
-/// Bytes that may be read per byte of a body. An HTTP/1 chunk with one byte takes six bytes; a
-/// chunk with four bytes in a TLS record of its own takes 31.
+/// Additional number of bytes that may be read per byte of a body. An HTTP/1 chunk with one byte
+/// takes six bytes; a chunk with four bytes in a TLS record of its own takes 31.
 const BYTES_PER_BODY_BYTE: u64 = 8;
 /// Minimum number of bytes that one read counts for, because a read costs as much CPU time as
 /// parsing some frames.

@@ -353,7 +353,7 @@ async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<A
     Ok(Answer { head, body, usage })
 }
 
-/// True if a response with this head is a failure without its body.
+/// True if the body must be read to decide whether a response with this head is a success.
 fn needs_body(needs: Needs, head: &Parts) -> bool {
     let header = |name: HeaderName| head.headers.get(name).and_then(text);
     match needs {

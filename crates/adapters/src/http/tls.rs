@@ -55,7 +55,8 @@ pub(super) struct TlsConfigs {
     trusting: OnceLock<Trusting>,
 }
 
-/// The verifier and the configuration that trust the authorities of the machine and the network.
+/// The verifier and the configuration that trust the certificate authorities of this machine and
+/// additional ones of its network, such as those of a proxy.
 #[derive(Debug, Clone)]
 struct Trusting {
     verifier: Arc<WebPkiServerVerifier>,

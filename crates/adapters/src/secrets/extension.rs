@@ -29,7 +29,7 @@ pub const TOKEN: &str = "AWS_SESSION_TOKEN";
 const TOKEN_HEADER: &str = "x-aws-parameters-secrets-token";
 /// Timeout of all tries together. Short, because the invocation waits for the secret.
 const DEADLINE: Duration = Duration::from_secs(3);
-/// Maximum size of a response. A secret has at most 64 KiB, which JSON may escape.
+/// Maximum size of a response. A secret is at most 64 KiB before JSON escapes it.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>
 const RESPONSE_MAX_BYTES: usize = 128 * 1_024;
 /// Body of the response with status 400 if the extension is not ready. Only this text distinguishes

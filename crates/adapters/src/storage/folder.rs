@@ -185,8 +185,8 @@ fn failure(error: &io::Error) -> StorageError {
     if is_refused { StorageError::Refused(text) } else { StorageError::Unavailable(text) }
 }
 
-/// Turns the error for a missing file into `None`. Also if a folder is in place of a file, or a
-/// file in place of a folder.
+/// Turns the error for a missing file into `None`. Does the same if the path has a folder where a
+/// file is expected, or a file where a folder is expected.
 pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -280,9 +280,9 @@ fn link(temporary: &Path, path: &Path) -> io::Result<PutOutcome> {
     }
 }
 
-/// Sets the modification time of a file before it is moved into place, and returns the lock that
-/// prevents replacements until then. Without a lock file, no file of the folder is replaced
-/// conditionally, so no lock is needed.
+/// Sets the modification time of a temporary file, and returns the lock that prevents replacements
+/// until the file is moved to its final name. Without a lock file, no file of the folder is
+/// replaced conditionally, so no lock is needed.
 fn dated(temporary: &Path, path: &Path) -> io::Result<Option<Lock>> {
     let lock = Lock::hold_if_made(folder_of(path))?;
     lock.as_ref().map(|lock| lock.date(temporary, path)).transpose()?;

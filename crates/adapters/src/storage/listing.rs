@@ -96,8 +96,8 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         Ok(())
     }
 
-    /// True if a folder contains a key after the beginning of the page. Any key is sufficient, so
-    /// nothing is sorted.
+    /// True if the folder has a key that sorts after the page's start key. One such key suffices,
+    /// so the names are not sorted.
     fn holds_more(&self, folder: &Path, base: &str) -> io::Result<bool> {
         for name in self.names(folder)? {
             let name = name?;

@@ -298,7 +298,7 @@ impl Storage {
     }
 
     /// Replaces an object as [`Self::replace`] does, and sets its labels. The next write removes
-    /// the labels. Percent-encoded, all metadata has at most [`METADATA_MAX_BYTES`].
+    /// the labels. Percent-encoded, all metadata is at most [`METADATA_MAX_BYTES`] bytes.
     ///
     /// # Errors
     /// Those of [`Self::replace`]. A tag also requires the permission `s3:PutObjectTagging` on a

@@ -38,7 +38,8 @@ use crate::views::log_view;
 const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");
 /// A sample event in the format that Azure Event Grid publishes.
 const EVENT_GRID_EVENT: &str = include_str!("../../../../examples/events/blob-created.json");
-/// The port of the endpoints in the sample subscriptions, which is replaced by the actual port.
+/// The port of the endpoints in the sample subscriptions. The command replaces it with the actual
+/// port.
 const PORT: u16 = 9180;
 /// The name of the file that lists the dead letters of a demo, so that the next demo can remove
 /// them.

@@ -25,8 +25,9 @@ const EVENTS_MAX: u32 = 10_000;
 const BATCH_EVENTS: u32 = 3;
 /// The default event type of the samples.
 const TYPE: &str = "order.created";
-/// The file arguments of `publish`. Each sample option declares a conflict with them, because clap
-/// ignores `requires` if the required option conflicts with a given option.
+/// The file arguments of `publish`. They cannot be combined with sample options. Each sample option
+/// declares this conflict itself: clap does not enforce `requires` if the required option conflicts
+/// with a given option.
 const FILES: [&str; 2] = ["files", "more_files"];
 /// The heading of the sample options in the help.
 const HEADING: &str = "Samples";

@@ -25,7 +25,7 @@ pub(super) struct Described {
     /// The outcome of the last attempt, or the reason if the delivery ended without an attempt.
     pub(super) outcome: String,
     pub(super) status: Option<u16>,
-    /// The part of the cause's identity besides outcome and status.
+    /// The part of the cause's identity that is neither the outcome nor the status.
     pub(super) message: String,
 }
 

@@ -143,7 +143,7 @@ impl NewEnds {
     }
 
     /// Returns the most frequent cause of these failures, for people. Returns `None` if a delivery
-    /// was set aside again and this is expected.
+    /// was set aside again and [`Self::expects_set_aside`] is true.
     async fn why(&self, ends: &[StoredReplayEnd]) -> Option<String> {
         let failed = ends.iter().filter(|end| is_failure(end.state));
         let letters = join_all(failed.map(|end| self.new_dead_letter(end))).await;

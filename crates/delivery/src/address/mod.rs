@@ -29,7 +29,7 @@ pub struct AddressPolicy {
     own: OwnAddresses,
 }
 
-/// The properties of a URL, besides its host, that decide which addresses a request to it may
+/// The properties of a URL that, together with its host, decide which addresses a request to it may
 /// reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKind {

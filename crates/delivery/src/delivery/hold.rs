@@ -16,7 +16,8 @@ pub struct Hold {
     /// Number of waits because an invocation had no time left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u32,
-    /// Number of waits for the delivery's start. Only the first is logged.
+    /// Number of times the delivery was put back to wait for its start time. Only the first is
+    /// logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
     /// Number of slots in the destination's rate that the delivery got. It is due at the last one.

@@ -194,7 +194,7 @@ impl Event {
     }
 
     /// Returns the event with a known schema, without parsing its text again. An event that was
-    /// recalled as opaque text has no members. An event that becomes opaque loses its members.
+    /// opaque has no members. An event that becomes opaque loses its members.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         match shape {

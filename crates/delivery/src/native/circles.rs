@@ -1,4 +1,4 @@
-//! Finds circles of topics, whose events are forwarded back to them.
+//! Finds circles of topics: events of such a topic are forwarded back to the topic.
 //!
 //! This module is separate because the search needs all subscriptions. In production such an event
 //! is forwarded a limited number of times, and then becomes a dead letter. A filter may end the

@@ -24,8 +24,8 @@ impl Destination {
         credentials
     }
 
-    /// Collects the credentials of at least eight bytes, which no event contains by chance. They
-    /// come from:
+    /// Collects the credentials that no event contains by chance, because they have at least eight
+    /// bytes. They come from:
     /// - secrets, and headers whose value a document states;
     /// - the user info of the URL;
     /// - query values whose parameter name marks a credential;

@@ -1,4 +1,5 @@
-//! Represents a topic as a destination, whose events are published to that topic without a request.
+//! Represents a topic as a destination. Dispatch publishes the events to that topic, and sends no
+//! request.
 //!
 //! Such a destination has an address of its own form, `topic:namespace/name`. So code that shows,
 //! stores or compares destinations needs no special case. This module is separate because no other

@@ -1,16 +1,17 @@
-//! A queue in which deliveries wait for their turn, stored as one number: the end of its last
-//! place.
+//! A queue of time slots for requests, stored as one number: the time until which all slots are
+//! taken.
 //!
-//! Each place lasts as long as the request that uses it. A process that takes places gets those
-//! after all others, and moves the end by their duration. A queue of any length therefore needs
-//! constant space, and no process needs to know which others wait.
+//! A process that takes slots gets the first ones after that time, and moves the time by their
+//! duration. For example, a destination with `maxPerSecond: 20` has slots of 50 ms. A queue of any
+//! length therefore needs constant space, and no process needs a list of the other processes that
+//! wait.
 
 use super::recovery::{Recovery, Report};
 
 /// Number of microseconds in a millisecond.
 const MS_US: u64 = 1_000;
 
-/// The waiting queues that a destination can have.
+/// The queues of slots that a destination can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineName {
     /// The queue for permits (`maxConcurrency`).
@@ -22,7 +23,8 @@ pub enum LineName {
 }
 
 impl LineName {
-    /// Returns the name of the item's attribute that stores the end of the queue.
+    /// Returns the name of the item's attribute that stores the time until which all slots are
+    /// taken.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,59 +35,59 @@ impl LineName {
     }
 }
 
-/// A request for consecutive places in a waiting queue.
+/// A request for consecutive slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakePlaces {
-    /// Number of requested places; 0 to send only the report.
+    /// Number of requested slots; 0 to send only the report.
     pub count: u32,
-    /// Duration of a place in microseconds.
+    /// Duration of a slot in microseconds.
     pub each_us: u64,
     /// True if the caller expects that others wait in the queue. A wrong guess costs one more
     /// request to the table.
     pub others_wait: bool,
-    /// Earliest start of the first place, in milliseconds since 1970. It is the current time, or
-    /// slightly earlier so that places just missed are still used.
+    /// Earliest start of the first slot, in milliseconds since 1970. It is the current time, or
+    /// slightly earlier so that slots just missed are still used.
     pub earliest_ms: u64,
-    /// Time in milliseconds since 1970 before which the first place must start. Otherwise no places
+    /// Time in milliseconds since 1970 before which the first slot must start. Otherwise no slots
     /// are granted.
     pub latest_ms: u64,
-    /// Latest plausible end of the queue, in milliseconds since 1970. A later end was written by a
-    /// wrong clock and is ignored.
+    /// Latest plausible time until which slots are taken, in milliseconds since 1970. A later time
+    /// was written by a process with a wrong clock and is ignored.
     pub plausible_ms: u64,
     /// Report of the caller about a destination that is recovering from an outage.
     pub report: Option<Report>,
 }
 
-/// The response to a request for places in a waiting queue.
+/// The response to a request for slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Places {
-    /// The places, or the reason why there are none.
+    /// The granted slots, or the reason why none were granted.
     pub line: Line,
     /// The recovery that the item contains now; `None` if the request had no report. The report is
-    /// stored only if places were taken.
+    /// stored only if slots were granted.
     pub recovery: Option<Recovery>,
 }
 
-/// The outcome of a request for places in a waiting queue.
+/// The outcome of a request for slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// The caller got the places, at the end of the queue.
+    /// The caller got the slots after all slots that were taken before.
     Taken {
-        /// Start of the first place, in microseconds since 1970.
+        /// Start of the first slot, in microseconds since 1970.
         first_us: u64,
     },
     /// Other processes changed the queue or the recovery. The caller may repeat the request soon.
     Overtaken,
-    /// The queue is too long, so no places were granted.
+    /// The first free slot is too late, so no slots were granted.
     Full {
-        /// End of the queue, in milliseconds since 1970.
+        /// The time until which all slots are taken, in milliseconds since 1970.
         until_ms: u64,
     },
 }
 
 impl TakePlaces {
-    /// Returns the new end of the queue and the outcome for the caller. `end_us` is the current end
-    /// of the queue.
+    /// Returns the outcome for the caller, and the new time until which slots are taken if it
+    /// changes. `end_us` is the current time until which slots are taken.
     #[must_use]
     pub fn take(&self, end_us: Option<u64>) -> (Option<u64>, Line) {
         let first_us = self.begins_us(end_us);
@@ -95,19 +97,19 @@ impl TakePlaces {
         (Some(first_us.saturating_add(self.all_us())), Line::Taken { first_us })
     }
 
-    /// Returns the latest plausible end of the queue, in microseconds since 1970.
+    /// Returns the latest plausible time until which slots are taken, in microseconds since 1970.
     #[must_use]
     pub fn plausible_us(&self) -> u64 {
         self.plausible_ms.saturating_mul(MS_US)
     }
 
-    /// Returns the total duration of the requested places, in microseconds.
+    /// Returns the total duration of the requested slots, in microseconds.
     #[must_use]
     pub fn all_us(&self) -> u64 {
         self.each_us.saturating_mul(self.count.into())
     }
 
-    /// Returns the start of each place in milliseconds, given the start of the first place in
+    /// Returns the start of each slot in milliseconds, given the start of the first slot in
     /// microseconds.
     pub fn places_ms(&self, first_us: u64) -> impl Iterator<Item = u64> + use<> {
         let each_us = self.each_us;
@@ -115,22 +117,22 @@ impl TakePlaces {
             .map(move |place| first_us.saturating_add(each_us.saturating_mul(place)) / MS_US)
     }
 
-    /// Returns the earliest start of the first place, in microseconds since 1970.
+    /// Returns the earliest start of the first slot, in microseconds since 1970.
     #[must_use]
     pub fn earliest_us(&self) -> u64 {
         self.earliest_ms.saturating_mul(MS_US)
     }
 
-    /// True if the first place follows the end of the queue, because that end is after the earliest
-    /// start and plausible.
+    /// True if the first slot starts at `end_us`, because that time is plausible and later than the
+    /// earliest start.
     #[must_use]
     pub fn follows(&self, end_us: Option<u64>) -> bool {
         end_us
             .is_some_and(|end_us| (self.earliest_us() + 1..=self.plausible_us()).contains(&end_us))
     }
 
-    /// Returns the start of the first place in microseconds: the end of the queue, or the earliest
-    /// start if that is later.
+    /// Returns the start of the first slot in microseconds: the time until which slots are taken,
+    /// or the earliest start if that is later.
     fn begins_us(&self, end_us: Option<u64>) -> u64 {
         end_us.filter(|_| self.follows(end_us)).unwrap_or(self.earliest_us())
     }

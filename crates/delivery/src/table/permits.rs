@@ -65,11 +65,11 @@ pub enum PermitAnswer {
 pub struct Refusal {
     /// The permits that are granted at the moment.
     pub given_out: BTreeSet<Permit>,
-    /// End of the queue of waiting deliveries, in microseconds since 1970; `None` if the item has
+    /// The time until which all turns are taken, in microseconds since 1970; `None` if the item has
     /// no queue.
     pub line_us: Option<u64>,
-    /// Average duration of an attempt in milliseconds, as the process reported that last returned
-    /// permits.
+    /// Average duration of an attempt in milliseconds, as reported by the process that last
+    /// returned permits.
     pub takes_ms: Option<u64>,
 }
 

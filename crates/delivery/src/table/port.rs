@@ -115,11 +115,10 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<(), TableError>> + Send;
 
-    /// Takes places in a waiting queue.
+    /// Takes slots in a queue of the destination.
     ///
     /// # Errors
-    /// [`TableError`] if it is uncertain whether the places are taken. The caller does not use
-    /// them.
+    /// [`TableError`] if it is uncertain whether the slots are taken. The caller does not use them.
     fn take_places(
         &self,
         key: &ItemKey,

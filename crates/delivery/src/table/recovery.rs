@@ -7,9 +7,9 @@
 //! processes share one rate, and no process has to stay alive.
 //!
 //! The next rate depends on the good responses per second, not on the previous rate, because an
-//! unused rate proves nothing. Places in the queue are at most one second ahead, because a longer
-//! queue would keep an outdated rate. Deliveries without a place return at random times, about two
-//! for each place.
+//! unused rate proves nothing. Slots are granted at most one second ahead, because a longer queue
+//! would keep an outdated rate. Deliveries without a slot are received again at random times, about
+//! two for each slot.
 
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
@@ -41,12 +41,13 @@ const CEILING_MS: u64 = HOUR_MS;
 const FALL_MS: u64 = MINUTE_MS;
 /// Number of good responses that outweigh one failure, so that nine of ten responses must be good.
 const FAILURE_WEIGHT: u32 = 9;
-/// Maximum time from now until the first of the granted places starts.
+/// Maximum time from now until the first of the granted slots starts.
 pub const PLACES_WITHIN_MS: u64 = 500;
-/// Maximum age of unused places that are still granted. A process pauses between two batches, and
-/// the rate would stop growing if the process lost the places of each pause.
+/// Maximum age of unused slots that are still granted. A process pauses between two batches, and
+/// the rate would stop growing if the process lost the slots of each pause.
 const PLACES_SINCE_MS: u64 = 100;
-/// Minimum and maximum of the range of times after which deliveries without a place return.
+/// Minimum and maximum length of the range from which the delay of a delivery without a slot is
+/// chosen.
 const AWAY_MS: (u64, u64) = (2 * SECOND_MS, 15 * MINUTE_MS);
 
 /// The recovery of a destination from an outage, as its item stores it.
@@ -64,7 +65,7 @@ pub struct Recovery {
     pub failed: u32,
     /// Number of consecutive failures since the last report with a good response.
     pub in_a_row: u32,
-    /// Number of deliveries without a place that have not returned yet.
+    /// Number of deliveries that were deferred without a slot and have not been received again yet.
     pub away: i64,
     /// Last time at which a delivery had to wait, in milliseconds since 1970.
     pub waited_ms: u64,
@@ -79,10 +80,10 @@ pub struct Results {
     pub good: u32,
     /// Number of failures since the last report that count against the destination.
     pub failed: u32,
-    /// Number of deliveries that were deferred without a place, minus the number of those that
-    /// returned and got a place.
+    /// Number of deliveries that were deferred without a slot, minus the number of such deliveries
+    /// that were received again and got a slot.
     pub away: i64,
-    /// True if a delivery had to wait, either for its place or without a place.
+    /// True if a delivery had to wait, either for its slot or without a slot.
     pub waits: bool,
 }
 
@@ -264,14 +265,14 @@ impl Recovery {
         now_ms > self.waited_ms.saturating_add(self.away_ms().max(STEP_MS))
     }
 
-    /// Returns the number of places that one process takes at once: those of half a second.
+    /// Returns the number of slots that one process takes at once: the slots of half a second.
     #[must_use]
     pub fn places(per_second: u32) -> u32 {
         (per_second / 2).max(1)
     }
 
-    /// Returns the earliest start of a place that is granted now. It is never before the recovery
-    /// began: the probe used a place in that second, so another request would be too many.
+    /// Returns the earliest time for which a slot may be granted now. It is never before the
+    /// recovery began, because the probe already used a slot in that second.
     #[must_use]
     pub fn places_from_ms(self, now_ms: u64) -> u64 {
         // The clock of the process that observed the end of the outage may be ahead.
@@ -285,9 +286,9 @@ impl Recovery {
         Self { ceiling: ceilings.max_by_key(|(_, until_ms)| *until_ms), ..self }
     }
 
-    /// Returns the length of the range from which a delivery without a place gets its next time, in
-    /// milliseconds. On average two deliveries return for each place: enough to use the places, and
-    /// few enough to keep waiting cheap.
+    /// Returns the length in milliseconds of the range from which the delay of a delivery without a
+    /// slot is chosen. On average two deliveries are received again for each slot. That is enough
+    /// to use the slots, and few enough to keep waiting cheap.
     #[must_use]
     pub fn away_ms(self) -> u64 {
         let away = u64::try_from(self.away).unwrap_or_default();

@@ -16,7 +16,7 @@ use super::template_text::{constant, expression};
 
 /// Prefix of the variables that EventBridge predefines.
 const RESERVED: &str = "aws.events.";
-/// Members of every event besides its `detail`.
+/// Members of every event except its `detail`.
 const ENVELOPE: [&str; 8] =
     ["version", "id", "detail-type", "source", "account", "time", "region", "resources"];
 

@@ -67,7 +67,7 @@ pub(super) struct Called<'a> {
     /// Key of the address in a `Destinations` document.
     pub(super) key: String,
     pub(super) at: Cursor<'a>,
-    /// Values that the file requests for the destination besides its address.
+    /// All values that the file requests for the destination, except its address.
     pub(super) asked: Asked<'a>,
 }
 

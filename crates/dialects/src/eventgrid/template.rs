@@ -7,7 +7,7 @@
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
 
-/// Fields of an ARM template besides its resources.
+/// Fields of an ARM template, except its resources.
 const PARTS: [&str; 11] = [
     "$schema",
     "apiProfile",

@@ -45,7 +45,7 @@ pub(super) struct ResolvedAddress<'a> {
     pub(super) address: Address,
     /// Key of the destination in a `Destinations` document.
     pub(super) key: String,
-    /// Values that the file requests for the destination besides its address.
+    /// All values that the file requests for the destination, except its address.
     pub(super) asked: Asked<'a>,
     pub(super) at: Cursor<'a>,
     /// True if the address is a Pub/Sub topic.

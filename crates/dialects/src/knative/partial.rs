@@ -47,7 +47,7 @@ pub(super) struct Called<'a> {
     pub(super) url: Url,
     /// Key of the endpoint in a `Destinations` document.
     pub(super) key: String,
-    /// Values that the file requests for the endpoint besides its address.
+    /// All values that the file requests for the endpoint, except its address.
     pub(super) asked: Asked<'a>,
     pub(super) at: Cursor<'a>,
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// `dead-letter`.
 const DISPATCH_RECEIVES: u32 = 100;
 
-/// `maxReceiveCount` of the isolation queue. A message that crashes a function alone so often moves
-/// to `dead-letter`.
+/// `maxReceiveCount` of the isolation queue. A message that was alone in its batch and crashed the
+/// function this number of times moves to `dead-letter`.
 const ISOLATION_RECEIVES: u32 = 10;
 
 /// `maxReceiveCount` of the dead-letter queue, after which a message moves to `last-resort`. It is

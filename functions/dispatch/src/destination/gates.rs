@@ -140,7 +140,7 @@ pub(super) fn longest_wait_ms(one: &InFlightDelivery, passage: &Passage, now_ms:
     left_ms.saturating_sub(LAST_ATTEMPT_MS)
 }
 
-/// Collects the answers; returns `None` if all are open.
+/// Returns the answers, or `None` if all are [`Answer::Open`].
 pub(super) fn unless_open(answers: impl Iterator<Item = Answer>) -> Option<Vec<Answer>> {
     let answers: Vec<Answer> = answers.collect();
     answers.iter().any(|answer| *answer != Answer::Open).then_some(answers)

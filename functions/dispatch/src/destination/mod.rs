@@ -107,7 +107,7 @@ impl<P: DispatchPorts> Destinations<P> {
         &self.known
     }
 
-    /// Replaces the list of disabled destinations with the list in `news`.
+    /// Replaces the list of disabled destinations with the published one.
     pub(crate) fn adopt_switches(&self, news: &AllNews) {
         self.switches.adopt(news);
     }

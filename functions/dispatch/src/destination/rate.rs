@@ -2,9 +2,9 @@
 //!
 //! Each request takes a slot, a time in the queue of its destination. All deliveries of an
 //! invocation that wait for one destination share a request to the table. A slot is used at once,
-//! or after a short wait in place. A delivery with a later slot is re-enqueued until then. This
-//! wait is not an attempt, and does not extend the time to live. While the table is unreachable,
-//! each process keeps to its share of the rate.
+//! or after a short wait within the invocation. A delivery with a later slot is re-enqueued until
+//! then. This wait is not an attempt, and does not extend the time to live. While the table is
+//! unreachable, each process keeps to its share of the rate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -66,8 +66,9 @@ impl<P: DispatchPorts> Destinations<P> {
         answers
     }
 
-    /// Returns true if one slot serves all deliveries, because the slot is free now or after a wait
-    /// in place. Otherwise each delivery gets an answer with its own slot, or without one.
+    /// Returns true if all deliveries can use one slot, now or after a short wait in this
+    /// invocation. Otherwise returns an answer for each delivery: wait for its own slot, or wait
+    /// without a slot.
     async fn slot_of_each(
         &self,
         due: &[InFlightDelivery],
@@ -128,7 +129,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 
     /// Takes the next free slots: one if it is soon, otherwise up to `count`, because the
-    /// deliveries then come back separately.
+    /// deliveries are then received again separately.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
         let wanted = Wants::of(&of_one.wanted, 1);
@@ -302,7 +303,7 @@ impl<'a> Rate<'a> {
         now_ms: u64,
     ) -> TakePlaces {
         let most = report.map_or(u32::MAX, |_| Recovery::places(self.per_second));
-        // `maxPerSecond` limits every second, so unused places of the past are not given out.
+        // `maxPerSecond` limits every second, so unused slots of the past are not granted.
         let has_most = |known: Recovery| self.most.is_some_and(|most| most <= known.rate);
         let recovery = report.map(|report| report.known).filter(|known| !has_most(*known));
         let earliest_ms = recovery.map_or(now_ms, |known| known.places_from_ms(now_ms));
@@ -326,7 +327,7 @@ fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 
-/// True if the delivery has come back for its slot.
+/// True if the delivery was received again at the time of its slot.
 fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
     match delivery.hold.slots {
         0 => false,

@@ -15,12 +15,12 @@ pub(super) struct OwnSlots {
     pub(super) own: tokio::sync::Mutex<Own>,
 }
 
-/// The unused slots of one rate, and this process's copy of the end of its queue.
+/// The unused slots of one rate, and this process's copy of the time until which slots are taken.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     /// Unused slots in ascending order, in milliseconds since 1970.
     slots_ms: VecDeque<u64>,
-    /// End of the queue of all processes, from the last response of the table.
+    /// The time until which all processes have taken slots, from the last response of the table.
     pub(super) line_until_ms: u64,
     /// Time of the next request of this process while the table is unreachable.
     pub(super) share_next_ms: u64,

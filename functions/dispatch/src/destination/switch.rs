@@ -1,8 +1,8 @@
 //! The gate of disabled destinations. An operator disabled them, or they failed for too long.
 //!
-//! The news (`delivery::table`) list the disabled destinations. Every process that may publish
-//! changed topics can write any news. Therefore a delivery is stopped only after the item of the
-//! destination confirms the news.
+//! The published changes (`delivery::delivery::health::news`) list the disabled destinations. Every
+//! process that may publish changed topics can write any of these items. Therefore a delivery is
+//! stopped only after the item of the destination confirms that the destination is disabled.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 use crate::table::Unreachable;
 
-/// The disabled destinations according to the news. The value is true if the item of the
-/// destination has confirmed the news.
+/// The disabled destinations according to the published changes. The value is true if the item of
+/// the destination has confirmed it.
 #[derive(Debug, Default)]
 pub(super) struct Switches(Mutex<BTreeMap<DestinationKey, bool>>);
 
@@ -34,10 +34,10 @@ impl Switches {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list of disabled destinations with the list in `news`.
+    /// Replaces the list of disabled destinations with the published one.
     pub(super) fn adopt(&self, news: &AllNews) {
-        // Every read starts unconfirmed, because an operator may have changed the switch after the
-        // news.
+        // Every read starts unconfirmed, because an operator may have enabled or disabled the
+        // destination after the change was published.
         *self.lock() = news.disabled().iter().map(|key| (*key, false)).collect();
     }
 
@@ -67,7 +67,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 
     /// Returns true if the destination is disabled according to its item in the table. If the item
-    /// cannot be read, the news apply. The result is used until the next read of the news.
+    /// cannot be read, the published change applies. The result is used until the next read of the
+    /// published changes.
     async fn confirm(&self, destination: &Destination, deadline: &Deadline) -> bool {
         let item = destination.key.health_item(&destination.namespace);
         let is_disabled = match self.table.read::<DestinationState>(&item, deadline).await {

@@ -1,9 +1,9 @@
 //! `lastmile convert`: prints subscription files in the native format, or writes them as objects
 //! ([`objects`]).
 //!
-//! Findings are printed to standard error. Exit code 0 means that no document has an error, 1 that
-//! one has; the other documents are printed in both cases. Parsing the output gives the same
-//! subscriptions, and converting it again gives the same text.
+//! Findings are printed to standard error. Exit code 0 means that no document has an error. Exit
+//! code 1 means that a document has an error; the other documents are printed nevertheless. Parsing
+//! the output gives the same subscriptions, and converting it again gives the same text.
 
 mod objects;
 

@@ -20,8 +20,8 @@ pub(super) struct NewLetters {
 
 impl NewLetters {
     /// Treats all dead letters that exist now as known. With `recent_ms`, each later check lists
-    /// only the folders of that last period. Dead letters that storage has refused for longer are
-    /// then missed.
+    /// only the folders of that last period. It then misses dead letters that could not be stored
+    /// for longer than this period.
     pub(super) async fn after_now(
         letters: DeadLetters,
         filter: Filter,

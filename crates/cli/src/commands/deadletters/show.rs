@@ -242,7 +242,8 @@ fn attempts(letter: &StoredDeadLetter) -> String {
     said
 }
 
-/// Describes why no attempt was made: the destination's last failure, in another delivery.
+/// Describes why no attempt was made: the last failure of the destination, which happened in
+/// another delivery.
 fn never_attempted(failing: Option<&FailingDestination>) -> String {
     let Some(FailingDestination { since_ms, outcome, status, detail }) = failing else {
         return "there was no attempt".to_owned();

@@ -1,9 +1,9 @@
 //! `lastmile destinations disable`, `enable` and `enable --once`: change the state of a
 //! destination.
 //!
-//! Each change is written to the item of the destination first, and then published in the news for
-//! all functions. If a function writes the item at the same time, the change is repeated on the
-//! newer version.
+//! Each change is written to the item of the destination first, and then published to all functions
+//! (`delivery::delivery::health::news`). If a function writes the item at the same time, the change
+//! is repeated on the newer version.
 
 use std::process::ExitCode;
 
@@ -23,8 +23,8 @@ use crate::operations::destinations::place::{Place, PlaceArgs};
 use crate::operations::set_aside;
 use crate::terminal::output::out;
 
-/// The time until functions use a change, for messages. They read the news at the interval in
-/// `functions/dispatch/src/news.rs`.
+/// The time until functions use a change, for messages. They read published changes at the interval
+/// in `functions/dispatch/src/news.rs`.
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 
 #[derive(Debug, clap::Args)]
@@ -153,8 +153,8 @@ impl Change {
         Ok(change)
     }
 
-    /// Checks that one more destination may be disabled. Functions read a limited number of news,
-    /// and each disabled destination is one.
+    /// Checks that one more destination may be disabled. Functions read a limited number of
+    /// published changes, and each disabled destination is one of these.
     async fn assert_one_more_may_be_disabled(&self) -> anyhow::Result<()> {
         let news = self.place.news().await?;
         let disabled = news.disabled();
@@ -167,7 +167,7 @@ impl Change {
         Ok(())
     }
 
-    /// Changes the stored state unless `is_done` is true for it, and publishes the news.
+    /// Changes the stored state unless `is_done` is true for it, and publishes the change.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,
@@ -182,7 +182,7 @@ impl Change {
         let Updated { document, has_changed } = self.place.update(&item, changed).await?;
         let state = document.unwrap_or_else(|| self.healthy());
         // Publish even if the state is unchanged, because an earlier command may have failed before
-        // it published the news.
+        // it published the change.
         let told = self.place.tell(&News::of_state(*key, &state, self.now_ms)).await;
         told.with_context(|| {
             let what = if has_changed { "is changed" } else { "is as it should be" };

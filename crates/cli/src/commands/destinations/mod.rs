@@ -1,7 +1,7 @@
 //! `lastmile destinations`: shows unhealthy destinations, and changes their state.
 //!
 //! The commands read and write the table that the functions share; the functions need not run. Each
-//! change is written to the item of the destination and published in the news, which all functions
+//! change is written to the item of the destination, and published as an item that all functions
 //! read.
 //!
 //! Each subcommand has one file, except that `change` has both subcommands that write.

@@ -121,8 +121,8 @@ impl Reading {
     }
 
     /// Reads and adds the dead letters that the lines name. If no line belongs to a delivery,
-    /// searches all dead letters of the time range. The log may have expired before them, or may
-    /// omit deliveries because of `LogLevel=warn`.
+    /// searches all dead letters of the time range. The log lines may have expired before the dead
+    /// letters, or `LogLevel=warn` may omit lines about deliveries.
     async fn read_letters(
         &mut self,
         letters: &DeadLetters,

@@ -146,7 +146,8 @@ impl StepJson {
         }
     }
 
-    /// Folds an older step into this row. Returns false if the older step needs a row of its own.
+    /// Adds an older, similar step to this row, and counts it. Returns false if the older step
+    /// needs a separate row.
     fn take_in(&mut self, older: &Self) -> bool {
         if self.fold.is_empty() || self.fold != older.fold {
             return false;

@@ -26,9 +26,9 @@ use super::{DAY_S, MONTH_DAYS, Plan};
 use crate::operations::queues;
 use crate::terminal::numbers::{count, precise};
 
-/// The bytes of a GB, as AWS bills memory, logs and storage.
+/// The number of bytes in a GB, as AWS bills memory, logs and storage.
 const GB: f64 = 1_073_741_824.0;
-/// The bytes that CloudWatch bills on top of each log line.
+/// The number of bytes that CloudWatch bills in addition to each log line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const LINE_OVERHEAD_BYTES: f64 = 26.0;
 /// The approximate size of a dead letter without its event: see `tests/golden/blobs`.
@@ -40,7 +40,8 @@ const REQUEST_OVERHEAD_BYTES: f64 = 600.0;
 const OBJECTS_OF_A_LOOK: f64 = 3.0;
 /// The minimum quantity of a line. Smaller quantities would be shown as 0.
 const QUANTITY_MIN: f64 = 0.000_5;
-/// The read units of one read of the news: eventually consistent reads cost half.
+/// The read units of one read of the published changes. The read is eventually consistent, which
+/// costs half as much as a consistent read.
 const UNITS_OF_THE_NEWS: f64 = 0.5;
 
 #[derive(Debug)]
@@ -268,7 +269,7 @@ pub(super) fn stored(queue: &Queue) -> [Line; 2] {
 }
 
 /// Returns the cost of the periodic reads of each process that receives events: the subscriptions,
-/// and the news in the table.
+/// and the published changes in the table.
 fn looks(load: &Load) -> [Line; 2] {
     let looks = |every_ms: u64| {
         let of_a_process = MONTH_DAYS * DAY_S * 1_000.0 / every_ms as f64;

@@ -4,19 +4,20 @@
 //! The constants are maintained by hand. Tests in `measuring.rs` and in
 //! `tests/tests/simulation/outage.rs` measure again, and fail if a constant is outdated.
 
-/// The bytes of a log line `delivery.delivered`.
+/// The size in bytes of a log line `delivery.delivered`.
 pub(crate) const DELIVERED_LINE_BYTES: f64 = 326.0;
-/// The bytes of a log line `delivery.attempted` for a failed attempt.
+/// The size in bytes of a log line `delivery.attempted` for a failed attempt.
 pub(crate) const FAILED_LINE_BYTES: f64 = 376.0;
-/// The bytes of a log line `delivery.put_off` for a delivery whose destination is on probation.
+/// The size in bytes of a log line `delivery.put_off` for a delivery whose destination is on
+/// probation.
 pub(crate) const PUT_OFF_LINE_BYTES: f64 = 320.0;
-/// The bytes of a log line `delivery.ended` for a dead letter.
+/// The size in bytes of a log line `delivery.ended` for a dead letter.
 pub(crate) const ENDED_LINE_BYTES: f64 = 329.0;
-/// The bytes of a log line `deadletter.stored`.
+/// The size in bytes of a log line `deadletter.stored`.
 pub(crate) const STORED_LINE_BYTES: f64 = 421.0;
-/// The bytes of a line of delivery metrics, without measured values.
+/// The size in bytes of a line of delivery metrics, without measured values.
 pub(crate) const METRICS_LINE_BYTES: f64 = 448.0;
-/// The bytes that the measured values of one delivery add to a line of metrics.
+/// The number of bytes that the measured values of one delivery add to a line of metrics.
 pub(crate) const MEASURED_VALUES_BYTES: f64 = 9.0;
 /// Processor time of dispatch per invocation and per record, in microseconds of a whole processor.
 pub(crate) const DISPATCH_INVOCATION_US: f64 = 253.4;

@@ -48,7 +48,7 @@ fn deliver(telemetry: &Telemetry, statuses: &[u16]) -> Delivery {
     delivery
 }
 
-/// Returns the bytes of each line that `write` logs, without line ends.
+/// Returns the size in bytes of each line that `write` logs, without its line end.
 fn lengths(write: impl FnOnce(&Telemetry)) -> Vec<usize> {
     let written: Arc<Mutex<String>> = Arc::default();
     let writer = Arc::clone(&written);
@@ -65,8 +65,8 @@ fn lengths(write: impl FnOnce(&Telemetry)) -> Vec<usize> {
     text.lines().map(str::len).collect()
 }
 
-/// Returns the bytes of `delivery.delivered`, `delivery.attempted`, `delivery.put_off`,
-/// `delivery.ended` and `deadletter.stored`.
+/// Returns the sizes in bytes of the log lines `delivery.delivered`, `delivery.attempted`,
+/// `delivery.put_off`, `delivery.ended` and `deadletter.stored`.
 fn log_lines() -> [usize; 5] {
     let delivered = lengths(|telemetry| {
         let delivery = deliver(telemetry, &[200]);
@@ -93,8 +93,8 @@ fn log_lines() -> [usize; 5] {
     })
 }
 
-/// Returns the bytes of a metrics line without values, and the bytes that the values of one
-/// delivery add.
+/// Returns the size in bytes of a metrics line without values, and the number of bytes that the
+/// values of one delivery add.
 fn metric_lines() -> [usize; 2] {
     let bytes = |deliveries: usize| {
         let settings = MetricsSettings {

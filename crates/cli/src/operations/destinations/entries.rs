@@ -32,7 +32,7 @@ pub(crate) struct Updated<D> {
     pub(crate) has_changed: bool,
 }
 
-/// All destinations that have a stored state or are in the news.
+/// All destinations that have a stored state or a published change.
 #[derive(Debug)]
 pub(crate) struct States {
     pub(crate) states: Vec<(DestinationKey, DestinationState)>,
@@ -69,7 +69,7 @@ impl Place {
         bail!("item {item} was not changed: others write it all the time; repeat the command")
     }
 
-    /// Publishes these news for all processes of the functions.
+    /// Publishes these changes to all processes of the functions.
     pub(crate) async fn tell(&self, news: &[News]) -> anyhow::Result<()> {
         for one in news {
             let (item, entry, now_ms) = (one.item(), one.entry(), Machine.now_ms());
@@ -79,13 +79,13 @@ impl Place {
         Ok(())
     }
 
-    /// Reads the current news, as the functions do.
+    /// Reads the published changes, as the functions do.
     pub(crate) async fn news(&self) -> anyhow::Result<AllNews> {
         let news = self.table.newest(NEWS, NEWS_MAX).await.map_err(failure)?;
         Ok(news.iter().filter_map(|it| News::read(it.text.as_bytes()).ok()).collect())
     }
 
-    /// Reads all destinations that are in the news, or have a stored state in a namespace of the
+    /// Reads all destinations that have a published change, or a stored state in a namespace of the
     /// deployment.
     pub(crate) async fn states(&self) -> anyhow::Result<States> {
         let mut namespaces = self.namespaces().await;

@@ -341,11 +341,11 @@ impl<'t> Plan<'t> {
         Ok(())
     }
 
-    /// Writes the addresses that these files map.
+    /// Writes the addresses to which these files map references.
     ///
     /// # Errors
-    /// If another owner has mapped one of the references to a different address since the plan was
-    /// made. Then the owner's stored addresses stay unchanged.
+    /// Fails if another owner has mapped one of the references to a different address since the
+    /// plan was made. Then the stored addresses of these files' owner stay unchanged.
     async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<Changed> {
         let Self { topics, owner, prune, .. } = self;
         let name = destinations_of(owner);

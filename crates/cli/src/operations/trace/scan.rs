@@ -1,6 +1,6 @@
 //! Estimates the bytes and the cost of a query of CloudWatch Logs Insights before it runs. Pure.
 //!
-//! Separate because a query is billed by the bytes of all log groups in its time range, even if it
+//! Separate because a query is billed by the size of all log groups in its time range, even if it
 //! finds few lines. `DescribeLogGroups` returns only the total of stored bytes. The estimate
 //! assumes that lines are written evenly, so a time range contains a proportional share of that
 //! total. The total is an upper bound.
@@ -29,7 +29,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Estimates the bytes that a query of these log groups scans in a time range.
+    /// Estimates the number of bytes that a query of these log groups scans in a time range.
     pub(crate) fn of(groups: &[LogGroup], (since_ms, until_ms): (u64, u64), now_ms: u64) -> Self {
         let in_range = |group: &LogGroup| {
             let lifetime_ms = now_ms.saturating_sub(group.oldest_ms).max(1);

@@ -1,10 +1,10 @@
-//! [`News`]: published changes of destinations and topics, which all processes read within 30
-//! seconds.
+//! Published changes ([`News`]): items of the table that record changes of destinations and topics.
+//! All processes read them within 30 seconds.
 //!
-//! Changes concern destinations that are failing, slow or disabled, and topics. Each process reads
-//! them every half minute, newest first, up to [`NEWS_MAX`]. They are hints: a process that misses
-//! one finds the same change by itself. Disabled destinations are the exception. Their items stay
-//! until they are enabled, and are read first.
+//! A change is published if a destination becomes failing, slow, disabled or healthy, or if a topic
+//! changes. Each process reads the changes every half minute, newest first, up to [`NEWS_MAX`].
+//! They are hints: a process that misses a change finds it by itself. Disabled destinations are the
+//! exception. Their items stay until they are enabled, and are read first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use crate::subscription::name::TopicName;
 use crate::table::ItemKey;
 use crate::time::duration::{HOUR_MS, MINUTE_MS};
 
-/// Partition key of all items with news.
+/// Partition key of all published changes.
 pub const NEWS: &str = "@news";
-/// Maximum number of news items that a process reads at once.
+/// Maximum number of published changes that a process reads at once.
 pub const NEWS_MAX: u32 = 1_000;
 /// Maximum number of disabled destinations. It is lower than [`NEWS_MAX`], because a process must
-/// read all of them and other news too.
+/// read all disabled destinations and other changes too.
 pub const DISABLED_MAX: usize = 900;
 /// Retention of a health item after the end of the failing or slow period.
 const HEALTH_MS: u64 = 2 * HOUR_MS;
@@ -102,9 +102,9 @@ impl Health {
 }
 
 impl News {
-    /// Returns the news to publish after a destination's state was written.
+    /// Returns the changes to publish after a destination's state was written.
     ///
-    /// It returns news even if nothing changed: the process that made the last change may have
+    /// It returns them even if nothing changed: the process that made the last change may have
     /// failed to publish it.
     pub fn of_change(
         destination: DestinationKey,
@@ -117,7 +117,7 @@ impl News {
         std::iter::once(health).chain(is_switched.then_some(switch))
     }
 
-    /// Returns all news about a destination in this state.
+    /// Returns all changes to publish for a destination in this state.
     #[must_use]
     pub fn of_state(
         destination: DestinationKey,
@@ -143,7 +143,7 @@ impl News {
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))
     }
 
-    /// Returns the news that a topic was changed at this time.
+    /// Returns the published change of a topic that was changed at this time.
     #[must_use]
     pub fn of_topic(topic: &TopicName, now_ms: u64) -> Self {
         Self::new(&topic.namespace, Subject::Topic(topic.to_string()), now_ms)
@@ -153,7 +153,7 @@ impl News {
         Self { v: VERSION, at_ms, namespace: namespace.to_owned(), subject }
     }
 
-    /// Returns the key of the table item that stores this news.
+    /// Returns the key of the table item that stores this change.
     #[must_use]
     pub fn item(&self) -> ItemKey {
         let at_ms = self.at_ms;
@@ -182,7 +182,7 @@ impl Document for News {
     }
 }
 
-/// The news that a process has read, by destination and topic.
+/// The published changes that a process has read, by destination and topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllNews {
     health: BTreeMap<DestinationKey, (u64, String, Health)>,
@@ -239,7 +239,7 @@ impl AllNews {
         &self.topics
     }
 
-    /// Returns the namespaces of all destinations and topics in the news.
+    /// Returns the namespaces of all destinations and topics that changed.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.namespaces.iter().map(String::as_str)
     }

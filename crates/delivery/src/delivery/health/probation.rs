@@ -8,9 +8,10 @@
 //!   twenty is put on probation too.
 //! - A destination that fails again soon after a probation needs fewer failures for the next one,
 //!   which begins with half of the previous duration.
-//! - The first delivery that a process defers returns at the end of the probation, as the probe.
-//!   The others return at random times in the 15 minutes after that, or within the duration of the
-//!   outage if that is shorter. So a recovering destination does not receive all of them at once.
+//! - The first delivery that a process defers is received again at the end of the probation, and is
+//!   the probe. The others return at random times in the 15 minutes after that, or within the
+//!   duration of the outage if that is shorter. So a recovering destination does not receive all of
+//!   them at once.
 //!
 //! Probation protects the destination and saves time for other deliveries. Processes share
 //! probations through [`shared`](super::shared).

@@ -164,7 +164,8 @@ struct View {
 }
 
 impl View {
-    /// Folds a text. `left_out` returns how many bytes to skip at the beginning of a slice.
+    /// Copies a text without the bytes to skip, and applies [`fold`] to each copied byte.
+    /// `left_out` returns how many bytes to skip at the beginning of a slice.
     fn of(text: &[u8], left_out: fn(&[u8]) -> usize) -> Self {
         let mut view = Self { bytes: Vec::with_capacity(text.len()), places: Vec::new() };
         let mut at = 0;

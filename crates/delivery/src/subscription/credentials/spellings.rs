@@ -3,7 +3,7 @@
 //!
 //! This module is separate because the automaton of [`super::searcher`] needs a bounded list.
 //! Common spellings come first, so that the bound cuts rare ones. The list has no duplicates. Each
-//! spelling is folded with [`fold`].
+//! spelling is case-folded with [`fold`].
 
 use std::collections::HashSet;
 
@@ -59,7 +59,7 @@ pub(super) enum Depth {
     Composed,
 }
 
-/// Returns the folded spellings of a value, up to a total size in bytes.
+/// Returns the case-folded spellings of a value, up to a total size in bytes.
 pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spelling> {
     let is_short = value.len() < SHORT_BYTES;
     let mut list = List { left_bytes: bytes_max, is_short, ..List::default() };
@@ -87,7 +87,7 @@ pub(super) fn spellings(value: &[u8], bytes_max: usize, depth: Depth) -> Vec<Spe
 #[derive(Default)]
 struct List {
     all: Vec<Spelling>,
-    /// The folded spellings so far, to find duplicates.
+    /// The case-folded spellings so far, to find duplicates.
     folded: HashSet<Vec<u8>>,
     /// The unfolded spellings so far, to find duplicates before they are encoded again. Spellings
     /// that differ only in case are equal after folding, but their encodings differ.

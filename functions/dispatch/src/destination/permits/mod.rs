@@ -247,7 +247,7 @@ impl<P: DispatchPorts> Destinations<P> {
             return NoPermit::Turn(turn_ms);
         }
         self.ports.sleep(GATHER_MS).await;
-        // Without the table, the delivery comes back when a permit may be free.
+        // Without the table, the delivery is received again when a permit may be free.
         let _ = self.take_turns(limit, own.waited()).await;
         let mut held = own.held();
         let turn_ms = held.take_turn(self.now_ms());
@@ -292,7 +292,7 @@ impl NoPermit {
     fn answer(self, longest_ms: u64, now_ms: u64) -> Answer {
         let (until_ms, least_ms, why) = match self {
             Self::Turn(turn_ms) => (turn_ms, 0, WaitReason::Turn),
-            // The delivery counts as new when it comes back.
+            // The delivery counts as new when it is received again.
             Self::NoTurn(until_ms) => (until_ms, 2 * SECOND_MS, WaitReason::NoTurn),
             Self::InUse(free_ms) => (free_ms, SECOND_MS, WaitReason::Turn),
         };

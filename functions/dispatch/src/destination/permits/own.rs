@@ -39,8 +39,8 @@ pub(in crate::destination) struct OwnPermits {
     pub(in crate::destination) item: OnceLock<ItemKey>,
 }
 
-/// The permits of this process for one destination, and its copy of the queue of waiting
-/// deliveries.
+/// The permits of this process for one destination, and its copy of the destination's queue of
+/// turns.
 #[derive(Debug, Default)]
 pub(in crate::destination) struct Held {
     grants: Vec<Grant>,
@@ -54,7 +54,7 @@ pub(in crate::destination) struct Held {
     share: Option<(u32, u64)>,
     /// Turns that are not assigned to a delivery yet.
     pub(in crate::destination) turns_ms: VecDeque<u64>,
-    /// End of the queue of waiting deliveries. New deliveries get a turn after it.
+    /// The time until which all turns are taken. New deliveries get a later turn.
     pub(in crate::destination) line_until_ms: u64,
     /// Earliest time of the next request for permits to the table.
     pub(in crate::destination) ask_again_ms: u64,
@@ -243,7 +243,7 @@ pub(in crate::destination) struct UsedPermit {
 }
 
 impl UsedPermit {
-    /// Returns the latest end of the request, which is the end of the permit.
+    /// Returns the time by which the request must have ended, because the permit expires then.
     pub(in crate::destination) fn until_ms(&self) -> u64 {
         self.permit.until_ms
     }

@@ -1,5 +1,5 @@
 //! Assigns turns to deliveries: estimated start times in the queue of a destination. Several
-//! deliveries may share a turn, so that they come back together.
+//! deliveries may share a turn, so that they are received again together.
 
 use delivery::ports::DispatchPorts;
 use delivery::table::{Line, LineName, Places, Table as _, TakePlaces};
@@ -13,10 +13,10 @@ use crate::table::Unreachable;
 const GUESSED_AHEAD_MS: u64 = 5 * SECOND_MS;
 /// Assumed duration of an attempt when turns are assigned, in percent of the average. More than
 /// 100, because taking and returning permits takes time. A permit that is briefly unused costs less
-/// than a delivery that comes back too early.
+/// than a delivery that is received too early.
 const TAKES_PERCENT: u64 = 115;
-/// Minimum and maximum time that the turns of a group cover, whose deliveries come back together.
-/// Between these bounds, the time is the duration of three attempts.
+/// Minimum and maximum time that the turns of a group cover. The deliveries of a group are received
+/// again together. Between these bounds, the time is the duration of three attempts.
 const GROUP_MS: (u64, u64) = (4 * SECOND_MS, 12 * SECOND_MS);
 /// Largest batch that SQS delivers without a batching window.
 const GROUP_MAX: u64 = 10;
@@ -55,9 +55,9 @@ impl<P: DispatchPorts> Destinations<P> {
         let mut held = limit.own.held();
         match line {
             Line::Taken { first_us } => {
-                // A delivery comes back at the end of its place, when the attempts before it have
-                // ended. Deliveries of one group come back in one batch, and their process takes
-                // all permits in one request.
+                // A delivery is received again at the end of its turn, when the attempts before it
+                // have ended. Deliveries of one group are received in one batch, and their process
+                // takes all permits in one request.
                 let each_ms = (take.each_us / 1_000).max(1);
                 let in_group = group(takes_ms, each_ms, limit.most);
                 let places_ms = take.places_ms(first_us.saturating_add(take.each_us));
@@ -73,8 +73,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Returns the number of deliveries that come back together. It is a multiple of `most`, so that
-/// the next group finds all permits free.
+/// Returns the number of deliveries that are received again together. It is a multiple of `most`,
+/// so that the next group finds all permits free.
 fn group(takes_ms: u64, each_ms: u64, most: u32) -> usize {
     let (shortest_ms, longest_ms) = GROUP_MS;
     let group_ms = (3 * takes_ms).clamp(shortest_ms, longest_ms);

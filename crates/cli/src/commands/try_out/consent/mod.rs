@@ -207,7 +207,8 @@ fn selected(
     named.collect()
 }
 
-/// Returns the handshake of a named subscription.
+/// Returns the consent to request for a subscription. The arguments override the origin and rate of
+/// its destination.
 fn handshake_of(subscription: &Subscription, arguments: &ConsentArgs) -> anyhow::Result<Consent> {
     let own = subscription.destination.consent.as_ref();
     let (own_origin, own_rate) = match own {

@@ -60,14 +60,15 @@ pub enum Test {
     /// The value is a number that passes the comparison: `NumberIn`, `NumberLessThan`,
     /// `NumberInRange` and similar operators.
     Number(NumberTest),
-    /// The value is no number that passes the comparison: `NumberNotIn`, `NumberNotInRange`.
+    /// The value is not a number, or is a number that fails the comparison: `NumberNotIn`,
+    /// `NumberNotInRange`.
     NotNumber(NumberTest),
     /// The value is this boolean: `BoolEquals`.
     Bool(bool),
     /// The value is a string that passes the comparison: `StringContains` and similar operators.
     Text(TextTest),
-    /// The value is no string that passes the comparison: `StringNotContains` and similar
-    /// operators.
+    /// The value is not a string, or is a string that fails the comparison: `StringNotContains` and
+    /// similar operators.
     NotText(TextTest),
     /// The value is missing or null.
     IsNullOrUndefined,
@@ -147,7 +148,8 @@ impl TextTest {
         Self { written: Some(values.clone()), ..Self::new(how, &values) }
     }
 
-    /// Returns the relation between a string and a value that makes the comparison true.
+    /// Returns the relation. The comparison is true if the relation holds between a string of the
+    /// event and one of the values.
     #[must_use]
     pub fn how(&self) -> TextMatch {
         self.how
