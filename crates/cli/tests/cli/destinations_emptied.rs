@@ -95,7 +95,7 @@ fn emptying_the_table_loses_what_is_known_of_destinations_and_nothing_else() {
     let aws = word(ready.rsplit(" on ").next().expect("an address"), "http://");
     let aws = aws.split('/').nth(2).expect("a host").to_owned();
 
-    // Before any function has read the news.
+    // Before any function has read the published changes.
     succeeded(folder, &["destinations", "disable", "shop/orders/billing"]);
     let queue = format!("http://{aws}/000000000000/events");
     succeeded(folder, &["publish", "--queue-url", &queue, "--topic", "shop/orders", "event.json"]);

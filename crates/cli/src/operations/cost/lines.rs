@@ -282,6 +282,6 @@ fn looks(load: &Load) -> [Line; 2] {
     let each = |what: &str| format!("{what}, by each of {processes} processes");
     [
         Line::new("subscriptions read", reads, &READ, each("settings, publishers and a topic")),
-        Line::new("table read", news, &TABLE_READ, each("the news")),
+        Line::new("table read", news, &TABLE_READ, each("published changes")),
     ]
 }
