@@ -1,7 +1,7 @@
 //! Stores and finds the ledgers of all jobs. Each job has a folder with its plan, its chunks, and
 //! finally `done.ndjson`.
 //!
-//! Separate from [`ledger`], which defines the content of the files.
+//! This module is separate from [`crate::ledger`], which defines the content of the files.
 //!
 //! An unreadable ledger (of a newer version, or modified by a person) does not hide others; results
 //! list it separately. Its job may have sent dead letters that still count as open, so callers must
