@@ -85,7 +85,8 @@ impl SqsQueues {
         let bytes: usize = waiting.iter().map(|other| other.message.size_bytes()).sum();
         let mut full = Vec::new();
         if bytes + pending.message.size_bytes() > MESSAGE_MAX_BYTES {
-            // The new message begins the next batch, because it exceeds the size of one call.
+            // The new message begins the next batch, because all together exceed the size of one
+            // call.
             full = std::mem::take(waiting);
         }
         waiting.push(pending);

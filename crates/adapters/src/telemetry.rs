@@ -282,7 +282,7 @@ impl Telemetry {
         }
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
-        // The age excludes a wait that the publisher requested.
+        // The age excludes a wait that the event or the subscription requests.
         let since_start_ms = now_ms.saturating_sub(delivery.starts_ms);
         let metric = Metric::EventAgeAtDeliveryInMs;
         self.meter.measure(metric, &delivery.subscription, since_start_ms);

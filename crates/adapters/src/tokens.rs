@@ -76,7 +76,8 @@ impl Tokens {
     /// Returns the secrets for a request to a destination, with its token or signing credentials.
     ///
     /// # Errors
-    /// Fails if a secret or token is missing. The text is for people and contains no secret.
+    /// Fails if a secret, the token or the signing credentials cannot be fetched in time. The text
+    /// is for people and contains no secret.
     pub async fn keyring<P: RequestPorts>(
         &self,
         ports: &P,

@@ -4,7 +4,8 @@
 //! module combines them with a filter for all commands.
 //!
 //! Promises: an id that occurs in several blobs of a subscription counts once, except in
-//! [`DeadLetters::listed_total`] and [`DeadLetters::of_every_blob`].
+//! [`DeadLetters::listed_total`], [`DeadLetters::of_every_blob`], [`DeadLetters::unseen`] and
+//! [`DeadLetters::keys`].
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -278,8 +279,8 @@ impl DeadLetters {
     }
 }
 
-/// Returns the identity of a dead letter: subscription and id. A delivery that the queue duplicated
-/// may leave two blobs with one id; they count once. The same id in the folder of another
+/// Returns the identity of a dead letter: subscription and id. A delivery that was duplicated
+/// earlier may leave two blobs with one id; they count once. The same id in the folder of another
 /// subscription is another dead letter.
 pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
     (letter.subscription.clone(), letter.id)

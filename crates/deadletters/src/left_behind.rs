@@ -28,7 +28,7 @@ pub struct LeftBehind {
 }
 
 impl DeadLetters {
-    /// Counts open dead letters of paused subscriptions and disabled destinations. Reads at most
+    /// Counts open dead letters of paused subscriptions and disabled destinations. Reads about
     /// [`LEFT_BEHIND_READS_MAX`] blobs, roughly the newest.
     ///
     /// # Errors

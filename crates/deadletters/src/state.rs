@@ -23,7 +23,7 @@ use crate::replayed::{Replayed, UnreadableLedger};
 pub enum LetterState {
     /// A person has to act.
     Open,
-    /// A replay has sent the dead letter, or may have sent it, and the delivery has not ended.
+    /// A replay has sent the dead letter, or may have sent it, and no result is known yet.
     Replaying,
     /// A replay has delivered the event.
     Delivered,

@@ -157,8 +157,8 @@ impl Walk {
         Ok(blobs.into_iter().map(|blob| (hour.range.end, blob)).collect())
     }
 
-    /// Lists the blobs of an hour folder, except those that the first pages of the subscription
-    /// already contain.
+    /// Returns the blobs of an hour folder. Takes them from the first pages of the subscription as
+    /// far as these contain the hour, and lists only the rest.
     async fn list_rest(&self, prefix: &str, first_pages: &[Entry]) -> anyhow::Result<Vec<Entry>> {
         let mut blobs: Vec<Entry> =
             first_pages.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();

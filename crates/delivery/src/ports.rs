@@ -325,8 +325,8 @@ pub trait JitterSource {
 
 /// Looks up the keys with which publishers authenticate.
 ///
-/// Promise: the values were current a few minutes ago, and are never logged. If one key cannot be
-/// read, the others still are.
+/// Promise: the values were current a few minutes ago, and are never logged. A key that cannot be
+/// read does not affect the results for the others.
 pub trait PublisherKeys {
     /// Returns the key for each name, in the order of the names, or the reason why the key cannot
     /// be read.

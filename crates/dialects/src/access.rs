@@ -35,7 +35,7 @@ pub(super) struct Access<'a> {
     pub(super) limits: Vec<(&'static str, Json, Cursor<'a>)>,
 }
 
-/// The values that a file requests for one destination, and that an entry has to supply.
+/// The values that a file requests or states for one destination, in addition to its address.
 #[derive(Clone, Default)]
 pub(super) struct Asked<'a> {
     /// The token that requests need; `None` if the file requests no token.

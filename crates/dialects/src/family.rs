@@ -22,7 +22,8 @@ pub(super) struct Families<'a> {
     pub(super) knative: Vec<Cursor<'a>>,
     /// Event Grid resources, and templates that contain such resources.
     pub(super) event_grid: Vec<Cursor<'a>>,
-    /// Rules and targets of EventBridge, and templates that contain rules or targets.
+    /// Rules, targets, API destinations and connections of EventBridge, and templates of
+    /// CloudFormation.
     pub(super) event_bridge: Vec<Cursor<'a>>,
     /// `Destinations` documents, which apply to every family.
     pub(super) destinations: Vec<Cursor<'a>>,

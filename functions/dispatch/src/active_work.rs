@@ -5,10 +5,10 @@
 //! ended.
 //!
 //! Reading a part and processing a group count as work, even while a group waits for a retry in
-//! place. Three kinds of waiting do not count (`pause`):
-//! - an attempt that may be abandoned
+//! place. These kinds of waiting do not count (`pause`):
+//! - an attempt that may be abandoned, and credentials that take too long
 //! - an exchange that stays open for a late response
-//! - a request that waits for a free slot
+//! - a request that waits for a free slot or a permit
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

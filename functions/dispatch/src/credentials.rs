@@ -88,6 +88,7 @@ impl<P: DispatchPorts> Credentials<P> {
         }
         let ports = &*self.ports;
         let renewed = async {
+            // The time limit of the token includes the read of the policy.
             self.check_policy(&subscription.destination).await?;
             let timeout_ms = until_ms.saturating_sub(ports.now_ms());
             let after =

@@ -69,8 +69,8 @@ impl Deadline {
         }
     }
 
-    /// Returns the response timeout of an attempt that begins now; `None` if no time is left. The
-    /// first attempt of an invocation always gets a timeout.
+    /// Returns the response timeout of an attempt that begins now; `None` if too little time is
+    /// left. The first attempt of an invocation always gets a timeout.
     pub(crate) fn begin(&self, now_ms: u64, wanted_ms: u64) -> Option<u64> {
         let Some(ends_ms) = self.ends_ms else { return Some(wanted_ms) };
         let whole_ms = ends_ms - self.started_ms;

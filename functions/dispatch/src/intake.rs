@@ -31,7 +31,7 @@ const AFTER_END_MS: u64 = 5 * SECOND_MS;
 /// are then re-enqueued.
 const READS_MAX_MS: u64 = 20 * SECOND_MS;
 
-/// Records of a batch that share a topic, and the topics read so far.
+/// Records of a batch that are handled together, and the topics read so far.
 pub(crate) struct Part<'r> {
     pub(crate) records: Cow<'r, [Record]>,
     pub(crate) catalogue: Result<Arc<Catalogue>, String>,
@@ -90,8 +90,9 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// Returns the items of a record; `None` if the record waits or returns to its queue. While the
-    /// newest subscriptions cannot be read, a record with a missing name waits.
+    /// Returns the items of a record; `None` if the record returns to its queue. A record that
+    /// waits as a message has that message as its item. While the newest subscriptions cannot be
+    /// read, a record with a missing name waits.
     pub(crate) async fn read_record(
         &self,
         record: &Record,
@@ -203,9 +204,9 @@ impl<P: DispatchPorts> Records<P> {
         }
     }
 
-    /// Decodes a record after reading every topic that it needs: its own topic, and the topics of
-    /// possible replies and dead letters. Their subscriptions are therefore known before the first
-    /// attempt. If a name is missing, reads the newest subscriptions once.
+    /// Decodes a record after reading every topic that it needs: its own topic, and the topics to
+    /// which its deliveries may lead. The receivers of replies and dead letters are therefore known
+    /// before the first attempt. If a name is missing, reads the newest subscriptions once.
     async fn decode_newest(
         &self,
         record: &Record,

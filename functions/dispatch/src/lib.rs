@@ -116,7 +116,7 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Makes one attempt for the deliveries of a group. Returns `None` in two cases:
     /// - The invocation or the permit has no time left. Acknowledging then re-enqueues the
-    ///   deliveries.
+    ///   deliveries, or returns their records to the queue.
     /// - The attempt was abandoned. The deliveries are then in the slow lane, and the attempt does
     ///   not count.
     async fn attempt(

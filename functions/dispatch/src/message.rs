@@ -10,8 +10,9 @@ use delivery::wire::{
     write_publication,
 };
 
-/// Maximum number of deliveries of one request that may move to another queue. Each delivery
-/// becomes a message of its own, so a larger batch would become many requests.
+/// Maximum number of deliveries of one request that leave as messages without need, for the slow
+/// lane or for want of a slot. Each delivery becomes a message of its own, so a larger batch would
+/// become many requests.
 pub(crate) const APART_MAX: usize = 10;
 
 /// True if the delivery, with its state, fits one message.

@@ -4,8 +4,8 @@
 //!
 //! A process writes its findings at the end of an invocation, and writes nothing while all
 //! destinations are healthy. It writes the slowness of a destination at once. A process reads the
-//! published changes when it starts, and then at most every 30 seconds. After a timeout no requests
-//! are made to the table for a while, and each process decides by itself. If findings are lost with
+//! published changes when it starts, and then at most every 30 seconds. After a request without a
+//! response, no requests are made to the table for a while, and each process decides by itself. If findings are lost with
 //! a process, other processes make them again.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -120,7 +120,7 @@ impl<P: DispatchPorts> Exchange<P> {
         }
         let unshared = self.destinations.known().take_unshared();
         if !unshared.is_empty() {
-            // The batch is already acknowledged: a panic must not redeliver it.
+            // A panic here must not return the batch, whose work is finished.
             contained("share", self.share_all(unshared, of).boxed()).await;
         }
     }

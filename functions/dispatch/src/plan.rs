@@ -21,7 +21,7 @@ const ITEMS_OF_A_LARGE_RECORD: usize = 100;
 pub(crate) enum Work {
     /// Sends a dead letter to its queue.
     DeadLetter(ItemId, Box<DeadLetter>),
-    /// Sends a record, or a part of one, to another queue.
+    /// Sends a record, or a part of one, to this queue.
     Forward(ItemId, QueueName, Box<Message>),
     /// Attempts a group of deliveries.
     Deliver(Group<InFlightDelivery>),
@@ -80,8 +80,8 @@ impl<'a> BatchPlan<'a> {
         self.records += 1;
     }
 
-    /// Returns the message in which a large record waits; `None` if the record is within the limit
-    /// of deliveries.
+    /// Returns the message in which a large record waits; `None` if the invocation handles the
+    /// record's items now.
     fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<(QueueName, Box<Message>)> {
         let taken_on = self.taken_on.load(Ordering::Relaxed);
         let has_room = items.len() <= ITEMS_OF_A_LARGE_RECORD

@@ -1,7 +1,8 @@
 //! Makes requests to the table with a time limit, so that a slow or unreachable table does not
 //! delay deliveries.
 //!
-//! After a timeout, requests pause for 30 seconds. During the pause each process decides by itself.
+//! After a request without a response, requests pause for 30 seconds. During the pause each process
+//! decides by itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,7 @@ use crate::deadline::Deadline;
 
 /// Timeout of one request to the table.
 const REQUEST_MS: u64 = SECOND_MS;
-/// Pause of requests after a timeout.
+/// Pause of requests after one without a response.
 pub(crate) const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
 /// Minimum interval between log lines about an unreachable table.
 const LOG_EVERY_MS: u64 = MINUTE_MS;
@@ -60,7 +61,7 @@ pub(crate) struct SharedTable<P> {
 
 #[derive(Debug, Default)]
 struct Reached {
-    /// End of the pause of requests after a timeout.
+    /// End of the pause after a request without a response.
     unreachable_until_ms: u64,
     /// Earliest time of the next log line.
     log_next_ms: u64,
@@ -76,7 +77,7 @@ impl<P: DispatchPorts> SharedTable<P> {
         self.ports.table()
     }
 
-    /// True while requests to the table pause after a timeout.
+    /// True while requests to the table pause after one without a response.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.ports.now_ms() < self.reached().unreachable_until_ms
     }
@@ -140,8 +141,9 @@ impl<P: DispatchPorts> SharedTable<P> {
         Err(NotUpdated::Contended)
     }
 
-    /// Waits for the response of the table, at most [`REQUEST_MS`]. A timeout starts a pause. A
-    /// refusal does not, because requests for other items and other namespaces may succeed.
+    /// Waits for the response of the table, at most [`REQUEST_MS`]. A missing response starts a
+    /// pause. A refusal does not, because requests for other items and other namespaces may
+    /// succeed.
     pub(crate) async fn answer<T>(
         &self,
         request: impl Future<Output = Result<T, TableError>>,

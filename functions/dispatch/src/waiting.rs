@@ -8,7 +8,7 @@
 //!           └─ none of these ───────────────────► handled
 //! ```
 //!
-//! A high receive count means that a function may have crashed, so waits must not raise it. A
+//! A further receive means that a function may have crashed, so waits must not use receives up. A
 //! waiting record is re-enqueued with a counter of its own. SQS delays a message by at most 15
 //! minutes. The rest of a longer wait is a visibility timeout, which costs one receive and no
 //! further message. A record that is too large to be re-enqueued is hidden (`Unreadable`,
@@ -88,8 +88,8 @@ fn isolated(record: &Record) -> Option<Wait> {
     requeued(QueueName::Isolation, message).filter(|_| has_room)
 }
 
-/// True if the hold is longer than one SQS delay. The record was then hidden for the rest, which
-/// cost one receive.
+/// True if the hold is longer than one SQS delay. The record is then received before the hold ends
+/// and hidden for the rest, which costs one receive.
 fn exceeds_a_delay(record: &Record) -> bool {
     let delayed_until_ms = record.sent_ms.saturating_add(DELAY_MAX_MS + CLOCK_SKEW_MS);
     let may_be_hidden = record.queue.is_internal() && record.queue != QueueName::Isolation;

@@ -61,7 +61,7 @@ pub(super) const HEADERS_MAX: usize = 1_000;
 /// shortly after this limit.
 pub(super) const HEAD_MAX_BYTES: usize = 256 * 1_024;
 /// HTTP/2 stream window: the unread bytes of one body that a peer may send. Equal to the maximum
-/// number of bytes that are read.
+/// number of bytes that are read of a response that is not long.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
 /// HTTP/2 connection window: the maximum of the protocol, because stream windows already limit each
 /// body. With a smaller window, exchanges that wait for their turn to read a long response could

@@ -26,8 +26,8 @@ use tokio::net::TcpStream;
 /// is the longest head, 64 KiB of body that the HTTP/2 window permits in advance, and 64 KiB for
 /// frames and TLS. The TLS handshake may take the same amount.
 const EXCHANGE_BYTES: u64 = 384 * 1_024;
-/// Additional number of bytes that may be read per byte of a body. An HTTP/1 chunk with one byte
-/// takes six bytes; a chunk with four bytes in a TLS record of its own takes 31.
+/// Number of bytes that may be read per byte of a body, including that byte. An HTTP/1 chunk with
+/// one byte takes six bytes; a chunk with four bytes in a TLS record of its own takes 31.
 const BYTES_PER_BODY_BYTE: u64 = 8;
 /// Minimum number of bytes that one read counts for, because a read costs as much CPU time as
 /// parsing some frames.

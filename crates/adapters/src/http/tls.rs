@@ -3,7 +3,7 @@
 //!
 //! Separate because each configuration has its own connections: each identity has its own client,
 //! and a session of one configuration is never resumed by another. The machine's certificates are
-//! read before the first request over TLS. All configurations share these certificates.
+//! read only when the first request over TLS is sent. All configurations share these certificates.
 //!
 //! Promises: no error quotes a certificate or a key.
 
@@ -56,7 +56,7 @@ pub(super) struct TlsConfigs {
 }
 
 /// The verifier and the configuration that trust the certificate authorities of this machine and
-/// additional ones of its network, such as those of a proxy.
+/// the additional ones of [`Network`].
 #[derive(Debug, Clone)]
 struct Trusting {
     verifier: Arc<WebPkiServerVerifier>,

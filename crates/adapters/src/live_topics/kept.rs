@@ -29,7 +29,7 @@ const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
 pub(super) struct Kept {
     /// The topic; `None` if it was removed.
     pub(super) topic: Option<Arc<TopicSubscriptions>>,
-    /// The ETag of the topic's object.
+    /// The ETag of the object from which the topic was read.
     pub(super) etag: Option<String>,
     /// The ETag of a newer version of the object that is unusable.
     pub(super) unusable_etag: Option<String>,

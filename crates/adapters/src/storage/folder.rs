@@ -18,8 +18,8 @@ use super::{
     Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, StoredVersion, Version, listing,
 };
 
-/// Prefix of temporary names, followed by the process id and a number. No segment of a key may
-/// begin with this prefix.
+/// Prefix of temporary names, followed by the process id and a number. No segment of a key may be
+/// such a name.
 const TEMPORARY: &str = ".lastmile-";
 /// Maximum number of tries of a write while concurrent deletes remove its folder, or other
 /// processes use its temporary names.

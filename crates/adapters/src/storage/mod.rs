@@ -131,7 +131,7 @@ pub struct Entry {
 pub struct ListRequest {
     /// Lists only keys with this prefix.
     pub prefix: String,
-    /// True to list only the folders directly after the prefix, in place of the keys in them.
+    /// True to list keys with a further slash after the prefix once, as their folder.
     pub by_folder: bool,
     /// Lists only keys after this one, in byte order.
     pub start_after: Option<String>,

@@ -80,7 +80,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if names.len() > 1 && at.is_none() {
         return Err(usage_error("for all topics of a namespace, --at is required"));
     }
-    // If the deployment has no settings yet, restore the topics without them.
+    // If the settings are missing or invalid, restore the topics without them.
     let secrets = match topics.settings().await {
         Ok(settings) => settings.secrets,
         Err(error) => {

@@ -54,8 +54,8 @@ impl Console {
         PageLayout::new(title, section, main).respond(self, StatusCode::OK)
     }
 
-    /// Returns the options that name the deployment in `lastmile destinations`; `None` if only a
-    /// container is known.
+    /// Returns the options that name the deployment in `lastmile destinations`; `None` if
+    /// options cannot name it.
     pub(super) fn destination_options(&self) -> Option<String> {
         match (&self.stack, &self.live) {
             (Some(_), _) => Some(self.options.clone()),

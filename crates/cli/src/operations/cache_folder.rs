@@ -18,7 +18,7 @@ const FOLDERS: [(&str, &str); 3] = [
 ];
 
 /// Returns the cache folder according to these environment variables; `None` if the cache is off,
-/// or no variable is set.
+/// or no variable has an absolute path.
 ///
 /// # Errors
 /// A usage error for an unknown value of `LASTMILE_CACHE`.

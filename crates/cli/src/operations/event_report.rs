@@ -29,7 +29,7 @@ pub(crate) struct EventReport {
     #[serde(rename = "type")]
     pub(crate) event_type: Option<String>,
     pub(crate) topic: String,
-    /// The event as published, if a template rendered another text from it.
+    /// The event as published, if a request was rendered from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) received: Option<String>,
     /// The reason why the text is not an event and would become a dead letter.
@@ -57,8 +57,8 @@ pub(crate) struct SubscriptionReport {
     pub(crate) expired: bool,
     /// True if deliveries are paused: each one becomes a dead letter at once, for a later replay.
     pub(crate) paused: bool,
-    /// The time of the first attempt if the event were published now; `null` if the attempt starts
-    /// at once.
+    /// The time before which no attempt is made if the event were published now; `null` if the
+    /// first attempt is due at once.
     pub(crate) not_before: Option<String>,
     pub(crate) destination: String,
     pub(crate) filter: PartReport,

@@ -5,7 +5,7 @@
 //! subscriptions. A tag of the events queue of `lastmile dev` contains the address of its ingress,
 //! which responds whether a topic exists.
 //!
-//! Promises: success means that the topic exists, or that no `lastmile dev` responds.
+//! Promises: success means that the topic exists, or that nothing here can tell whether it exists.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

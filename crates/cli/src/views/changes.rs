@@ -33,8 +33,8 @@ pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<
     Ok(changes.iter().any(|(_, change)| *change == Change::Removed))
 }
 
-/// Formats a change as one line. Line ends inside values are escaped, because they would look like
-/// further changes.
+/// Formats a change: a line for the subject, and a line for each field. Line ends inside values are
+/// replaced by spaces, because they would look like further changes.
 fn describe(subject: &Subject, change: &Change) -> String {
     let name = text::line(&subject.to_string());
     let field = |field: &str, value: String| format!("    {field}: {}\n", text::line(&value));

@@ -53,7 +53,7 @@ pub struct Cause {
     /// The title of the newest dead letter, such as `422 Field required: body.customer.email`.
     /// Placeholders replace parts that differ between dead letters.
     pub title: String,
-    /// The outcome of the last attempt, or the reason if the delivery ended without an attempt.
+    /// The outcome of the last attempt, or the reason if the reason alone determines the cause.
     pub outcome: String,
     /// The HTTP status of the last response, if any.
     pub status: Option<u16>,

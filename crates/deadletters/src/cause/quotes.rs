@@ -11,7 +11,7 @@
 
 use super::template::{self, NUMBER};
 
-/// Maximum length of an identifier. Longer quoted texts are values.
+/// Maximum length of an identifier. A longer quoted text is not an identifier.
 const IDENTIFIER_MAX_CHARS: usize = 40;
 /// Maximum length of a pattern. Longer patterns count as values.
 const PATTERN_MAX_CHARS: usize = 60;

@@ -52,7 +52,8 @@ const LISTS: [(&[&str], Errors); 25] = [
 enum Errors {
     /// Lists of errors, and messages by field.
     Any,
-    /// Only errors that name a field. Errors without a field repeat a message of another member.
+    /// Only errors that name a field. Errors without a field only add to a message of another
+    /// member.
     Located,
     /// Only a list, or messages in lists. An object may be one error.
     Listed,

@@ -22,7 +22,7 @@ const PATH_MIN_CHARS: usize = 2;
 pub(super) struct Described {
     /// The title for people, with placeholders for varying parts.
     pub(super) title: Templated,
-    /// The outcome of the last attempt, or the reason if the delivery ended without an attempt.
+    /// The outcome of the last attempt, or the reason if the reason alone determines the cause.
     pub(super) outcome: String,
     pub(super) status: Option<u16>,
     /// The part of the cause's identity that is neither the outcome nor the status.

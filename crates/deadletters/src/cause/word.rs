@@ -101,7 +101,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// True if the whole word is an id, so that no letter is kept.
+    /// True if nothing of the word is kept: all of it is an id or a number.
     pub(super) fn is_whole_id(&self) -> bool {
         self.name.is_empty() && self.varies.is_some() && self.unit.is_empty()
     }

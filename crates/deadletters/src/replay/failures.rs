@@ -31,9 +31,9 @@ pub(super) fn judge_ends(ends: &[ReplayOutcome]) -> Verdict {
 pub(super) enum ProbeVerdict {
     /// Wait, because too few deliveries have ended.
     Wait,
-    /// Continue, because at least one dead letter was delivered.
+    /// Continue, because at least one dead letter was delivered, or none was sent.
     Continue,
-    /// Continue although no delivery has ended in time.
+    /// Continue, although no delivery has ended in time. None has failed.
     ContinueUnproved,
     /// Stop, because at least one delivery has failed, and none has succeeded.
     Stop,

@@ -177,8 +177,8 @@ impl DeadLetters {
         self.with_ends(JobLedger { header, entries, planned }, false).await.map(Some)
     }
 
-    /// Returns the content of `done.ndjson` of a finished job. If the cached copy is unchanged, S3
-    /// does not send the content again.
+    /// Returns the content of `done.ndjson` of a finished job. If the cached copy is unchanged,
+    /// storage does not send the content again.
     ///
     /// # Errors
     /// [`UnreadableLedger`] if the file is unreadable. Also fails if the container cannot be read.

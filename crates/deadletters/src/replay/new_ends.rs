@@ -43,7 +43,8 @@ pub(super) struct NewEnds {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProbeResult {
-    /// At least one dead letter was delivered, or the failures are expected.
+    /// At least one dead letter was delivered, none had to be checked, or the failures are
+    /// expected.
     Passed,
     /// No delivery of the probe has ended in time.
     NoneEnded { waited_ms: u64 },

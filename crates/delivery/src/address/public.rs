@@ -66,7 +66,8 @@ fn is_local_v4(address: Ipv4Addr) -> bool {
     address.octets()[0] == 0 || address.is_loopback() || address.is_link_local()
 }
 
-/// True if the IANA IPv4 Special-Purpose Address Registry does not exclude the address.
+/// True if the address is public: not multicast, not [`AZURE_HOST`], and not excluded by the IANA
+/// IPv4 Special-Purpose Address Registry.
 /// <https://www.iana.org/assignments/iana-ipv4-special-registry/>
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
@@ -101,10 +102,10 @@ fn is_translated(address: Ipv6Addr) -> bool {
     matches!(address.segments(), [0x64, 0xff9b, 0, 0, 0, 0, _, _])
 }
 
-/// Returns the IPv4 addresses that an IPv6 address embeds, in all current and former standard
-/// forms. An embedded address is at the end (IPv4-compatible, SIIT, NAT64, and ISATAP under any
-/// prefix) or after the prefix (6to4). IPv4-mapped addresses are not included, because connections
-/// to them use IPv4.
+/// Returns the IPv4 addresses that an IPv6 address embeds, in current or former standard forms. An
+/// embedded address is at the end (IPv4-compatible, SIIT, NAT64, and ISATAP under any prefix) or
+/// after the prefix (6to4). IPv4-mapped addresses are not included, because connections to them
+/// use IPv4.
 fn carried_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

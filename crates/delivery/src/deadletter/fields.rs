@@ -26,9 +26,8 @@ pub(crate) const LASTMILE: &str = "lastmile";
 /// Name of the member that describes the failed delivery to a sink.
 pub(crate) const SINK: &str = "sink";
 
-/// Name of the member with the target of the failed delivery: the reply address or the sink.
-/// Omitted for a delivery to the subscription's destination. The log field `leg` has the same
-/// values.
+/// Name of the member that marks the failed delivery of a reply, with the value `reply`. Omitted
+/// for a delivery to the subscription's destination. The log field `leg` has the same value.
 pub(crate) const LEG: &str = "leg";
 
 /// Name of the member with the schema of the event. Present only if the text of the event alone
@@ -52,7 +51,7 @@ pub(super) struct BlobFields<'a> {
 /// The field from which a reader of a blob restores the published event.
 #[derive(Clone, Copy)]
 pub(super) enum Original {
-    /// The shown event is identical to the published one.
+    /// The event that the blob shows.
     Shown,
     /// An additional member with the published text. It is needed because a member of the event was
     /// replaced.

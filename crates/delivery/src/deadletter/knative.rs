@@ -52,8 +52,8 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     Some(object.finish())
 }
 
-/// The last failed request: the one to the sink if there was one, otherwise the one to the
-/// subscriber.
+/// The last failed request: the one to the sink if there was one, otherwise the last one to the
+/// subscriber or, for a reply, to the reply address.
 struct Failed<'a> {
     address: Option<&'a str>,
     status: Option<u16>,

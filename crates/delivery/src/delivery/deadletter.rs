@@ -115,9 +115,9 @@ impl DeadLetter {
         }
     }
 
-    /// Returns the dead letter of a delivery that an operator stopped. It is stored at once in the
-    /// default container, whatever the subscription's settings for dead letters are, so that it can
-    /// be replayed later.
+    /// Returns the dead letter of a delivery whose subscription is paused or whose destination is
+    /// disabled. It is stored at once in the default container, whatever the subscription's
+    /// settings for dead letters are, so that it can be replayed later.
     #[must_use]
     pub fn set_aside(
         delivery: Delivery,
@@ -133,7 +133,8 @@ impl DeadLetter {
         Self { store: Store::DefaultContainer, not_before_ms: decided_ms, ..letter }
     }
 
-    /// Returns true if the delivery did not fail: an operator stopped it, and it can be replayed.
+    /// Returns true if the delivery did not fail: its subscription was paused, or its destination
+    /// was disabled. It can be replayed.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
         self.newest_reason().known().is_some_and(Reason::sets_aside)

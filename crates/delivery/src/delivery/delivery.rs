@@ -132,7 +132,8 @@ pub struct Delivery {
     /// The beginning of the last response body; `None` if the last attempt got no response or
     /// succeeded, or if the subscription stores none.
     pub last_response: Option<Vec<u8>>,
-    /// The headers of the last response, without credentials. Empty if `last_response` is `None`.
+    /// The headers of the last response, without credentials. Empty if the last attempt got no
+    /// response or succeeded, or if the subscription stores none.
     pub last_headers: Vec<(String, String)>,
     /// Details for people about the last failed attempt that its outcome does not include.
     pub last_detail: Option<String>,

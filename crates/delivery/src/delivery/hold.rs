@@ -13,7 +13,8 @@ use crate::waits;
 pub struct Hold {
     /// Number of waits because subscriptions could not be read.
     pub count: u32,
-    /// Number of waits because an invocation had no time left.
+    /// Number of waits because an invocation had no time left, or because its process had the
+    /// maximum number of requests in flight.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u32,
     /// Number of times the delivery was put back to wait for its start time. Only the first is

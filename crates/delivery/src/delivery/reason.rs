@@ -47,7 +47,7 @@ pub enum Reason {
     SubscriptionNotFound,
     /// The topic does not exist.
     TopicNotFound,
-    /// The record is not a valid event.
+    /// The record, one of its elements, or a reply is not a valid event.
     MalformedEvent,
     /// The functions repeatedly failed to process the record.
     ProcessingFailed,
@@ -90,8 +90,9 @@ impl Reason {
 
     /// Parses the name of a reason; case is ignored.
     ///
-    /// # Errors Fails if no reason has this name. The error suggests the most similar name, or
-    /// lists all names.
+    /// # Errors
+    /// Fails if no reason has this name. The error suggests the most similar name, or lists all
+    /// names.
     pub fn named(text: &str) -> Result<Self, String> {
         let mut names: Vec<String> = Self::NAMED.iter().map(ToString::to_string).collect();
         let at = names.iter().position(|name| name.eq_ignore_ascii_case(text));

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use crate::delivery::Delivery;
 use crate::event::{Event, Members};
 
-/// Maximum length of `tracestate`; a longer value is dropped. W3C Trace Context requires senders to
-/// propagate at least this length.
+/// Maximum length of `tracestate`; a longer value is dropped. W3C Trace Context recommends that
+/// senders propagate at least this length.
 /// <https://www.w3.org/TR/trace-context/#tracestate-limits>
 const STATE_MAX_BYTES: usize = 512;
 

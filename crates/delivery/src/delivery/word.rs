@@ -24,7 +24,8 @@ impl<T> Word<T> {
     /// Wraps the text of a value. `known` is the value that this version defines for the text, if
     /// any.
     ///
-    /// # Errors Fails if an unknown value is too long or contains other characters. Values are
+    /// # Errors
+    /// Fails if an unknown value is empty, too long or contains other characters. Values are
     /// written to logs, metrics and dead letters.
     pub fn read(text: &str, known: Option<T>) -> Result<Self, String> {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

@@ -37,7 +37,7 @@ pub fn text(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the path of each stated field, with the first position that states it. `explain
+/// Adds the path of each stated field to `found`, with the first position that states it. `explain
 /// --origins` shows these positions.
 pub fn origins<'a>(
     declarations: &[Declaration],

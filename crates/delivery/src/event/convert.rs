@@ -24,7 +24,9 @@ const CLOUD_EVENT: &str = "a CloudEvent";
 /// Returns the event as a structured CloudEvent. `mapped` contains the mapped attributes of a
 /// custom event.
 ///
-/// # Errors Fails if the event lacks a required attribute, which the error names.
+/// # Errors
+/// Fails if the event cannot be converted, for example because it lacks a required attribute. The
+/// error names the reason.
 pub(crate) fn cloud_event(
     event: &Event,
     topic: &impl fmt::Display,
@@ -78,7 +80,9 @@ fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str
 /// Returns the event in the Event Grid schema. `mapped` contains the mapped attributes of a custom
 /// event.
 ///
-/// # Errors Fails if the event lacks a required field, which the error names.
+/// # Errors
+/// Fails if the event cannot be converted, for example because it lacks a required field. The error
+/// names the reason.
 pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<Arc<str>, String> {
     const SCHEMA: &str = "an Event Grid event";
     match (published.shape(), mapped) {

@@ -153,7 +153,7 @@ impl<'a> Members<'a> {
         self.get(name).and_then(json_text)
     }
 
-    /// Returns the id of the event, which every schema has in `id`.
+    /// Returns the member `id`, which CloudEvents and the Event Grid schema share.
     #[must_use]
     pub fn id(&self) -> Option<Cow<'a, str>> {
         self.text("id")

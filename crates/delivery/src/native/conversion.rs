@@ -13,7 +13,7 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
 
 /// Returns the reason why no event of the topic can be delivered in the subscription's schema;
-/// `None` if some event can.
+/// `None` if this is not certain.
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     let destination = &subscription.destination;
     let event_type = ("eventType", &topic.settings.mapping.event_type);
@@ -57,7 +57,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
 }
 
 /// Returns the reason why events of a subscription with batches can never share a request; `None`
-/// if they can.
+/// without such a reason, or without batches.
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
     let schema = subscription.destination.schema?;
@@ -72,7 +72,7 @@ pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
 }
 
 /// Returns the reason why the topic's events never share a request, although the subscription has
-/// batches; `None` if they can.
+/// batches; `None` without such a reason, or without batches.
 pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     subscription.batch?;
     if topic.settings.input != Input::Opaque {

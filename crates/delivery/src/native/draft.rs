@@ -206,8 +206,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// True if a topic that is the sink of a subscription exists. Also adds a warning about a route
-/// that cannot work, once for each position.
+/// True unless the sink of a subscription is a topic that no document defines, which is reported.
+/// Also adds a warning about a route that cannot work. Both are reported once for each position.
 fn has_dead_letter_route(
     described: &Described<'_>,
     routes: &Routes,

@@ -24,8 +24,9 @@ pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool 
     origins.keys().all(|field| field == "url" || field == "paused" || is_setting(field))
 }
 
-/// Sets the origin of the success statuses and of `neverRetry` if `neverRetry` or `retryOn` is
-/// stated. The origin is the positions of these fields.
+/// Sets the origin of `neverRetry` to the positions of `neverRetry` and `retryOn`, if at least one
+/// of them is stated. The success statuses get the same origin if they differ from those of the
+/// profile and no document states them.
 pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
     let stated: Vec<&str> = ["neverRetry", "retryOn"]
         .iter()

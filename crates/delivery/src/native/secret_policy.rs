@@ -53,7 +53,7 @@ impl From<SecretRefusal> for Message {
 /// subscription's name if that position is unknown.
 ///
 /// # Errors
-/// The finding about the first secret that the destination must not receive.
+/// The message about the first secret that the destination must not receive.
 pub(super) fn may_have_secrets<'a>(
     described: &Described<'a>,
     policy: &SecretPolicy,

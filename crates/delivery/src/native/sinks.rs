@@ -125,7 +125,7 @@ impl Routes {
 fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     match input {
         Input::Auto | Input::Custom | Input::Opaque => None,
-        // Topics with these inputs accept only CloudEvents.
+        // Topics with these inputs read a dead letter as a CloudEvent.
         Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => {
             Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
         }

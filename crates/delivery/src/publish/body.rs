@@ -35,7 +35,7 @@ pub struct Published {
 /// # Errors
 /// - 400 for invalid events
 /// - 413 for a request that exceeds the size of a message
-/// - 415 for an unknown content type, or a compressed body
+/// - 415 for a content type that no event has, or a compressed body
 pub fn message(
     request: &HttpRequest<'_>,
     route: &Route,

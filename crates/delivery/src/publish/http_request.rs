@@ -11,7 +11,7 @@ pub struct HttpRequest<'a> {
     pub path: &'a str,
     /// Query of the URL without its question mark; empty if there is none.
     pub query: &'a str,
-    /// Headers in the order of the request, with names in lower case.
+    /// Headers of the request: names in lower case, and values.
     pub headers: &'a [(String, Vec<u8>)],
     /// Body of the request, as received.
     pub body: &'a [u8],

@@ -1,7 +1,7 @@
 //! Determines the topic of a request from its path, and the status of a successful response.
 //!
-//! The paths are those of lastmile, and those of clients for Event Grid, whose paths cannot be
-//! configured.
+//! The paths are those of lastmile, and those of clients for other systems, such as Event Grid.
+//! Such clients cannot change their paths.
 
 use percent_encoding::percent_decode_str;
 use serde_json::json;

@@ -74,8 +74,8 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     Ok(Content { headers, body: data(&members, content_type.is_some_and(is_json))? })
 }
 
-/// Returns the header name for an attribute. Attributes named in `OURS` are refused in any case,
-/// because header names ignore case.
+/// Returns the header name for an attribute. A name that differs from one in `OURS` only in upper
+/// and lower case is refused, because header names ignore case.
 fn attribute(name: &str) -> Result<String, Unsendable> {
     let lower = name.to_ascii_lowercase();
     if !is_name(name) || OURS.contains(&lower.as_str()) {

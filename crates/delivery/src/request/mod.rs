@@ -251,8 +251,8 @@ fn origin_header(destination: &Destination) -> Option<(String, String)> {
     Some((REQUEST_ORIGIN.to_owned(), origin.clone()))
 }
 
-/// Returns the headers of a request without an event, and the TLS requirements and the signer of
-/// its connection. The headers are the signature and those that do not depend on an event.
+/// Returns the headers of a request without an event, and the TLS requirements of its connection.
+/// The headers are the signature and those that do not depend on an event.
 pub(crate) fn parts_without_event(
     destination: &Destination,
     id: &str,

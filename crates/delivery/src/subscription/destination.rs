@@ -147,7 +147,7 @@ fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     Some(())
 }
 
-/// Checks that a destination states at most one body, and warns about settings without effect.
+/// Checks that a destination states at most one body, and reports settings that do not fit it.
 fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let at = |names: &[&'static str]| {
         let own = names.iter().find_map(|name| fields.own(name));

@@ -36,7 +36,7 @@ impl Destination {
         })
     }
 
-    /// Returns true if a template uses `event`. A request with several events has no such value.
+    /// Returns true if a template uses `event`, which does not exist if the subscription batches.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         let texts = self

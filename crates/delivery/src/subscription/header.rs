@@ -2,7 +2,7 @@
 //!
 //! A value comes from a document, the event, a store of secrets or a template. This module checks
 //! names, and values from documents and secrets. It makes values from events [`sendable`]. So no
-//! header can split a request, and an invalid value never makes an event undeliverable.
+//! header can split a request, and a value that a path reads never makes its event undeliverable.
 
 use std::borrow::Cow;
 

@@ -90,8 +90,9 @@ pub fn is_name(text: &str) -> bool {
     fits && !text.chars().any(|c| c == '/' || c.is_control())
 }
 
-/// First character of reserved names. In keys of dead letters, names such as `_unknown` replace a
-/// subscription, and folders such as `_replays` are beside the topics.
+/// First character of reserved names, which documents and publishers cannot use. In keys of dead
+/// letters, names such as `_unknown` replace a subscription. Folders such as `_replays` are beside
+/// the dead letters.
 pub const RESERVED: char = '_';
 
 impl TopicName {

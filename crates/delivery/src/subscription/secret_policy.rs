@@ -121,7 +121,7 @@ impl SecretPolicy {
         }
     }
 
-    /// Combines two policies. The result allows each secret that one of them allows.
+    /// Combines the rules of two policies. The result allows what the rules of one of them allow.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         if let Some(rules) = &other.rules {

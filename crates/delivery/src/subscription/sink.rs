@@ -24,7 +24,7 @@ pub enum Sink {
     Address(Url),
     /// Dead letters are published to a topic, whose subscriptions receive them.
     Topic(TopicName),
-    /// Dead letters are dropped and counted, and `check` warns about this.
+    /// Dead letters are dropped and counted, with a warning in the log.
     None,
 }
 
@@ -59,10 +59,11 @@ impl FromStr for Container {
     }
 }
 
-/// Checks that a prefix does not begin with a reserved folder such as `_replays`. The functions'
-/// IAM roles deny access to reserved folders, and other lifecycle rules expire objects there.
+/// Checks that no folder of a prefix is reserved, such as `_replays`. The functions' IAM roles deny
+/// access to reserved folders, and other lifecycle rules expire objects there.
 ///
-/// # Errors Fails if it does. The error names the folder and the rule.
+/// # Errors
+/// Fails if a folder is reserved. The error names the folder and the rule.
 pub fn check_prefix(prefix: &str) -> Result<(), String> {
     match prefix.split('/').find(|folder| folder.starts_with(RESERVED)) {
         Some(folder) => Err(format!(

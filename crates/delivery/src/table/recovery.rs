@@ -7,7 +7,7 @@
 //! processes share one rate, and no process has to stay alive.
 //!
 //! The next rate depends on the good responses per second, not on the previous rate, because an
-//! unused rate proves nothing. Slots are granted at most one second ahead, because a longer queue
+//! unused rate proves nothing. Slots are granted less than one second ahead, because a longer queue
 //! would keep an outdated rate. Deliveries without a slot are received again at random times, about
 //! two for each slot.
 
@@ -18,7 +18,7 @@ use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 pub const FIRST_RATE: u32 = 4;
 /// The rate in requests a second at which a destination counts as recovered.
 pub const LAST_RATE: u32 = 320;
-/// Minimum interval between two changes of the rate.
+/// Interval between two changes of the rate. [`FALL`] consecutive failures change the rate earlier.
 const STEP_MS: u64 = 10 * SECOND_MS;
 /// Factors by which the rate of good responses is multiplied to get the next rate, in quarters. The
 /// first applies if at least nine of ten responses are good, otherwise the second. The first is

@@ -87,8 +87,8 @@ impl BodyTemplate {
         names.map(|name| &**name).collect::<std::collections::BTreeSet<&str>>().into_iter()
     }
 
-    /// Returns true if an expression uses the variable `event`, which a request with several events
-    /// does not have.
+    /// Returns true if an expression uses the variable `event`, which does not exist if the
+    /// subscription batches.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.programs().any(|program| program.variables.contains(&Variable::Event))

@@ -69,8 +69,8 @@ impl PathTemplate {
         self.program.secrets.iter().map(|name| &**name)
     }
 
-    /// Returns true if an expression uses the variable `event`, which a request with several events
-    /// does not have.
+    /// Returns true if an expression uses the variable `event`, which does not exist if the
+    /// subscription batches.
     #[must_use]
     pub fn reads_event(&self) -> bool {
         self.program.variables.contains(&Variable::Event)

@@ -49,8 +49,9 @@ impl Spread {
 /// capped `Retry-After`. `left_ms` is the remaining time to live of the delivery.
 ///
 /// Jitter must not prevent a last attempt. If the wait without jitter ends within the time to live,
-/// the wait with jitter ends at least [`ARRIVAL_MS`] before the end of the time to live. Example:
-/// with a wait of 10 min, 10 % jitter and 10 min 30 s left, jitter adds at most 27 s.
+/// jitter extends the wait at most until [`ARRIVAL_MS`] before the end of the time to live. If the
+/// wait ends later than that even without jitter, jitter adds nothing. Example: with a wait of
+/// 10 min, 10 % jitter and 10 min 30 s left, jitter adds at most 27 s.
 #[must_use]
 pub fn retry_ms(scheduled_ms: u64, least_wait_ms: u64, spread: Spread, left_ms: u64) -> u64 {
     let wait_ms = scheduled_ms.max(least_wait_ms);

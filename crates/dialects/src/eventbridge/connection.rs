@@ -178,8 +178,8 @@ fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     Some(written)
 }
 
-/// Adds the form fields of a token request. A secret in a form field is an error, because it cannot
-/// be sent.
+/// Adds the form fields of a token request. A secret in a form field is left out with a warning,
+/// because it cannot be sent.
 fn form(body: &[Parameter<'_>], written: &mut Json) {
     let mut others = Map::new();
     for Parameter { name, value, at } in body {

@@ -26,8 +26,8 @@ const LACKING: [&str; 7] = [
 const HELP: &str = "\"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"} confirms it, \"eventgrid\" is Event Grid in Azure";
 
 /// Returns the field that marks a resource of Event Grid on Kubernetes: the schema inside the
-/// destination, or the version. The version counts only for a custom topic or an unknown source,
-/// because no other Azure resource exists on Kubernetes.
+/// destination, or the version. Both count only for a custom topic or an unknown source, because no
+/// other Azure resource exists on Kubernetes.
 pub(super) fn sign<'a>(resource: &Cursor<'a>, source: Option<&Located<'_>>) -> Option<Cursor<'a>> {
     let is_possible = source.is_none_or(|(source, _)| source.kind == TOPICS);
     let schema = resource.peek("properties.destination.properties.eventDeliverySchema");

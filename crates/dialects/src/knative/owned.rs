@@ -7,7 +7,7 @@
 use super::object::Object;
 use delivery::document::reader::Cursor;
 
-/// Returns the objects that no controller created. Reports the others in one finding.
+/// Returns the objects that no Broker or Trigger owns. Reports the others in one finding.
 pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Vec<Object<'a>> {
     let (owned, others): (Vec<_>, Vec<_>) = objects.partition(is_of_broker);
     if let Some(first) = owned.first() {

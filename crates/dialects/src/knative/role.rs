@@ -52,7 +52,7 @@ impl Role {
             }
             (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
             ("eventing.knative.dev", "RabbitmqBrokerConfig") => Self::BrokerConfig,
-            // Objects of these groups with a sink accept events themselves, such as an
+            // Objects of the core groups with a sink accept events themselves, such as an
             // EventTransform.
             (group, _) if has_sink && !is_core(group) => Self::Source,
             ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,

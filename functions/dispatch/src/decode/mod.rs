@@ -32,7 +32,7 @@ pub(crate) enum WorkItem {
     Deliver(Arc<Subscription>, Box<Delivery>),
     /// A dead letter, because the event cannot be delivered.
     DeadLetter(Box<DeadLetter>),
-    /// An undecoded record, or a part of one, that moves to another queue.
+    /// An undecoded record, or a part of one, that is sent to this queue.
     Forward(QueueName, Box<Message>),
 }
 

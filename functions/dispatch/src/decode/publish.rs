@@ -152,7 +152,7 @@ impl<'a> Published<'a> {
     }
 
     /// Returns the event of an element of a known topic. For any other element, returns its dead
-    /// letter.
+    /// letter, or nothing if the first part of the record reports the element.
     pub(crate) fn event(&self, elements: &Elements<'_>, index: usize) -> Result<Event, Decoded> {
         // A malformed element belongs to no subscription, so only the first part reports it.
         let is_first = self.names.from.is_empty();
@@ -247,8 +247,8 @@ impl<'a> Published<'a> {
 /// Number of bytes of an unknown topic's name that are kept. Longer than any valid name.
 const UNKNOWN_TOPIC_KEPT_BYTES: usize = 600;
 
-/// Shortens the name of an unknown topic for display. The shortened name is still too long to equal
-/// that of a valid topic.
+/// Shortens the name of an unknown topic, as far as people need it. A shortened name is still too
+/// long to equal that of a valid topic.
 fn beginning(topic: &str) -> String {
     let end = topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES);
     topic.get(..end).unwrap_or(topic).to_owned()

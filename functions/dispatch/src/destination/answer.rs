@@ -19,7 +19,7 @@ pub(crate) enum Answer {
     Slow,
     /// The delivery ends without an attempt.
     End {
-        /// Reason that is written into the dead letter.
+        /// Reason of the end, which is recorded with it.
         reason: Reason,
     },
 }

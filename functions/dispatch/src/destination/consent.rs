@@ -6,9 +6,9 @@
 //! wait is not an attempt, and does not extend its time to live.
 //!
 //! One delivery at a time validates an endpoint, and the others wait for the result. The next
-//! validation follows after one minute, then after 2, 4, 8 and at most 15 minutes. Each process
-//! validates by itself until a consent is stored. While the store cannot be read, nothing is
-//! validated. The request offers no address to confirm a consent, because a function cannot listen.
+//! validation follows after one minute at the earliest, then after 2, 4, 8 and at most 15 minutes.
+//! Each process validates by itself until a consent is stored. While the store cannot be read,
+//! nothing is validated. The request offers no address to confirm a consent, because a function cannot listen.
 //! `lastmile try --consent --listen` does.
 
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ use crate::sending::NO_ANSWER;
 /// deliveries of the endpoint wait.
 const UNKNOWN_FOR_MS: u64 = 30_000;
 
-/// The validation state of each endpoint, by [`ConsentKey`].
+/// The validation states of one address, by [`ConsentKey`].
 #[derive(Debug, Default)]
 pub(super) struct ConsentGates(Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<ConsentGate>>>>);
 

@@ -22,7 +22,7 @@ const YEAR_CHARS: usize = 5;
 /// The minimum space for a title or a subscription on a narrow terminal.
 const TEXT_MIN_CHARS: usize = 16;
 const GAP: &str = "  ";
-/// The number of characters before a title: count, share and gaps, such as `  <1%  `.
+/// The number of characters between the count and the title: share and gaps, such as `  <1%  `.
 const COUNT_TO_TITLE_CHARS: usize = 8;
 
 /// Formats the causes with a heading above, and with the next commands below. `place` contains the

@@ -284,8 +284,8 @@ async fn are_recorded(
     Ok(false)
 }
 
-/// Removes dead letters from a plan if their subscriptions are still stopped. Returns lines about
-/// the removed dead letters.
+/// Removes from a plan the dead letters that were set aside, if their subscriptions are still
+/// stopped. Returns lines about the removed dead letters.
 async fn leave_out_stopped(stack: &str, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
     let names = plan.set_aside().into_iter().filter_map(|name| name.parse().ok()).collect();
     let stopped = stopped(stack, &names).await?;

@@ -25,7 +25,8 @@ use crate::terminal::usage::usage_error;
 /// The maximum number of uncertain chunks that are listed individually.
 const LISTED_CHUNKS_MAX: usize = 20;
 
-/// Resumes a job, after asking about uncertain chunks and about the target.
+/// Resumes a job. Lists uncertain chunks, asks for confirmation, and asks again about a target that
+/// only the ledger names.
 pub(super) async fn run(
     letters: &DeadLetters,
     job: &str,

@@ -46,7 +46,7 @@ impl SelectionArgs {
         self.container.options()
     }
 
-    /// Returns true if the filter matches all dead letters.
+    /// Returns true if no filter is given.
     pub(super) fn is_of_all(&self) -> bool {
         self.filter.is_empty()
     }

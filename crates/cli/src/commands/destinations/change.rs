@@ -31,7 +31,7 @@ const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 pub(super) struct ChangeArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Destination: its URL, or a subscription (namespace/topic/name) that delivers to it
+    /// Destination: its address, or a subscription (namespace/topic/name) that delivers to it
     #[arg(value_name = "NAME")]
     name: Name,
 }

@@ -18,7 +18,7 @@ use crate::terminal::text;
 pub(super) struct Arguments {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Destination: its URL, or a subscription (namespace/topic/name) that delivers to it
+    /// Destination: its address, or a subscription (namespace/topic/name) that delivers to it
     #[arg(value_name = "NAME")]
     name: Name,
     /// Output format

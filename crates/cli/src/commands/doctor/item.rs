@@ -12,7 +12,7 @@ pub(super) enum State {
     Ok,
     /// The part works, or could not be checked.
     Warning,
-    /// The part does not work, and action is needed.
+    /// Action is needed.
     Error,
 }
 

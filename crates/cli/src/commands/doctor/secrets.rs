@@ -25,7 +25,7 @@ use delivery::subscription::aws::covers;
 /// The maximum number of secrets that are looked up concurrently.
 const AT_ONCE: usize = 4;
 
-/// A secret that a function needs, and a subscription that names it.
+/// A secret that a function needs, and the subscription or the ingress that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Needed {
     name: SecretName,

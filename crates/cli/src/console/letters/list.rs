@@ -22,7 +22,8 @@ const COLUMNS: [&str; 7] =
     ["Decided", "Event", "Subscription", "Reason", "Last outcome", "Attempts", "State"];
 /// The maximum length of an id or type in a row. The page of the dead letter shows the whole text.
 const CELL_MAX_CHARS: usize = 200;
-/// The name of the form field that is set if the user has picked dead letters.
+/// The name of the form field that marks a form with check boxes. The field is set even if the user
+/// has picked no dead letter.
 pub(in crate::console) const PICKED: &str = "picked";
 
 /// Renders the page of the list that the query selects, or the last page if there are fewer.

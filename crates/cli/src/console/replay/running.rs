@@ -22,8 +22,8 @@ use crate::terminal::advice::chain;
 #[derive(Default)]
 pub(in crate::console) struct RunningJobs {
     runs: Mutex<HashMap<String, Run>>,
-    /// A lock that is held while a job starts or resumes, so that no other request starts the same
-    /// job.
+    /// A lock that is held while a job starts or resumes, so that its ledger does not change before
+    /// the job runs.
     pub(in crate::console) starting: tokio::sync::Mutex<()>,
 }
 

@@ -65,9 +65,9 @@ pub(in crate::console) struct PageLayout {
     pub(in crate::console) title: String,
     pub(in crate::console) section: Section,
     pub(in crate::console) main: Markup,
-    /// The command that prints the same data, without the name of the program.
+    /// The equivalent command, without the name of the program.
     pub(in crate::console) command: Option<String>,
-    /// The interval at which the page refreshes while a job is in progress.
+    /// The interval at which the page refreshes while a job, delivery or reading is in progress.
     pub(in crate::console) refresh_ms: Option<u64>,
     /// The progress, which screen readers announce when it changes.
     pub(in crate::console) status: &'static str,

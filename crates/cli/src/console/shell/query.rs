@@ -251,8 +251,8 @@ impl Query {
         self.list(LIST, self.filters().filter(|(name, _)| !names.contains(name)))
     }
 
-    /// Returns a URL limited to dead letters whose delivery ended after this time. `None` removes
-    /// the limit.
+    /// Returns a URL limited to events that became dead letters at this time or later. `None`
+    /// removes the time range.
     pub(in crate::console) fn with_period(&self, path: &str, since: Option<&str>) -> String {
         let others = self.filters().filter(|(name, _)| !TIMES.contains(name));
         self.list(path, others.chain(since.map(|since| ("since", since))))

@@ -58,8 +58,8 @@ const fn price(service: &'static Service, usd: f64, per: f64, unit: &'static str
 
 /// A request to a standard queue. SQS bills each started 64 KiB of a payload as one request.
 pub(super) static SQS_REQUEST: Price = price(&SQS, 0.40, 1e6, "requests");
-/// The surcharge for a request with a message group. AWS documentation does not state which calls
-/// it applies to, so the estimate adds it to every call.
+/// The surcharge for a request with a message group. Guides name the surcharge, but not the
+/// calls to which it applies, so the estimate adds it to every call.
 pub(super) static FAIR_REQUEST: Price = price(&SQS, 0.10, 1e6, "requests");
 pub(super) static INVOCATION: Price = price(&LAMBDA, 0.20, 1e6, "invocations");
 /// A GB-second: one second of 1 GB of memory on arm64.

@@ -42,7 +42,7 @@ pub(crate) struct Destination {
 pub(crate) struct GivenOut {
     /// The recovery from an outage; `None` if the destination receives its full rate.
     pub(crate) recovery: Option<Recovery>,
-    /// The time of the last slot that is reserved for a waiting delivery.
+    /// The time of the last turn that is reserved for a waiting delivery.
     pub(crate) turns_ms: Option<u64>,
     /// The time of the next free slot under the rate limit.
     pub(crate) next_slot_ms: Option<u64>,

@@ -14,8 +14,8 @@ use super::place::{Place, PlaceArgs};
 use crate::operations::shell;
 use crate::operations::topics::Wanted;
 
-/// Finds the subscriptions that are paused or have a disabled destination, each with the command
-/// that resumes it.
+/// Finds the subscriptions that are paused or have a disabled destination, each with the state
+/// and the remedy in words.
 ///
 /// # Errors
 /// If the deployment cannot be read.

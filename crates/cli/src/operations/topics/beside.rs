@@ -177,7 +177,7 @@ pub(super) fn check_planned(
     Ok(())
 }
 
-/// Replaces the mapped addresses of an owner.
+/// Adds the mapped addresses of an owner. With `prune`, removes the owner's other addresses.
 pub(super) fn apply_destinations(
     object: &mut DestinationsObject,
     own: &BTreeMap<String, String>,
@@ -189,7 +189,8 @@ pub(super) fn apply_destinations(
     object.destinations.extend(own.clone());
 }
 
-/// Replaces the policies of an owner.
+/// Applies the policies and the notifications of an owner. Replaces those in `wanted`; with
+/// `prune`, removes the owner's others.
 pub(super) fn apply_settings(
     object: &mut SettingsObject,
     wanted: &SettingsObject,
@@ -215,7 +216,8 @@ pub(super) fn apply_settings(
     Ok(())
 }
 
-/// Replaces the publishers of an owner.
+/// Applies the publishers of an owner. Replaces those of the topics in the files; with `prune`,
+/// removes the owner's others.
 pub(super) fn apply_publishers(
     object: &mut PublishersObject,
     wanted: &DeploymentObjects,

@@ -104,8 +104,8 @@ impl Topics {
         Ok(Current { object, etag: Some(etag) })
     }
 
-    /// Returns true if the object was deleted by anything except `apply`. A change would then start
-    /// from an empty topic, and the deleted entries would be lost.
+    /// Returns true if the object was deleted without the mark that lastmile writes for a removed
+    /// topic. A change would then start from an empty topic, and the deleted entries would be lost.
     async fn is_lost(&self, key: &str) -> anyhow::Result<bool> {
         let max_bytes = OBJECT_MAX_BYTES as u64;
         let versions = self.objects.storage().versions(key).await;

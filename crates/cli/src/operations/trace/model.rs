@@ -50,8 +50,8 @@ pub(crate) struct TracedDelivery {
     pub(crate) replays: Vec<TracedReplay>,
 }
 
-/// The outcome of a delivery according to the log lines. A success takes precedence over other
-/// lines.
+/// The outcome of a delivery according to the log lines, or without them to the dead letter. A
+/// success takes precedence over other lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeliveryEnd {

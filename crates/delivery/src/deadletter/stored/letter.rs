@@ -50,7 +50,7 @@ pub struct StoredDeadLetter {
     pub outcome: Option<String>,
     /// HTTP status of the last attempt; `None` without a response.
     pub status: Option<u16>,
-    /// Number of attempts at the destination.
+    /// Number of attempts, without those at the sink.
     pub attempts: u32,
     /// Time of publication in milliseconds since 1970.
     pub published_ms: Option<u64>,

@@ -1,7 +1,7 @@
 //! Reads dead letters back from the keys and bytes of their blobs.
 //!
 //! This module is separate from [`crate::deadletter`], which writes, because the reader accepts
-//! more than is written. It reads every format in both layouts, the spellings
+//! more than is written. It reads every format and both layouts, the spellings
 //! `deadLetterProperties` and `brokerProperties`, and blobs without our own fields. A blob may be
 //! an object or an array of one.
 //!

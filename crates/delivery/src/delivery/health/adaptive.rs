@@ -19,7 +19,7 @@
 use crate::delivery::outcome::Outcome;
 
 /// Minimum number of requests in flight that is assumed when the limit is first halved. The first
-/// limit is therefore at least five.
+/// limit is therefore at least five, unless `maxConcurrency` is less than ten.
 pub const MANY: u32 = 10;
 /// Minimum number of overload responses that halve the limit.
 const TOO_MUCH_MIN: u32 = 2;

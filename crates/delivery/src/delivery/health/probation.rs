@@ -31,8 +31,8 @@ pub const FAILURES: u32 = 10;
 pub const LONGEST_MS: u64 = 5 * MINUTE_MS;
 /// Maximum duration over which deferred deliveries are spread after a probation.
 pub const SPREAD_MS: u64 = 15 * MINUTE_MS;
-/// Time that other deliveries wait for the result of a probe that is under way. Without this, they
-/// would wait for another whole probation.
+/// Time that deliveries of other processes wait for the result of a probe that is under way.
+/// Without this, they would wait for another whole probation.
 pub const PROBE_MS: u64 = 10 * SECOND_MS;
 /// Time after which a probe without a recorded outcome counts as lost, because its process was
 /// frozen or panicked.

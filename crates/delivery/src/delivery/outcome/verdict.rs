@@ -71,8 +71,8 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     }
 }
 
-/// Returns the wait that the `Retry-After` of a response requests, capped by the policy. Returns
-/// zero without such a header.
+/// Returns the wait that the `Retry-After` of a response with status 429 or 503 requests, capped by
+/// the policy. Returns zero for every other response.
 #[must_use]
 pub fn requested_wait_ms(policy: &RetryPolicy, exchange: &Exchange) -> u64 {
     let TransportResult::Answered { status, retry_after, .. } = &exchange.result else { return 0 };

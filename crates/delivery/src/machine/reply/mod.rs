@@ -157,8 +157,9 @@ impl Answered<'_> {
         send_to_sink(letter, subscription, catalogue, now_ms)
     }
 
-    /// Returns a dead letter of an undeliverable reply, to be stored in the deployment's container.
-    /// A sink that is an address or a topic might reply to it again.
+    /// Returns a dead letter of an undeliverable reply. If the sink is an address or a topic, the
+    /// dead letter is stored in the deployment's container instead, because the sink might reply to
+    /// it again.
     fn undeliverable(
         &self,
         reply: Delivery,
@@ -276,8 +277,8 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     })
 }
 
-/// True if the attributes in a reply's headers differ from those in its body. Headers may repeat
-/// attributes of the body (HTTP protocol binding, 3.2).
+/// True if `id`, `source` or `type` in a reply's headers differs from that in its body. Headers may
+/// repeat attributes of the body (HTTP protocol binding, 3.2).
 fn is_other(content: &Content, event: &Event) -> bool {
     let members = event.members();
     let differs = |(name, value): &(String, String)| {

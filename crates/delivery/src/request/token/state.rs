@@ -51,7 +51,7 @@ pub struct TokenState<T = Secret> {
     token: Option<Token<T>>,
     /// Time and reason of the last failure to fetch a token.
     failed: Option<(u64, String)>,
-    /// Time at which a refused token was last replaced.
+    /// Time at which the last replacement of a refused token began.
     replaced_ms: Option<u64>,
     /// Time of a request for a token whose result was not recorded yet. It is also set if the
     /// caller stopped waiting for the result.

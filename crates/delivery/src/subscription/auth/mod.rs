@@ -25,7 +25,8 @@ use crate::subscription::kinds::headers::{self, STATED_PATTERN};
 use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::{Keyring, SecretName};
 
-/// Name of the header that all types of authentication set, except `header`, which names its own.
+/// Name of the header that types of authentication set. `header` names its own instead, and
+/// `clientCertificate` sets no header.
 pub const AUTHORIZATION: &str = "authorization";
 
 alternatives! {

@@ -12,7 +12,7 @@ use url::Url;
 use crate::document::kind::{Checked, Word};
 use crate::document::record::Required;
 
-/// Headers that an AWS signature sets. A subscription cannot set them.
+/// Headers that an AWS signature sets. A subscription with `auth.sigv4` cannot list them.
 pub const SIGNING_HEADERS: [&str; 4] =
     ["authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"];
 /// Maximum length of an AWS region's name.

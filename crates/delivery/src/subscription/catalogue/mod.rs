@@ -1,8 +1,9 @@
 //! [`Catalogue`]: topics and their subscriptions, for lookup by name and by event.
 //!
 //! A catalogue does not change while it is in use. If it comes from files, a new one is built
-//! whenever the files are read. The catalogue of a deployment contains only the topics of the
-//! current records. It distinguishes topics that do not exist from topics that were not read.
+//! whenever the files are read. A catalogue whose topics are read on demand contains only the
+//! topics of the current records. It distinguishes topics that do not exist from topics that were
+//! not read.
 
 mod index;
 
@@ -143,8 +144,8 @@ pub struct Settings {
     pub secrets: SecretPolicy,
 }
 
-/// Topics with their subscriptions. A catalogue from files contains all of them, and that of a
-/// deployment those that were read.
+/// Topics with their subscriptions: all of a set of files or of a deployment, or those that were
+/// read on demand so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
     settings: Arc<Settings>,
@@ -338,7 +339,8 @@ impl Catalogue {
         self.settings.publishers.get(publisher)
     }
 
-    /// Returns the reason why a topic could not be read; `None` if it was read or does not exist.
+    /// Returns the reason why a topic could not be read. Returns `None` if it was read, does not
+    /// exist, or was not requested.
     #[must_use]
     pub fn unreadable(&self, topic: &TopicName) -> Option<&str> {
         match self.found(topic) {
@@ -347,7 +349,8 @@ impl Catalogue {
         }
     }
 
-    /// Returns the reason why an existing subscription is unusable; `None` if it is usable.
+    /// Returns the reason why an existing subscription is unusable; `None` if it is usable or does
+    /// not exist.
     #[must_use]
     pub fn unusable(&self, name: &SubscriptionName) -> Option<&str> {
         let topic = self.topics.get(&name.topic)?;
@@ -355,7 +358,8 @@ impl Catalogue {
         unusable.or_else(|| self.waits_for(topic.subscriptions.get(&name.name)?))
     }
 
-    /// Returns the reason why a topic to which the subscription sends events could not be read.
+    /// Returns the reason why a topic to which events, replies or dead letters of the subscription
+    /// are sent could not be read.
     fn waits_for(&self, subscription: &Subscription) -> Option<&str> {
         subscription.other_topics().find_map(|topic| self.unreadable(&topic))
     }

@@ -44,7 +44,7 @@ pub use self::spellings::SHORT_BYTES;
 pub const HIDDEN: &str = "[secret]";
 /// Maximum number of values to search for. With more values, the whole text is hidden.
 pub const CREDENTIALS_MAX: usize = 100;
-/// Minimum length of a value that no event contains by chance.
+/// Minimum length in bytes of a value that hardly any event contains by chance.
 const CERTAIN_MIN_BYTES: usize = 8;
 
 /// Last words of header names that mark a credential, whatever the source of the value.
@@ -213,7 +213,7 @@ impl Credentials {
         pair.splitn(2, |byte| *byte == b':').for_each(|part| self.add(part));
     }
 
-    /// Keeps only values of at least eight bytes, which no event contains by chance.
+    /// Keeps only values of at least eight bytes, which hardly any event contains by chance.
     #[must_use]
     pub fn certain(mut self) -> Self {
         self.searcher = OnceLock::new();

@@ -17,7 +17,7 @@ pub const NONE: &str = "none";
 /// Text for the fields of `batch` if batches are disabled, for display.
 const NO_BATCHES: &str = "no batches";
 
-/// Reports that `onRefused` has no effect, because its document does not enable batches.
+/// Reports that `onRefused` has no effect, because no document enables batches.
 pub fn report_without_batch(on_refused: &Cursor<'_>) {
     let message = Message::new("onRefused has no effect where each event has a request of its own");
     on_refused.error(message.help("maxEvents (maxEventsPerBatch in Event Grid) enables batches"));

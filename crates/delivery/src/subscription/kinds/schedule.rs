@@ -18,7 +18,7 @@ use crate::waits::{Kind, Schedule};
 
 /// Maximum number of waits or moments in a list. Longer lists would be hard to read.
 const WAITS_MAX: usize = 100;
-/// Default value of `delay`, for every kind of schedule.
+/// Default value of `delay`, for every kind of schedule that has this field.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 /// Default value of `max`, for linear and exponential schedules.
 const MAX_DEFAULT_MS: u64 = HOUR_MS;

@@ -18,7 +18,7 @@ const TAKES_MS: u64 = 500;
 pub(in crate::destination) struct AllPermits {
     /// Random number that identifies this process, part of the names of its permits.
     pub(super) process: OnceLock<u32>,
-    /// Number of permits that this process has requested so far, part of their names.
+    /// Number of permits that this process has named so far, part of their names.
     named: AtomicU32,
     /// Destinations with permits of this process. Sorted, because permits are returned in this
     /// order, which must not vary between runs. One destination may have two entries, as in
@@ -178,8 +178,8 @@ impl Held {
         share
     }
 
-    /// Limits the requests of this process to its share while the table is unreachable. Valid
-    /// permits from the table count towards the share.
+    /// Limits the requests of this process to its share while the table is unreachable. Its permits
+    /// from the table count towards the share.
     pub(in crate::destination) fn use_share(&mut self, share: Grant) {
         let in_table: u32 =
             self.grants.iter().filter(|it| it.is_in_table).map(|it| it.allows).sum();

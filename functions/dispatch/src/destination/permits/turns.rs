@@ -73,8 +73,8 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Returns the number of deliveries that are received again together. It is a multiple of `most`,
-/// so that the next group finds all permits free.
+/// Returns the number of deliveries that are received again together. A number above `most` is a
+/// multiple of `most`, so that the next group finds all permits free.
 fn group(takes_ms: u64, each_ms: u64, most: u32) -> usize {
     let (shortest_ms, longest_ms) = GROUP_MS;
     let group_ms = (3 * takes_ms).clamp(shortest_ms, longest_ms);

@@ -15,7 +15,7 @@ const CLOCKS_MS: u64 = MINUTE_MS;
 pub struct Spell {
     /// Start of the period, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Time of the next attempt that can end the period. A failing destination gets no attempt
+    /// Time of the next attempt that can end the period. A destination on probation gets no attempt
     /// before this time.
     pub until_ms: u64,
     /// Time between the last attempt and `until_ms`, in milliseconds.

@@ -78,8 +78,7 @@ pub enum Answer {
     /// The destination accepted the request, and consents once somebody opens the URL in the
     /// request.
     Pending,
-    /// The destination did not consent, or could not be reached. The text is the reason, for
-    /// people.
+    /// The destination did not consent, or could not be asked. The text is the reason, for people.
     Refused(String),
 }
 
