@@ -10,8 +10,10 @@ const SCHEME_MAX: usize = 20;
 
 /// Parses the URL of an HTTP endpoint.
 ///
-/// # Errors Fails if the text is not such a URL. The error describes the mistake and shows the
-/// expected form.
+/// # Errors
+///
+/// Fails if the text is not such a URL. The error describes the mistake and shows the expected
+/// form.
 pub fn http_url(text: &str) -> Result<Url, String> {
     let refused = |problem: String| Err(format!("{problem}; https://… or http://… is expected"));
     if let Some(mistake) = mistake(text) {

@@ -36,7 +36,9 @@ impl Budget {
 
     /// Charges the fuel for `count` units of work. It must be called before the work is done.
     ///
-    /// # Errors Fails if the fuel is used up. Every later call fails too.
+    /// # Errors
+    ///
+    /// Fails if the fuel is used up. Every later call fails too.
     pub(super) fn spend(&self, count: usize, cost: u64) -> Result<(), Fault> {
         let price = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(cost);
         let remaining = self.remaining.get().checked_sub(price);

@@ -12,7 +12,9 @@ const FORMAT_MAX_BYTES: usize = 128;
 
 /// Checks a `strftime` format by formatting a time.
 ///
-/// # Errors Fails if the format is too long or has an unknown conversion.
+/// # Errors
+///
+/// Fails if the format is too long or has an unknown conversion.
 pub(super) fn check(format: &str) -> Result<(), Fault> {
     if format.len() > FORMAT_MAX_BYTES {
         return Err(Fault::new(format!(
@@ -27,7 +29,9 @@ pub(super) fn check(format: &str) -> Result<(), Fault> {
 
 /// Formats a time in UTC. The value is an RFC 3339 time, or a number of seconds since 1970.
 ///
-/// # Errors Fails if the value is neither.
+/// # Errors
+///
+/// Fails if the value is neither.
 pub(super) fn format(format: &str, value: &Value<'_>) -> Result<String, Fault> {
     let time = match (value.as_text(), value.as_number()) {
         (Some(text), _) => text.parse().ok(),

@@ -5,7 +5,9 @@ use super::error::Fault;
 
 /// Appends a text, escaped for the inside of a JSON string, without quotes.
 ///
-/// # Errors Fails if the output is full or the fuel is used up.
+/// # Errors
+///
+/// Fails if the output is full or the fuel is used up.
 pub(super) fn push_json_text(text: &str, out: &mut Bounded<'_>) -> Result<(), Fault> {
     let mut rest = text;
     while let Some(at) =

@@ -50,7 +50,9 @@ pub(super) fn render(
 
 /// Appends the value of a template that consists of one expression, as JSON.
 ///
-/// # Errors Fails if the value does not exist or cannot be computed.
+/// # Errors
+///
+/// Fails if the value does not exist or cannot be computed.
 pub(super) fn render_json(
     program: &Program,
     tagged: &Tagged,

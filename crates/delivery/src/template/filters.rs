@@ -19,7 +19,9 @@ const CASE_GROWTH_MAX: usize = 3;
 
 /// Applies a filter to a value. The evaluator itself handles `default`.
 ///
-/// # Errors Fails if the filter does not accept the value, or if the fuel is used up.
+/// # Errors
+///
+/// Fails if the filter does not accept the value, or if the fuel is used up.
 pub(super) fn apply<'v>(
     scope: Scope<'v>,
     value: &Value<'v>,

@@ -11,8 +11,9 @@ use super::value::{Number, Value, check_depth};
 /// Computes with two numbers. Integers are exact. If one operand is a float, both are converted to
 /// floats.
 ///
-/// # Errors Fails if an operand is not a number, the divisor is 0, or the result does not fit into
-/// 64 bits.
+/// # Errors
+///
+/// Fails if an operand is not a number, the divisor is 0, or the result does not fit into 64 bits.
 pub(super) fn calculate(
     operator: Arithmetic,
     left: &Value<'_>,
@@ -39,7 +40,9 @@ pub(super) fn calculate(
 
 /// Negates a number.
 ///
-/// # Errors Fails if the value is not a number, or the result does not fit into 64 bits.
+/// # Errors
+///
+/// Fails if the value is not a number, or the result does not fit into 64 bits.
 pub(super) fn negative(value: &Value<'_>) -> Result<Number, Fault> {
     calculate(Arithmetic::Subtract, &Value::Number(Number::Integer(0)), value)
 }
@@ -77,8 +80,10 @@ fn floats(operator: Arithmetic, left: f64, right: f64) -> f64 {
 
 /// Compares two values.
 ///
-/// # Errors Fails if the values have no order, if the right one cannot contain values, or if the
-/// fuel is used up.
+/// # Errors
+///
+/// Fails if the values have no order, if the right one cannot contain values, or if the fuel is
+/// used up.
 pub(super) fn compare(
     comparison: Comparison,
     left: &Value<'_>,

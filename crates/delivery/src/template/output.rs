@@ -32,7 +32,9 @@ pub(super) enum Encoding {
 impl Encoding {
     /// Appends literal text of the template.
     ///
-    /// # Errors Fails if the output is full or the fuel is used up.
+    /// # Errors
+    ///
+    /// Fails if the output is full or the fuel is used up.
     pub(super) fn push_text(self, text: &str, out: &mut Bounded<'_>) -> Result<(), Fault> {
         match self {
             Self::Text | Self::Header | Self::Path => out.push(text),
@@ -56,8 +58,9 @@ impl Encoding {
     /// Appends the value of an expression. A text is written without quotes, and any other value as
     /// JSON.
     ///
-    /// # Errors Fails if the output is full, the fuel is used up, or the output cannot represent
-    /// the value.
+    /// # Errors
+    ///
+    /// Fails if the output is full, the fuel is used up, or the output cannot represent the value.
     pub(super) fn push_value(self, value: &Value<'_>, out: &mut Bounded<'_>) -> Result<(), Fault> {
         // The type is checked first, to avoid building the JSON of a large value.
         if !self.accepts(value) {

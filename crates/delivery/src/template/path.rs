@@ -28,7 +28,9 @@ impl PathTemplate {
     /// Compiles an `http` or `https` URL. `place` is the path of its field, such as
     /// `spec.destination.url`.
     ///
-    /// # Errors Fails if an expression is outside the path or invalid, or if the text is not a URL.
+    /// # Errors
+    ///
+    /// Fails if an expression is outside the path or invalid, or if the text is not a URL.
     pub fn compile(url: &str, place: &str) -> Result<Self, TemplateError> {
         // No error quotes the URL, because it may contain credentials.
         let program = Program::compile(url, place).map_err(TemplateError::without_expression)?;
@@ -48,9 +50,10 @@ impl PathTemplate {
 
     /// Renders the URL. Each expression is one segment of the path, or a part of one.
     ///
-    /// # Errors Fails if an expression cannot be rendered, or if its value would change the path.
-    /// An empty value would change the path, and so would one that results in the segment `.` or
-    /// `..`.
+    /// # Errors
+    ///
+    /// Fails if an expression cannot be rendered, or if its value would change the path. An empty
+    /// value would change the path, and so would one that results in the segment `.` or `..`.
     pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
         let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, values.budget());
         render(&self.program, values, Encoding::Path, &mut out).map_err(|mut error| {

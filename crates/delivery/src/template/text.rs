@@ -41,8 +41,9 @@ impl TextTemplate {
     /// Renders a header value, without white space at the ends. Non-ASCII characters are
     /// percent-encoded, as in all header values that come from events.
     ///
-    /// # Errors Fails if a part cannot be rendered, or if the value has a control character or is
-    /// too long.
+    /// # Errors
+    ///
+    /// Fails if a part cannot be rendered, or if the value has a control character or is too long.
     pub fn render_header(&self, values: &Values) -> Result<String, TemplateError> {
         let rendered = self.render(values, Encoding::Header)?;
         header_value(&rendered, values.budget()).map_err(|fault| self.error(fault))

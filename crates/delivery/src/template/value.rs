@@ -196,7 +196,9 @@ impl<'v> Value<'v> {
 
     /// Appends the value as JSON.
     ///
-    /// # Errors Fails if the output is full, the fuel is used up, or the value is nested too deep.
+    /// # Errors
+    ///
+    /// Fails if the output is full, the fuel is used up, or the value is nested too deep.
     pub(super) fn write_json(&self, out: &mut Bounded<'_>, depth: usize) -> Result<(), Fault> {
         check_depth(depth)?;
         out.budget().spend(1, STEP / 8)?;

@@ -130,7 +130,9 @@ impl Default for PublishersObject {
 
 /// Combines these objects into the settings of the deployment.
 ///
-/// # Errors Fails if a value is unusable. The error names the value and the reason.
+/// # Errors
+///
+/// Fails if a value is unusable. The error names the value and the reason.
 pub fn settings(of: &SettingsObject, publishers: &PublishersObject) -> Result<Settings, String> {
     let document = |of: Json| Node::of_json(&of);
     let policies: Vec<Node> =

@@ -40,7 +40,9 @@ impl Protocol {
     /// Serializes a request with this payload. The parameters must have the types that the service
     /// requires.
     ///
-    /// # Errors Fails if the service accepts only text, but the payload is not UTF-8.
+    /// # Errors
+    ///
+    /// Fails if the service accepts only text, but the payload is not UTF-8.
     pub(super) fn of(
         target: &AwsTarget,
         payload: Bytes,

@@ -46,7 +46,9 @@ const CODES: [&str; 10] = [
 
 /// Composes the request for a token.
 ///
-/// # Errors Fails if the secret of the client was not loaded.
+/// # Errors
+///
+/// Fails if the secret of the client was not loaded.
 pub fn ask(
     client: &ClientCredentials,
     ca_bundle: Option<&CaBundle>,
