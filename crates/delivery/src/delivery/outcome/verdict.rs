@@ -114,7 +114,7 @@ fn http_date(text: &str) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subscription::profile::{Dialect, Profile};
+    use crate::subscription::profile::{Dialect, Profile, StatusSet};
 
     fn answered(status: u16, retry_after: &str, ended_ms: u64) -> Exchange {
         let retry_after = (!retry_after.is_empty()).then(|| retry_after.to_owned());
@@ -146,5 +146,13 @@ mod tests {
             let verdict = judge(&policy, &answered(status, text, at_ms));
             assert_eq!(verdict, Verdict::Retry { least_wait_ms: wait_ms }, "{status} {text}");
         }
+    }
+
+    #[test]
+    fn retry_after_of_a_success_asks_for_no_wait() {
+        let success = StatusSet::new([429..=429]);
+        let policy = RetryPolicy { success, ..Profile::of(Dialect::Native).retry };
+        assert_eq!(requested_wait_ms(&policy, &answered(429, "7", 0)), 0);
+        assert_eq!(requested_wait_ms(&policy, &answered(503, "7", 0)), 7_000);
     }
 }
