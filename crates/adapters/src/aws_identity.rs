@@ -2,7 +2,7 @@
 //! names the caller.
 //!
 //! Separate from the clients of the functions, whose role must not sign requests to destinations.
-//! That role may read every queue and bucket of the deployment, and the policy of another account
+//! The role of a function may read every queue and bucket of the deployment, and the policy of another account
 //! may name it. A function assumes a separate role for destinations. A command uses the person's
 //! own credentials. A token identifies the caller and grants nothing at AWS.
 //!

@@ -133,7 +133,7 @@ impl HttpSender {
     /// Creates a sender on another network than the machine's.
     ///
     /// # Errors
-    /// Those of [`HttpSender::new`]. Invalid authorities of the network are reported at the first
+    /// Fails as [`HttpSender::new`] does. Invalid authorities of the network are reported at the first
     /// request.
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);

@@ -301,7 +301,7 @@ impl Storage {
     /// the labels. Percent-encoded, all metadata is at most [`METADATA_MAX_BYTES`] bytes.
     ///
     /// # Errors
-    /// Those of [`Self::replace`]. A tag also requires the permission `s3:PutObjectTagging` on a
+    /// Fails as [`Self::replace`] does. A tag also requires the permission `s3:PutObjectTagging` on a
     /// bucket.
     pub async fn replace_labelled(
         &self,

@@ -4,7 +4,7 @@
 //! command. Both the file and the address may come from another person. Separate because `try` and
 //! `dev` both send requests from a developer's machine.
 //!
-//! The same applies to the person's AWS identity. A signature is valid for one host only. But a
+//! The person's AWS identity needs the same protection. A signature is valid for one host only. But a
 //! token is valid for every receiver that accepts its audience, which the file also sets. An AWS
 //! target needs no consent: `AWS_TARGETS` lists the allowed targets, and only AWS sees the
 //! signature.

@@ -107,8 +107,7 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             ..attempt(line, Kind::UnderWay)
         },
         "delivery.attempted" => attempted(line),
-        // Skip a late response, because another line reports it. Skip an event forwarded to another
-        // topic, because that topic has lines about it.
+        // Other lines report a late response, and an event that was forwarded to another topic.
         "delivery.delivered" if line.field("duration_ms").is_empty() => return None,
         "delivery.delivered" => LineWords {
             outcome: text::outcome(None, line.field("status").parse().ok()),

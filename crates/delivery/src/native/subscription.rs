@@ -178,8 +178,7 @@ fn read_subscription<'a>(
             spec.mapping_over(&bases, |fields| {
                 fields.given("filter").iter().for_each(|at| filter::check_names(at, input()));
                 let selection = Selection::read(fields);
-                // The Subscription itself must state the destination, because that of the defaults
-                // has no address.
+                // Required of the Subscription itself: a destination of the defaults has no address.
                 let own = fields.own("destination").filter(|at| !at.is_null());
                 let destination = own.or_else(|| fields.report_missing("destination"));
                 let settings = DeliverySettings::read(fields).filter(|_| destination.is_some());
