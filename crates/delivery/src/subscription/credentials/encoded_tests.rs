@@ -176,7 +176,7 @@ const TABLE: &[(&str, Encode, Expected)] = &[
     ("\\141 in JSON", |s| json(&each(s, |b| format!("\\{b:o}"))), Hidden),
     ("\\x61 in percent", |s| percent(&each(s, |b| format!("\\x{b:02x}"))), Hidden),
     ("&#97; in JSON in percent", |s| percent(&json(&each(s, |b| format!("&#{b};")))), Hidden),
-    // What SECURITY.md does not promise.
+    // What docs/reference/credentials.md does not promise.
     ("four times base64", |s| base64(&base64(&base64(&base64(s)))), NotPromised),
     ("reversed", |s| s.chars().rev().collect(), NotPromised),
     ("base64 of the reversed text", |s| base64(&s.chars().rev().collect::<String>()), NotPromised),
