@@ -112,6 +112,25 @@ fn slots_of_before_an_outage_do_not_count_in_the_recovery() {
     assert!(within <= 5, "{within} within a second");
 }
 
+/// A recovery begins with five requests a second, more than this subscription allows.
+#[test]
+fn a_recovery_is_no_faster_than_the_maximum_rate() {
+    let mut limited = subscription("shop/orders/s0");
+    limited.destination.max_per_second = Some(1);
+    limited.destination.probation = true;
+    let ports = FakePorts::new(catalogue_of([limited.clone()]))
+        .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]));
+    let process = recovering(&ports, &limited, 0);
+    ports.advance_ms(2_000);
+    let (began_ms, before) = (ports.elapsed_ms(), ports.requests());
+    for _ in 0..10 {
+        process.invoke(&copies(&tried(), 1, QueueName::Retry));
+    }
+    let seconds = (ports.elapsed_ms() - began_ms).div_ceil(1_000) as usize;
+    let requests = ports.requests() - before;
+    assert!((1..=seconds + 1).contains(&requests), "{requests} requests within {seconds} s");
+}
+
 /// Delays are whole seconds, rounded up.
 #[test]
 fn a_delivery_that_waits_for_a_recovery_comes_back_in_time_for_an_attempt() {
