@@ -19,7 +19,6 @@ use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioIo;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
-use s3s::service::S3Service;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -48,11 +47,11 @@ type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 pub(super) struct Services {
     sqs: SqsHttpService<Queues>,
     dynamodb: dynamodb::Service,
-    s3: S3Service,
+    s3: s3::Service,
 }
 
 impl Services {
-    pub(super) fn new(queues: Arc<Queues>, dynamodb: dynamodb::Service, s3: S3Service) -> Self {
+    pub(super) fn new(queues: Arc<Queues>, dynamodb: dynamodb::Service, s3: s3::Service) -> Self {
         Self { sqs: SqsHttpService::new(queues, SqsHttpConfig::default()), dynamodb, s3 }
     }
 }
@@ -109,7 +108,8 @@ async fn route(
             Bytes::from_static(QUERY_PROTOCOL_ERROR.as_bytes()),
         ));
     }
-    Ok(s3::respond(&services.s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
+    let answer = services.s3.call(request).await?;
+    Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
 }
 
 fn has_target(request: &Request<Incoming>, prefix: &str) -> bool {
