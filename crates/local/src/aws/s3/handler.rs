@@ -26,6 +26,8 @@ use super::operations;
 /// Maximum size of an object, because an object is held in memory during a write.
 const OBJECT_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
 
+type Request = (Parts, Bytes, RoutingContext);
+
 type ResponseFuture =
     Pin<Box<dyn Future<Output = Result<Response<S3ResponseBody>, S3Error>> + Send>>;
 
@@ -41,14 +43,15 @@ impl Handler {
     /// Parses a request, runs the operation, and serializes its output.
     fn run<I, O, F>(
         &self,
-        request: Result<I, S3Error>,
+        request: Request,
         work: impl FnOnce(Arc<Buckets>, I) -> F,
     ) -> ResponseFuture
     where
+        I: FromS3Request,
         O: IntoS3Response,
         F: Future<Output = Result<O, S3Error>> + Send + 'static,
     {
-        match request {
+        match parse(request) {
             Ok(input) => {
                 let working = work(Arc::clone(&self.0), input);
                 Box::pin(async move { working.await?.into_s3_response() })
@@ -69,25 +72,21 @@ impl S3Handler for Handler {
     ) -> ResponseFuture {
         let request = (parts, body, context);
         match operation {
-            S3Operation::CreateBucket => self.run(parse(request), operations::create_bucket),
-            S3Operation::HeadBucket => self.run(parse(request), operations::head_bucket),
-            S3Operation::GetBucketLocation => {
-                self.run(parse(request), operations::get_bucket_location)
-            }
-            S3Operation::ListBuckets => self.run(parse(request), operations::list_buckets),
-            S3Operation::ListObjectsV2 => self.run(parse(request), operations::list_objects),
-            S3Operation::ListObjectVersions => {
-                self.run(parse(request), operations::list_object_versions)
-            }
-            S3Operation::GetObject => self.run(parse(request), operations::get_object),
-            S3Operation::HeadObject => self.run(parse(request), operations::head_object),
-            S3Operation::DeleteObject => self.run(parse(request), operations::delete_object),
-            S3Operation::DeleteObjects => self.run(parse(request), operations::delete_objects),
+            S3Operation::CreateBucket => self.run(request, operations::create_bucket),
+            S3Operation::HeadBucket => self.run(request, operations::head_bucket),
+            S3Operation::GetBucketLocation => self.run(request, operations::get_bucket_location),
+            S3Operation::ListBuckets => self.run(request, operations::list_buckets),
+            S3Operation::ListObjectsV2 => self.run(request, operations::list_objects),
+            S3Operation::ListObjectVersions => self.run(request, operations::list_object_versions),
+            S3Operation::GetObject => self.run(request, operations::get_object),
+            S3Operation::HeadObject => self.run(request, operations::head_object),
+            S3Operation::DeleteObject => self.run(request, operations::delete_object),
+            S3Operation::DeleteObjects => self.run(request, operations::delete_objects),
             other => Box::pin(ready(Err(S3Error::not_implemented(other.as_str())))),
         }
     }
 
-    /// Puts an object. Uploads arrive in a temporary file, and the others in memory.
+    /// Puts an object, whose body the server has written to a temporary file.
     fn handle_staged_upload(
         &self,
         parts: Parts,
@@ -98,15 +97,13 @@ impl S3Handler for Handler {
             let name = context.operation.as_str();
             return Box::pin(ready(Err(S3Error::not_implemented(name))));
         }
-        self.run(parse((parts, Bytes::new(), context)), |buckets, input| async move {
+        self.run((parts, Bytes::new(), context), |buckets, input| async move {
             operations::put_object(buckets, input, read(upload).await?).await
         })
     }
 }
 
-fn parse<I: FromS3Request>(
-    (parts, body, context): (Parts, Bytes, RoutingContext),
-) -> Result<I, S3Error> {
+fn parse<I: FromS3Request>((parts, body, context): Request) -> Result<I, S3Error> {
     let (bucket, key) = (context.bucket.as_deref(), context.key.as_deref());
     key.map_or(Ok(()), validate_object_key).map_err(S3ServiceError::into_s3_error)?;
     I::from_s3_request(&parts, bucket, key, &context.query_params, body)
