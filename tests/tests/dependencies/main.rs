@@ -183,9 +183,9 @@ fn the_functions_are_built_without_the_local_aws_and_the_readers_of_files() {
         let compiled = compiled_into(&metadata, [&package(&metadata, function).id]);
         for name in [
             "local",
-            "s3s",
             "axum",
             "clap",
+            "rustack-s3-core",
             "rustack-sqs-core",
             "cloudevents-sdk",
             "dialects",

@@ -1,7 +1,8 @@
 //! The local AWS: one listener on the loopback address that serves SQS, DynamoDB and S3.
 //!
 //! Separate from the functions because they must not depend on a local AWS: they use the AWS
-//! clients, as in the cloud.
+//! clients, as in the cloud. The services come from the crates of rustack. `README.md` of this
+//! crate lists each adaptation, with the issue that would make it unnecessary.
 //!
 //! Promises: one endpoint for all services, any credentials, queues and a table in memory, objects
 //! as plain files in one folder. Loses messages and items at a restart. Does not verify signatures,

@@ -19,7 +19,6 @@ use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioIo;
 use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
-use s3s::service::S3Service;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -41,18 +40,19 @@ const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Co
      <Message>This server speaks the JSON protocol of SQS only. Update the client: the AWS CLI and boto3 speak it \
      since the end of 2023.</Message></Error></ErrorResponse>";
 
-type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
+type Body = UnsyncBoxBody<Bytes, BodyError>;
 
 /// The services to which requests are routed.
 #[derive(Clone)]
 pub(super) struct Services {
     sqs: SqsHttpService<Queues>,
     dynamodb: dynamodb::Service,
-    s3: S3Service,
+    s3: s3::Service,
 }
 
 impl Services {
-    pub(super) fn new(queues: Arc<Queues>, dynamodb: dynamodb::Service, s3: S3Service) -> Self {
+    pub(super) fn new(queues: Arc<Queues>, dynamodb: dynamodb::Service, s3: s3::Service) -> Self {
         Self { sqs: SqsHttpService::new(queues, SqsHttpConfig::default()), dynamodb, s3 }
     }
 }
@@ -95,12 +95,10 @@ async fn route(
         return Ok(refuse(refusal.status, "text/plain", refusal.text.into()));
     }
     if has_target(&request, SQS_TARGET_PREFIX) {
-        let answer = services.sqs.call(request).await?;
-        return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+        return services.sqs.call(request).await.map(boxed);
     }
     if has_target(&request, DYNAMODB_TARGET_PREFIX) {
-        let answer = services.dynamodb.call(request).await?;
-        return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+        return services.dynamodb.call(request).await.map(boxed);
     }
     if is_query_protocol(&request) {
         return Ok(refuse(
@@ -109,7 +107,7 @@ async fn route(
             Bytes::from_static(QUERY_PROTOCOL_ERROR.as_bytes()),
         ));
     }
-    Ok(s3::respond(&services.s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
+    services.s3.call(request).await.map(boxed)
 }
 
 fn has_target(request: &Request<Incoming>, prefix: &str) -> bool {
@@ -130,10 +128,17 @@ fn is_query_protocol(request: &Request<Incoming>) -> bool {
 }
 
 fn refuse(status: StatusCode, content_type: &'static str, text: Bytes) -> Response<Body> {
-    let body = Full::new(text).map_err(|never| match never {}).boxed_unsync();
-    let mut response = Response::new(body);
+    let mut response = boxed(Response::new(Full::new(text)));
     *response.status_mut() = status;
     let content_type = HeaderValue::from_static(content_type);
     response.headers_mut().insert(http::header::CONTENT_TYPE, content_type);
     response
+}
+
+/// Gives the body of a service the type that all services have in common.
+fn boxed<B>(response: Response<B>) -> Response<Body>
+where
+    B: hyper::body::Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static,
+{
+    response.map(|body| body.map_err(Into::into).boxed_unsync())
 }

@@ -1,14 +1,16 @@
 //! Buckets, tested with the real S3 client.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use aws_sdk_s3::error::{ProvideErrorMetadata as _, SdkError};
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
 use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
+use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 
-use super::{Started, start};
+use super::{Started, exchange, start};
 
 const BUCKET: &str = "dead-letters";
 
@@ -193,9 +195,32 @@ async fn a_get_of_a_known_etag_is_not_modified() {
 }
 
 #[tokio::test]
+async fn requests_need_no_signature_and_may_have_one_in_the_url() {
+    let started = start(30).await;
+    let put = format!(
+        "PUT /{BUCKET}/key HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello"
+    );
+    let answer = exchange(&started, &put).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let valid = PresigningConfig::expires_in(Duration::from_secs(60)).expect("a duration");
+    let get = started.s3.get_object().bucket(BUCKET).key("key").presigned(valid).await;
+    let url: http::Uri = get.expect("a URL").uri().parse().expect("a URL");
+    let path = url.path_and_query().expect("a path");
+    let get = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let answer = exchange(&started, &get).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    started.aws.stop().await;
+}
+
+#[tokio::test]
 async fn a_part_of_an_object_can_be_read() {
     let started = start(30).await;
     started.put("key", "0123456789").send().await.expect("a put");
+    let raw = format!(
+        "GET /{BUCKET}/key HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nrange: bytes=2-4\r\n\r\n"
+    );
+    let answer = exchange(&started, &raw).await;
+    assert!(answer.starts_with("HTTP/1.1 206"), "{answer}");
     let get = |range: &str| started.s3.get_object().bucket(BUCKET).key("key").range(range).send();
     let part = get("bytes=2-4").await.expect("a part");
     assert_eq!(part.content_range(), Some("bytes 2-4/10"));
@@ -240,8 +265,10 @@ async fn keys_that_cannot_be_files_are_refused_and_touch_nothing() {
         let error = started.put(key, "x").send().await.expect_err("refused");
         assert!((400..500).contains(&status(&error)), "{key}: {error:?}");
     }
-    let long = started.put(&"x".repeat(256), "x").send().await.expect_err("too long");
-    assert_eq!(long.code(), Some("KeyTooLongError"));
+    for key in ["x".repeat(256), ["x".repeat(250).as_str(); 5].join("/")] {
+        let long = started.put(&key, "x").send().await.expect_err("too long");
+        assert_eq!(long.code(), Some("KeyTooLongError"), "{key}");
+    }
     for key in [format!("/{}/x", "x".repeat(256)), "tab\tbed".to_owned()] {
         let error = started.put(&key, "x").send().await.expect_err("refused");
         assert_eq!(error.code(), Some("InvalidArgument"), "{key}: the first part decides");
@@ -316,5 +343,19 @@ async fn buckets_are_folders() {
     let names: Vec<_> = buckets.buckets().iter().filter_map(|bucket| bucket.name()).collect();
     assert_eq!(names, ["another", "config", "dead-letters"]);
     started.s3.head_bucket().bucket("another").send().await.expect("the bucket");
+    for path in ["/..%2Foutside", "/.hidden", "/Upper"] {
+        let put = format!("PUT {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let answer = exchange(&started, &put).await;
+        assert!(answer.contains("<Code>InvalidBucketName</Code>"), "{answer}");
+    }
+    started.aws.stop().await;
+}
+
+#[tokio::test]
+async fn an_object_that_is_too_large_is_refused() {
+    let started = start(30).await;
+    let limit_bytes = 64 * 1024 * 1024;
+    let error = started.put("large", vec![0; limit_bytes + 1]).send().await.expect_err("too large");
+    assert_eq!((status(&error), error.code()), (400, Some("EntityTooLarge")));
     started.aws.stop().await;
 }

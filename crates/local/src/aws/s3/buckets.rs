@@ -12,7 +12,7 @@ use std::{fs, io, iter};
 use adapters::storage::{Fetched, ListRequest, Page, PutOutcome, Replaced, Storage, StorageError};
 use anyhow::Context as _;
 use bytes::Bytes;
-use s3s::{S3Error, s3_error};
+use rustack_s3_model::error::{S3Error, S3ErrorCode};
 use tokio::sync::RwLock;
 
 /// Maximum length of a file name, in bytes, on common file systems.
@@ -74,7 +74,8 @@ impl Buckets {
         let folder = self.root.join(bucket);
         let is_hidden = bucket.is_empty() || bucket.starts_with('.');
         if is_hidden || bucket.contains(std::path::is_separator) || !folder.is_dir() {
-            return Err(s3_error!(NoSuchBucket, "there is no bucket {bucket:?}"));
+            let message = format!("there is no bucket {bucket:?}");
+            return Err(S3Error::with_message(S3ErrorCode::NoSuchBucket, message));
         }
         Ok(Storage::folder_with_names(folder, is_name))
     }
@@ -98,7 +99,8 @@ impl Buckets {
                 Ok(ReadObject { content: bytes.into(), modified_ms, file_etag: etag })
             }
             Ok(Fetched::Missing | Fetched::Unchanged) => {
-                Err(s3_error!(NoSuchKey, "there is no object {key:?} in {bucket:?}"))
+                let message = format!("there is no object {key:?} in {bucket:?}");
+                Err(S3Error::with_message(S3ErrorCode::NoSuchKey, message))
             }
             Err(error) => Err(self.key_error(bucket, key, error)),
         }
@@ -121,7 +123,8 @@ impl Buckets {
         match put {
             Ok(PutOutcome::Written) => Ok(()),
             Ok(PutOutcome::AlreadyExists) => {
-                Err(s3_error!(PreconditionFailed, "the object {key:?} exists already"))
+                let message = format!("the object {key:?} exists already");
+                Err(S3Error::with_message(S3ErrorCode::PreconditionFailed, message))
             }
             Err(error) => Err(self.key_error(bucket, key, error)),
         }
@@ -139,13 +142,14 @@ impl Buckets {
         let _alone = self.writes.write().await;
         let found = self.get(bucket, key).await?;
         if !is_known(&found.content) {
-            return Err(s3_error!(PreconditionFailed, "the object {key:?} has another ETag"));
+            let message = format!("the object {key:?} has another ETag");
+            return Err(S3Error::with_message(S3ErrorCode::PreconditionFailed, message));
         }
         match objects.replace(key, content, Some(&found.file_etag)).await {
             Ok(Replaced::Written { .. }) => Ok(()),
-            Ok(Replaced::Changed) => Err(s3_error!(
-                ConditionalRequestConflict,
-                "another process wrote or deleted {key:?} at the same time"
+            Ok(Replaced::Changed) => Err(S3Error::with_message(
+                S3ErrorCode::ConditionalRequestConflict,
+                format!("another process wrote or deleted {key:?} at the same time"),
             )),
             Err(error) => Err(self.key_error(bucket, key, error)),
         }
@@ -166,24 +170,22 @@ impl Buckets {
             let invalid = segments.find(|part| matches!(*part, "" | "." | "..") || !is_name(part));
             let bytes = invalid.map_or(0, str::len);
             if bytes > SEGMENT_LIMIT_BYTES {
-                return s3_error!(
-                    KeyTooLongError,
+                let message = format!(
                     "each part of a key between slashes is a file name here, of at most {SEGMENT_LIMIT_BYTES} bytes; \
                      this one has {bytes}"
                 );
+                return S3Error::with_message(S3ErrorCode::KeyTooLongError, message);
             }
-            return s3_error!(
-                InvalidArgument,
+            return S3Error::invalid_argument(format!(
                 "the key {key:?} cannot be a file: no part between slashes may be empty, '.' or '..', or hold a control \
                  character"
-            );
+            ));
         }
         let path = self.root.join(bucket).join(key);
         if path.is_dir() || path.ancestors().skip(1).any(Path::is_file) {
-            return s3_error!(
-                InvalidArgument,
+            return S3Error::invalid_argument(format!(
                 "the key {key:?} cannot be a file: one of two keys is the folder of the other"
-            );
+            ));
         }
         failure(error)
     }
@@ -195,5 +197,5 @@ fn is_name(name: &str) -> bool {
 }
 
 pub(super) fn failure(error: impl std::error::Error) -> S3Error {
-    s3_error!(InternalError, "the folder of the local S3 cannot be used: {error}")
+    S3Error::internal_error(format!("the folder of the local S3 cannot be used: {error}"))
 }

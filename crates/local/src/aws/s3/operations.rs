@@ -9,25 +9,30 @@
 //! - 412 for a put-if-absent of an existing key, and for a replacement of other content;
 //! - 404 for a replacement of a missing object;
 //! - 304 for a get of an unchanged object.
-//!
-//! Any other operation returns `NotImplemented`.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use adapters::storage::{Entry, ListRequest, Page};
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
-use md5::{Digest as _, Md5};
-use s3s::dto::{
-    Bucket, CommonPrefix, CreateBucketInput, CreateBucketOutput, DeleteObjectInput,
-    DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag,
-    ETagCondition, GetBucketLocationInput, GetBucketLocationOutput, GetObjectInput,
-    GetObjectOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput,
-    ListBucketsInput, ListBucketsOutput, ListObjectVersionsInput, ListObjectVersionsOutput,
-    ListObjectsV2Input, ListObjectsV2Output, Object, ObjectVersion, PutObjectInput,
-    PutObjectOutput, StreamingBlob, Timestamp,
+use http::{Response, StatusCode};
+use rustack_s3_core::checksums::compute_etag;
+use rustack_s3_core::error::S3ServiceError;
+use rustack_s3_core::utils::{is_valid_if_match, is_valid_if_none_match, parse_range_header};
+use rustack_s3_core::validation::validate_bucket_name;
+use rustack_s3_http::{IntoS3Response, S3ResponseBody};
+use rustack_s3_model::error::{S3Error, S3ErrorCode};
+use rustack_s3_model::input::{
+    CreateBucketInput, DeleteObjectInput, DeleteObjectsInput, GetBucketLocationInput,
+    GetObjectInput, HeadBucketInput, HeadObjectInput, ListBucketsInput, ListObjectVersionsInput,
+    ListObjectsV2Input, PutObjectInput,
 };
-use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
+use rustack_s3_model::output::{
+    CreateBucketOutput, DeleteObjectOutput, DeleteObjectsOutput, GetBucketLocationOutput,
+    GetObjectOutput, HeadBucketOutput, HeadObjectOutput, ListBucketsOutput,
+    ListObjectVersionsOutput, ListObjectsV2Output, PutObjectOutput,
+};
+use rustack_s3_model::types::{Bucket, CommonPrefix, DeletedObject, Error, Object, ObjectVersion};
 
 use super::super::REGION;
 use super::buckets::{Buckets, ReadObject, failure};
@@ -35,242 +40,223 @@ use super::buckets::{Buckets, ReadObject, failure};
 /// Maximum and default number of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
 
-/// The response of an S3 operation.
-type Answer<T> = S3Result<S3Response<T>>;
-
-/// The S3 operations on buckets that are folders.
+/// The output of `GetObject`, with the status that S3 has for a part of an object.
 #[derive(Debug)]
-pub(super) struct Operations(pub(super) Buckets);
+pub(super) struct ReadOutput(GetObjectOutput);
 
-impl Operations {
-    /// Reads an object and its ETag, if the conditions of the request are met.
-    async fn read(
-        &self,
-        bucket: &str,
-        key: &str,
-        if_match: Option<ETagCondition>,
-        if_none_match: Option<ETagCondition>,
-    ) -> Result<(ReadObject, ETag), S3Error> {
-        let object = self.0.get(bucket, key).await?;
-        let tag = tag(&object.content);
-        // RFC 9110, 13.2.2 defines this order: If-Match comes first.
-        if if_match.is_some_and(|condition| !tag_matches(&condition, &tag)) {
-            return Err(s3_error!(PreconditionFailed));
+impl IntoS3Response for ReadOutput {
+    fn into_s3_response(self) -> Result<Response<S3ResponseBody>, S3Error> {
+        let is_part = self.0.content_range.is_some();
+        let mut response = self.0.into_s3_response()?;
+        if is_part {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
         }
-        if if_none_match.is_some_and(|condition| tag_matches(&condition, &tag)) {
-            return Err(s3_error!(NotModified));
-        }
-        Ok((object, tag))
+        Ok(response)
     }
 }
 
-#[async_trait::async_trait]
-impl S3 for Operations {
-    async fn create_bucket(
-        &self,
-        request: S3Request<CreateBucketInput>,
-    ) -> Answer<CreateBucketOutput> {
-        let bucket = request.input.bucket;
-        let location = Some(format!("/{bucket}"));
-        self.0.create_bucket(&bucket).map_err(failure)?;
-        Ok(S3Response::new(CreateBucketOutput { location }))
-    }
+pub(super) async fn create_bucket(
+    buckets: Arc<Buckets>,
+    input: CreateBucketInput,
+) -> Result<CreateBucketOutput, S3Error> {
+    validate_bucket_name(&input.bucket).map_err(S3ServiceError::into_s3_error)?;
+    buckets.create_bucket(&input.bucket).map_err(failure)?;
+    let location = Some(format!("/{}", input.bucket));
+    Ok(CreateBucketOutput { location, ..CreateBucketOutput::default() })
+}
 
-    async fn head_bucket(&self, request: S3Request<HeadBucketInput>) -> Answer<HeadBucketOutput> {
-        self.0.bucket(&request.input.bucket)?;
-        let bucket_region = Some(REGION.to_owned());
-        Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
-    }
+pub(super) async fn head_bucket(
+    buckets: Arc<Buckets>,
+    input: HeadBucketInput,
+) -> Result<HeadBucketOutput, S3Error> {
+    buckets.bucket(&input.bucket)?;
+    let bucket_region = Some(REGION.to_owned());
+    Ok(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() })
+}
 
-    async fn get_bucket_location(
-        &self,
-        request: S3Request<GetBucketLocationInput>,
-    ) -> Answer<GetBucketLocationOutput> {
-        self.0.bucket(&request.input.bucket)?;
-        Ok(S3Response::new(GetBucketLocationOutput::default()))
-    }
+pub(super) async fn get_bucket_location(
+    buckets: Arc<Buckets>,
+    input: GetBucketLocationInput,
+) -> Result<GetBucketLocationOutput, S3Error> {
+    buckets.bucket(&input.bucket)?;
+    Ok(GetBucketLocationOutput::default())
+}
 
-    async fn list_buckets(&self, _: S3Request<ListBucketsInput>) -> Answer<ListBucketsOutput> {
-        let found = self.0.list().map_err(failure)?;
-        let buckets = found.into_iter().map(|(name, changed)| Bucket {
-            name: Some(name),
-            creation_date: Some(Timestamp::from(changed)),
-            bucket_region: Some(REGION.to_owned()),
-        });
-        Ok(S3Response::new(ListBucketsOutput {
-            buckets: Some(buckets.collect()),
-            ..ListBucketsOutput::default()
-        }))
-    }
+pub(super) async fn list_buckets(
+    buckets: Arc<Buckets>,
+    _: ListBucketsInput,
+) -> Result<ListBucketsOutput, S3Error> {
+    let found = buckets.list().map_err(failure)?;
+    let buckets = found.into_iter().map(|(name, changed)| Bucket {
+        name: Some(name),
+        creation_date: Some(changed.into()),
+        ..Bucket::default()
+    });
+    Ok(ListBucketsOutput { buckets: buckets.collect(), ..ListBucketsOutput::default() })
+}
 
-    async fn list_objects_v2(
-        &self,
-        request: S3Request<ListObjectsV2Input>,
-    ) -> Answer<ListObjectsV2Output> {
-        let input = request.input;
-        let page = self.0.list_page(&input.bucket, &list_request(&input)?).await?;
-        let mut tags = Vec::with_capacity(page.entries.len());
-        for entry in &page.entries {
-            // An object that was removed after it was listed has no tag.
-            let object = self.0.get(&input.bucket, &entry.key).await.ok();
-            tags.push(object.map(|object| tag(&object.content)));
+pub(super) async fn list_objects(
+    buckets: Arc<Buckets>,
+    input: ListObjectsV2Input,
+) -> Result<ListObjectsV2Output, S3Error> {
+    let page = buckets.list_page(&input.bucket, &list_request(&input)?).await?;
+    let mut contents = Vec::with_capacity(page.entries.len());
+    for entry in page.entries {
+        // An object that was removed after it was listed has no tag.
+        let found = buckets.get(&input.bucket, &entry.key).await.ok();
+        contents.push(object(entry, found));
+    }
+    let folders = page.folders.into_iter().map(|folder| CommonPrefix { prefix: Some(folder) });
+    let common_prefixes: Vec<CommonPrefix> = folders.collect();
+    Ok(ListObjectsV2Output {
+        max_keys: Some(max_keys(&input)),
+        name: Some(input.bucket),
+        key_count: i32::try_from(contents.len() + common_prefixes.len()).ok(),
+        contents,
+        common_prefixes,
+        continuation_token: input.continuation_token,
+        delimiter: input.delimiter,
+        is_truncated: Some(page.next.is_some()),
+        next_continuation_token: page.next,
+        prefix: Some(input.prefix.unwrap_or_default()),
+        start_after: input.start_after,
+        ..ListObjectsV2Output::default()
+    })
+}
+
+/// Lists the objects of a bucket as versions. The buckets have no versions, so each object has the
+/// version that S3 calls `null`.
+pub(super) async fn list_object_versions(
+    buckets: Arc<Buckets>,
+    input: ListObjectVersionsInput,
+) -> Result<ListObjectVersionsOutput, S3Error> {
+    let prefix = input.prefix.clone().unwrap_or_default();
+    let list = ListRequest { prefix, start_after: input.key_marker, ..ListRequest::default() };
+    let Page { entries, next, .. } = buckets.list_page(&input.bucket, &list).await?;
+    let next_key_marker = next.as_ref().and(entries.last()).map(|entry| entry.key.clone());
+    Ok(ListObjectVersionsOutput {
+        is_truncated: Some(next.is_some()),
+        name: Some(input.bucket),
+        next_key_marker,
+        prefix: input.prefix,
+        versions: entries.into_iter().map(version).collect(),
+        ..ListObjectVersionsOutput::default()
+    })
+}
+
+pub(super) async fn get_object(
+    buckets: Arc<Buckets>,
+    input: GetObjectInput,
+) -> Result<ReadOutput, S3Error> {
+    let object = buckets.get(&input.bucket, &input.key).await?;
+    let e_tag = check_read(&object, input.if_match, input.if_none_match)?;
+    let (content, content_range) = match input.range {
+        Some(range) => byte_range(&object.content, &range)?,
+        None => (object.content, None),
+    };
+    Ok(ReadOutput(GetObjectOutput {
+        accept_ranges: Some("bytes".to_owned()),
+        content_length: i64::try_from(content.len()).ok(),
+        body: Some(content.into()),
+        content_range,
+        content_type: Some(content_type(&input.key).to_owned()),
+        e_tag: Some(e_tag),
+        last_modified: Some(time(object.modified_ms).into()),
+        ..GetObjectOutput::default()
+    }))
+}
+
+pub(super) async fn head_object(
+    buckets: Arc<Buckets>,
+    input: HeadObjectInput,
+) -> Result<HeadObjectOutput, S3Error> {
+    let object = buckets.get(&input.bucket, &input.key).await?;
+    let e_tag = check_read(&object, input.if_match, input.if_none_match)?;
+    Ok(HeadObjectOutput {
+        accept_ranges: Some("bytes".to_owned()),
+        content_length: i64::try_from(object.content.len()).ok(),
+        content_type: Some(content_type(&input.key).to_owned()),
+        e_tag: Some(e_tag),
+        last_modified: Some(time(object.modified_ms).into()),
+        ..HeadObjectOutput::default()
+    })
+}
+
+/// Writes an object. S3 permits only one condition:
+/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>.
+pub(super) async fn put_object(
+    buckets: Arc<Buckets>,
+    input: PutObjectInput,
+    content: Bytes,
+) -> Result<PutObjectOutput, S3Error> {
+    let e_tag = Some(compute_etag(&content));
+    let (bucket, key, content) = (&input.bucket, &input.key, content.into());
+    match (input.if_match.as_deref(), input.if_none_match.as_deref()) {
+        (None, None) => buckets.put(bucket, key, content, false).await?,
+        (None, Some("*")) => buckets.put(bucket, key, content, true).await?,
+        (Some(known), None) if known != "*" => {
+            let is_known = |found: &[u8]| is_valid_if_match(&compute_etag(found), known);
+            buckets.replace(bucket, key, content, is_known).await?;
         }
-        Ok(S3Response::new(listed(input, page, tags)))
+        (Some(_), _) | (None, Some(_)) => {
+            return Err(S3Error::with_message(
+                S3ErrorCode::NotImplemented,
+                "of conditional puts the local S3 supports If-None-Match: * and If-Match with an ETag",
+            ));
+        }
     }
+    Ok(PutObjectOutput { e_tag, ..PutObjectOutput::default() })
+}
 
-    /// Lists the objects of a bucket as versions. The buckets have no versions, so each object has
-    /// the version that S3 calls `null`.
-    async fn list_object_versions(
-        &self,
-        request: S3Request<ListObjectVersionsInput>,
-    ) -> Answer<ListObjectVersionsOutput> {
-        let input = request.input;
-        let prefix = input.prefix.clone().unwrap_or_default();
-        let list = ListRequest { prefix, start_after: input.key_marker, ..ListRequest::default() };
-        let page = self.0.list_page(&input.bucket, &list).await?;
-        let next_key_marker =
-            page.next.as_ref().and(page.entries.last()).map(|entry| entry.key.clone());
-        Ok(S3Response::new(ListObjectVersionsOutput {
-            is_truncated: Some(page.next.is_some()),
-            name: Some(input.bucket),
-            next_key_marker,
-            prefix: input.prefix,
-            versions: Some(page.entries.into_iter().map(version).collect()),
-            ..ListObjectVersionsOutput::default()
-        }))
-    }
+pub(super) async fn delete_object(
+    buckets: Arc<Buckets>,
+    input: DeleteObjectInput,
+) -> Result<DeleteObjectOutput, S3Error> {
+    buckets.delete(&input.bucket, &input.key).await?;
+    Ok(DeleteObjectOutput::default())
+}
 
-    async fn get_object(&self, request: S3Request<GetObjectInput>) -> Answer<GetObjectOutput> {
-        let input = request.input;
-        let (object, tag) =
-            self.read(&input.bucket, &input.key, input.if_match, input.if_none_match).await?;
-        let (content, content_range) = match input.range {
-            Some(range) => byte_range(&object.content, range.check(object.content.len() as u64)?),
-            None => (object.content, None),
-        };
-        Ok(S3Response::new(GetObjectOutput {
-            accept_ranges: Some("bytes".to_owned()),
-            content_length: i64::try_from(content.len()).ok(),
-            body: Some(StreamingBlob::from(Body::from(content))),
-            content_range,
-            content_type: Some(content_type(&input.key).to_owned()),
-            e_tag: Some(tag),
-            last_modified: Some(timestamp(object.modified_ms)),
-            ..GetObjectOutput::default()
-        }))
-    }
-
-    async fn head_object(&self, request: S3Request<HeadObjectInput>) -> Answer<HeadObjectOutput> {
-        let input = request.input;
-        let (object, tag) =
-            self.read(&input.bucket, &input.key, input.if_match, input.if_none_match).await?;
-        Ok(S3Response::new(HeadObjectOutput {
-            accept_ranges: Some("bytes".to_owned()),
-            content_length: i64::try_from(object.content.len()).ok(),
-            content_type: Some(content_type(&input.key).to_owned()),
-            e_tag: Some(tag),
-            last_modified: Some(timestamp(object.modified_ms)),
-            ..HeadObjectOutput::default()
-        }))
-    }
-
-    async fn put_object(&self, request: S3Request<PutObjectInput>) -> Answer<PutObjectOutput> {
-        let input = request.input;
-        let condition = put_condition(input.if_match, input.if_none_match)?;
-        let content = match input.body {
-            Some(body) => read_body(body).await?,
-            None => Bytes::new(),
-        };
-        let e_tag = Some(tag(&content));
-        let (bucket, key, content) = (&input.bucket, &input.key, content.into());
-        match condition {
-            PutCondition::None => self.0.put(bucket, key, content, false).await?,
-            PutCondition::Absent => self.0.put(bucket, key, content, true).await?,
-            PutCondition::Tag(known) => {
-                let is_known = |found: &[u8]| known.strong_cmp(&tag(found));
-                self.0.replace(bucket, key, content, is_known).await?;
+pub(super) async fn delete_objects(
+    buckets: Arc<Buckets>,
+    input: DeleteObjectsInput,
+) -> Result<DeleteObjectsOutput, S3Error> {
+    // A missing bucket is an error of the whole request, not of each key.
+    buckets.bucket(&input.bucket)?;
+    let is_quiet = input.delete.quiet.unwrap_or_default();
+    let mut output = DeleteObjectsOutput::default();
+    for key in input.delete.objects.into_iter().map(|object| object.key) {
+        match buckets.delete(&input.bucket, &key).await {
+            Ok(()) if is_quiet => {}
+            Ok(()) => {
+                output.deleted.push(DeletedObject { key: Some(key), ..DeletedObject::default() });
             }
+            Err(error) => output.errors.push(Error {
+                code: Some(error.code.as_str().to_owned()),
+                message: Some(error.message),
+                key: Some(key),
+                version_id: None,
+            }),
         }
-        Ok(S3Response::new(PutObjectOutput { e_tag, ..PutObjectOutput::default() }))
     }
-
-    async fn delete_object(
-        &self,
-        request: S3Request<DeleteObjectInput>,
-    ) -> Answer<DeleteObjectOutput> {
-        self.0.delete(&request.input.bucket, &request.input.key).await?;
-        Ok(S3Response::new(DeleteObjectOutput::default()))
-    }
-
-    async fn delete_objects(
-        &self,
-        request: S3Request<DeleteObjectsInput>,
-    ) -> Answer<DeleteObjectsOutput> {
-        let input = request.input;
-        // A missing bucket is an error of the whole request, not of each key.
-        self.0.bucket(&input.bucket)?;
-        let (mut deleted, mut errors) = (Vec::new(), Vec::new());
-        for key in input.delete.objects.into_iter().map(|object| object.key) {
-            match self.0.delete(&input.bucket, &key).await {
-                Ok(()) => {
-                    deleted.push(DeletedObject { key: Some(key), ..DeletedObject::default() });
-                }
-                Err(error) => errors.push(s3s::dto::Error {
-                    code: Some(error.code().as_str().to_owned()),
-                    message: error.message().map(str::to_owned),
-                    key: Some(key),
-                    version_id: None,
-                }),
-            }
-        }
-        let is_quiet = input.delete.quiet.unwrap_or_default();
-        Ok(S3Response::new(DeleteObjectsOutput {
-            deleted: Some(deleted).filter(|_| !is_quiet),
-            errors: Some(errors).filter(|errors| !errors.is_empty()),
-            ..DeleteObjectsOutput::default()
-        }))
-    }
+    Ok(output)
 }
 
-#[derive(Debug)]
-enum PutCondition {
-    None,
-    /// The object must not exist before the put.
-    Absent,
-    /// The object must have this ETag before the put.
-    Tag(ETag),
-}
-
-/// Returns the condition of a put, of which S3 permits only one.
-/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>
-fn put_condition(
-    if_match: Option<ETagCondition>,
-    if_none_match: Option<ETagCondition>,
-) -> Result<PutCondition, S3Error> {
-    match (if_match, if_none_match) {
-        (None, None) => Ok(PutCondition::None),
-        (None, Some(ETagCondition::Any)) => Ok(PutCondition::Absent),
-        (Some(ETagCondition::ETag(known)), None) => Ok(PutCondition::Tag(known)),
-        (Some(_), Some(_))
-        | (Some(ETagCondition::Any), None)
-        | (None, Some(ETagCondition::ETag(_))) => Err(s3_error!(
-            NotImplemented,
-            "of conditional puts the local S3 supports If-None-Match: * and If-Match with an ETag"
-        )),
+/// Checks the conditions of a read, and returns the ETag of the object as S3 computes it without
+/// multipart upload: the MD5 of the content, in hexadecimal.
+fn check_read(
+    object: &ReadObject,
+    if_match: Option<String>,
+    if_none_match: Option<String>,
+) -> Result<String, S3Error> {
+    let tag = compute_etag(&object.content);
+    // RFC 9110, 13.2.2 defines this order: If-Match comes first.
+    if if_match.is_some_and(|wanted| !is_valid_if_match(&tag, &wanted)) {
+        return Err(S3Error::new(S3ErrorCode::PreconditionFailed));
     }
-}
-
-/// Returns the ETag of an object as S3 computes it without multipart upload: the MD5 of the
-/// content, in hexadecimal.
-fn tag(content: &[u8]) -> ETag {
-    ETag::Strong(hex::encode(Md5::digest(content)))
-}
-
-fn tag_matches(condition: &ETagCondition, tag: &ETag) -> bool {
-    match condition {
-        ETagCondition::Any => true,
-        ETagCondition::ETag(wanted) => wanted.weak_cmp(tag),
+    if if_none_match.is_some_and(|known| !is_valid_if_none_match(&tag, &known)) {
+        return Err(S3Error::new(S3ErrorCode::NotModified));
     }
+    Ok(tag)
 }
 
 /// Returns the content type for the extension of a key, because files have no content type.
@@ -283,27 +269,25 @@ fn content_type(key: &str) -> &'static str {
 }
 
 /// Returns a byte range of the content, and its `Content-Range` header.
-fn byte_range(content: &Bytes, range: std::ops::Range<u64>) -> (Bytes, Option<String>) {
-    let content_range =
-        format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), content.len());
-    let at = |position| usize::try_from(position).unwrap_or(usize::MAX).min(content.len());
-    (content.slice(at(range.start)..at(range.end)), Some(content_range))
-}
-
-async fn read_body(body: StreamingBlob) -> Result<Bytes, S3Error> {
-    let collected = Body::from(body).collect().await;
-    Ok(collected
-        .map_err(|error| s3_error!(IncompleteBody, "the request ended early: {error}"))?
-        .to_bytes())
+fn byte_range(content: &Bytes, range: &str) -> Result<(Bytes, Option<String>), S3Error> {
+    let bytes = content.len();
+    let (first, last) =
+        parse_range_header(range, bytes as u64).map_err(S3ServiceError::into_s3_error)?;
+    let position = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes);
+    let part = content.slice(position(first)..position(last.saturating_add(1)));
+    Ok((part, Some(format!("bytes {first}-{last}/{bytes}"))))
 }
 
 fn list_request(input: &ListObjectsV2Input) -> Result<ListRequest, S3Error> {
     let delimiter = input.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
     if delimiter.is_some_and(|delimiter| delimiter != "/") {
-        return Err(s3_error!(NotImplemented, "the local S3 supports the delimiter / only"));
+        return Err(S3Error::with_message(
+            S3ErrorCode::NotImplemented,
+            "the local S3 supports the delimiter / only",
+        ));
     }
     let max_keys = u16::try_from(max_keys(input))
-        .map_err(|_| s3_error!(InvalidArgument, "max-keys is negative"))?;
+        .map_err(|_| S3Error::invalid_argument("max-keys is negative"))?;
     Ok(ListRequest {
         prefix: input.prefix.clone().unwrap_or_default(),
         by_folder: delimiter.is_some(),
@@ -317,47 +301,27 @@ fn max_keys(input: &ListObjectsV2Input) -> i32 {
     input.max_keys.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT)
 }
 
-fn listed(input: ListObjectsV2Input, page: Page, tags: Vec<Option<ETag>>) -> ListObjectsV2Output {
-    let contents: Vec<Object> = page.entries.into_iter().zip(tags).map(object).collect();
-    let folders = page.folders.into_iter().map(|folder| CommonPrefix { prefix: Some(folder) });
-    let common_prefixes: Vec<CommonPrefix> = folders.collect();
-    ListObjectsV2Output {
-        max_keys: Some(max_keys(&input)),
-        name: Some(input.bucket),
-        key_count: i32::try_from(contents.len() + common_prefixes.len()).ok(),
-        contents: Some(contents),
-        common_prefixes: Some(common_prefixes),
-        continuation_token: input.continuation_token,
-        delimiter: input.delimiter,
-        is_truncated: Some(page.next.is_some()),
-        next_continuation_token: page.next,
-        prefix: Some(input.prefix.unwrap_or_default()),
-        start_after: input.start_after,
-        ..ListObjectsV2Output::default()
-    }
-}
-
 fn version(entry: Entry) -> ObjectVersion {
     ObjectVersion {
         key: Some(entry.key),
         version_id: Some("null".to_owned()),
         is_latest: Some(true),
         size: i64::try_from(entry.bytes).ok(),
-        last_modified: Some(timestamp(entry.modified_ms)),
+        last_modified: Some(time(entry.modified_ms).into()),
         ..ObjectVersion::default()
     }
 }
 
-fn object((entry, e_tag): (Entry, Option<ETag>)) -> Object {
+fn object(entry: Entry, found: Option<ReadObject>) -> Object {
     Object {
         key: Some(entry.key),
-        e_tag,
+        e_tag: found.map(|object| compute_etag(&object.content)),
         size: i64::try_from(entry.bytes).ok(),
-        last_modified: Some(timestamp(entry.modified_ms)),
+        last_modified: Some(time(entry.modified_ms).into()),
         ..Object::default()
     }
 }
 
-fn timestamp(at_ms: u64) -> Timestamp {
-    Timestamp::from(UNIX_EPOCH + Duration::from_millis(at_ms))
+fn time(at_ms: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(at_ms)
 }

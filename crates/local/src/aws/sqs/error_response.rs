@@ -24,8 +24,7 @@ pub(super) fn for_error(error: &SqsError) -> Response<SqsResponseBody> {
     let body = serde_json::json!({ "__type": format!("com.amazonaws.sqs#{}", name(error.code)), "message": error.message });
     let mut response = json_response(body.to_string().into_bytes());
     *response.status_mut() = error.code.status_code();
-    let old_name = format!("{};{}", old_name(error.code), error.code.fault());
-    if let Ok(old_name) = HeaderValue::try_from(old_name) {
+    if let Ok(old_name) = HeaderValue::try_from(old_name(error.code)) {
         response.headers_mut().insert(QUERY_ERROR, old_name);
     }
     response
@@ -42,10 +41,9 @@ fn name(code: SqsErrorCode) -> &'static str {
     }
 }
 
-/// Returns the name of an error in the query protocol. The engine omits the prefix of two names.
+/// Returns the name and the fault of an error in the query protocol. The engine omits the prefix of
+/// one name.
 fn old_name(code: SqsErrorCode) -> String {
-    match code.error_type() {
-        name @ ("MessageNotInflight" | "PurgeQueueInProgress") => format!("{OLD_PREFIX}{name}"),
-        name => name.to_owned(),
-    }
+    let prefix = if code == SqsErrorCode::MessageNotInflight { OLD_PREFIX } else { "" };
+    format!("{prefix}{}", code.query_error_header())
 }

@@ -1,11 +1,9 @@
 //! SQS in memory, with the limits of the real service.
 //!
-//! The engine is `rustack-sqs-core`. A thin layer corrects misleading differences from SQS. The
-//! engine accepts at most 256 KiB, accepts a delay of 901 s, refuses a group on a standard queue,
-//! and drops the trace header. Its error names are unknown to clients, it fails on a negative
-//! timeout, and it checks delayed messages only once a second. Therefore the layer wraps every
-//! message in an [`envelope`], checks numbers against the real [`limits`], and waits for
-//! [`arrivals`] itself. Copies of [`delayed`] dead letters are stored before the queues end.
+//! The engine is `rustack-sqs-core`. A thin layer corrects misleading differences from SQS: it wraps
+//! every message in an [`envelope`], checks numbers against the real [`limits`], and waits for
+//! [`arrivals`] itself. Copies of [`delayed`] dead letters are stored before the queues end. The
+//! README of this crate lists the differences.
 //!
 //! Promises: standard queues that accept 1 MiB and refuse the same requests as AWS. Loses messages
 //! at a restart, does not expire them, and does not support FIFO queues.
