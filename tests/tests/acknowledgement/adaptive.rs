@@ -1,4 +1,5 @@
-//! Adaptive concurrency: a destination that is overloaded gets fewer requests at once, and none while `Retry-After` lasts.
+//! Adaptive concurrency: an overloaded destination gets fewer requests at once, and none while
+//! `Retry-After` lasts.
 
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
@@ -12,7 +13,7 @@ use crate::examples::{
 };
 use crate::process::Process;
 
-/// A process over the topic shop/orders with s0, which reacts like this, and shop/others with s1.
+/// A process with the topics shop/orders, whose s0 has these reactions, and shop/others with s1.
 fn process(s0: Subscription, reactions: &[Reaction]) -> Process {
     let ports = FakePorts::new(catalogue_of([s0, subscription("shop/others/s1")]));
     Process::new(ports.with_reactions("s0.example.com", reactions))
@@ -22,7 +23,8 @@ fn process_of(reactions: &[Reaction]) -> Process {
     process(subscription("shop/orders/s0"), reactions)
 }
 
-/// Its destination answers 503 after half a minute, so it gets one request at once.
+/// A process whose destination answers 503 after half a minute, so that it gets one request at
+/// once.
 fn process_of_one_at_once() -> Process {
     let mut busy = subscription("shop/orders/s0");
     busy.destination.probation = false;
@@ -31,30 +33,30 @@ fn process_of_one_at_once() -> Process {
     process
 }
 
-/// Runs one invocation; returns the messages that it sent, how many requests it made, and how long it took.
+/// Runs one invocation. Returns its messages, the number of its requests, and its duration.
 fn invoke(process: &Process, records: &[Record]) -> (Vec<(QueueName, Message)>, usize, u64) {
     let requests = process.ports.requests();
-    // What began when the limit was halved does not count.
+    // Requests that began when the limit was halved do not count.
     process.ports.advance_ms(1);
     let (sent, took_ms) = process.timed_invoke(records);
     (sent, process.ports.requests() - requests, took_ms)
 }
 
-/// The most requests at once of an invocation with so many events.
+/// The maximum number of concurrent requests of an invocation with this many events.
 fn most_at_once(process: &Process, count: usize) -> usize {
     process.ports.forget_requests_at_once();
     invoke(process, &events("m", count));
     process.ports.most_requests_at_once()
 }
 
-/// A delivery in the slow lane that got no permit so often.
+/// A delivery in the slow queue that has waited for its turn this many times.
 fn slow_record(turns: u32) -> Record {
     let mut waited = delivery("shop/orders/s0");
     waited.hold.turns = turns;
     Record { queue: QueueName::Slow, ..retry_record(&waited) }
 }
 
-/// Those that wait for a permit as a message, for so many seconds.
+/// The number of deliveries that wait for a turn as a message, for this many seconds.
 fn wait_for_a_turn(sent: &[(QueueName, Message)], seconds: u64) -> usize {
     let waits = |(queue, message): &&(QueueName, Message)| {
         let delivery = carried(message);
@@ -73,7 +75,8 @@ fn each_invocation_with_many_503_halves_the_requests_of_the_next_and_successes_r
         invoke(&process, &events("m", 2));
     }
     assert_eq!(most_at_once(&process, 1), 1);
-    // 10 → 5 → 2 → 1, and one more after as many successes; this is the second.
+    // The limit falls 10 → 5 → 2 → 1. It rises by one after as many successes as it allows
+    // requests.
     let limits: Vec<usize> = (0..6).map(|_| most_at_once(&process, 10)).collect();
     assert!(limits.windows(2).all(|pair| pair[0] <= pair[1]), "{limits:?}");
     assert!(limits[0] < 5 && limits[5] == 10, "{limits:?}");
@@ -87,7 +90,8 @@ fn the_first_answers_limit_the_rest_of_the_invocation() {
     of_twenty.destination.slow_after_ms = 3_000;
     let busy = vec![answers(503).after_ms(100); 20];
     let process = process(of_twenty, &[&busy[..], &[answers(200).after_ms(2_500)]].concat());
-    // Twenty at once, then ten and ten; the others wait for three seconds since it is known.
+    // Twenty requests run at once, then ten and ten. The other deliveries wait for three seconds
+    // after the overload is known.
     let (sent, requests, took_ms) = invoke(&process, &events("m", 60));
     assert_eq!((requests, wait_for_a_turn(&sent, 1), took_ms), (40, 20, 5_100));
 }
@@ -107,7 +111,7 @@ fn a_delivery_too_large_for_a_message_is_attempted_after_a_wait_in_place() {
     let process = process_of_one_at_once();
     let large = [record("m1", &large()), record("m2", &large())];
     let (_, requests, took_ms) = invoke(&process, &large);
-    // The second begins after two seconds.
+    // The second attempt begins after two seconds.
     assert_eq!((requests, took_ms), (2, 32_000));
 }
 
@@ -123,7 +127,7 @@ fn retry_after_of_one_answer_holds_for_all_other_deliveries_of_its_destination()
     for (queue, message) in &sent {
         let waiting = carried(message);
         assert_eq!((*queue, waiting.attempts), (QueueName::Retry, 0));
-        // They come back within as long as they waited.
+        // The deliveries are spread over the time that they waited.
         assert!((4_999..9_998).contains(&message.wait_ms), "{}", message.wait_ms);
         assert_eq!(waiting.due_ms, process.ports.now_ms() + message.wait_ms);
         assert_eq!((waiting.hold, waiting.history.newest()), (Default::default(), None));
@@ -181,7 +185,7 @@ fn an_event_grid_subscription_obeys_retry_after_and_waits_for_nothing_that_its_t
         sent.first().map(|(_, message)| message.wait_ms)
     };
     assert_eq!(waits_ms(Some("7")), Some(6_999));
-    // The least wait of a 503 is that of the delivery alone.
+    // The least wait of a 503 applies only to its own delivery.
     assert_eq!(waits_ms(None), None);
 }
 

@@ -1,4 +1,5 @@
-//! Topics are read when records need them. Every topic that a delivery may lead to is read before its first attempt.
+//! Topics are read when records need them. Every topic that a delivery may lead to is read before
+//! its first attempt.
 
 use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
@@ -17,7 +18,8 @@ use crate::examples::{
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/s","type":"t"}"#;
 
-/// The subscription s0 of shop/orders, whose replies and dead letters go to topics; and s1 of shop/others.
+/// The subscription s0 of shop/orders, whose replies and dead letters go to topics, and
+/// subscriptions of two other topics.
 fn subscriptions() -> [Subscription; 3] {
     let topic = |name: &str| name.parse().expect("a topic");
     let mut leading = subscription("shop/orders/s0");
@@ -43,11 +45,11 @@ fn each_topic_of_a_batch_is_read_once_and_those_it_leads_to_before_an_attempt() 
     let mut read = ports.topics_read();
     read.sort();
     assert_eq!(read, [&["shop/failed", "shop/replies"][..], &["shop/orders"], &["shop/others"]]);
-    // Each reply is a delivery to the subscription of its topic.
+    // The subscription of shop/orders sends two replies, which are published to their topic.
     assert_eq!((ports.requests(), ports.sent().len()), (3, 2));
 }
 
-/// Also a retry, which is in a batch with retries of other namespaces.
+/// This also holds for a retry in a batch with retries of another topic.
 #[test]
 fn no_record_waits_while_the_topic_of_another_record_is_read() {
     for is_retry in [false, true] {
@@ -83,7 +85,7 @@ fn a_record_waits_whose_topic_is_not_read_before_the_invocation_ends() {
     assert!(ports.elapsed_ms() < 3_600_000);
 }
 
-/// Whether they lead it back decides whether it may go on.
+/// An event may go on only if these topics do not lead it back.
 #[test]
 fn before_an_event_goes_on_again_the_topics_that_it_may_come_to_are_read() {
     let topic = |name: &str| name.parse().expect("a topic");

@@ -1,4 +1,5 @@
-//! A destination may repeat its request. No credential is in a message, a dead letter or a line of the log.
+//! A destination may repeat its request. No credential is then in a message, a dead letter or a
+//! line of the log.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
@@ -20,7 +21,8 @@ use crate::examples::{
     record, retry_record, subscription, subscriptions_with_destination,
 };
 
-/// What the subscription of these tests sends as credentials; the secret is that of the fake ports.
+/// The credentials that the subscription of these tests sends. The secret is that of the fake
+/// ports.
 const VALUES: [&str; 8] = [
     "Bearer static-t0ken",
     "static-t0ken",
@@ -53,18 +55,18 @@ spec:
     catalogue_from(&text)
 }
 
-/// Everything that dispatch and deadletter send, store and log about an event that is answered so.
+/// Everything that dispatch and deadletter send, store and log about an event with this response.
 fn traces_of(dead_letter: &str, reaction: Reaction) -> String {
     traces_with(subscriptions(dead_letter), reaction)
 }
 
-/// The same for these subscriptions.
+/// Like `traces_of`, for these subscriptions.
 fn traces_with(subscriptions: Catalogue, reaction: Reaction) -> String {
     let ports = FakePorts::new(subscriptions).with_reactions("s0.example.com", &[reaction]);
     traces(&ports, record("m1", EVENT))
 }
 
-/// The same for a record.
+/// Everything that dispatch and deadletter send, store and log about this record.
 fn traces(ports: &FakePorts, record: Record) -> String {
     let lines = log_lines(tracing::Level::TRACE, || {
         assert_eq!(dispatch(ports, &[record], ENDS_MS), [""; 0]);
@@ -154,7 +156,8 @@ fn credentials_of_basic_bearer_and_header_authentication_are_hidden() {
     }
 }
 
-/// The reply is refused, and so is the dead letter by its sink; both quote the path of their address.
+/// The reply address refuses the reply, and the sink refuses the dead letter. Both responses quote
+/// the path of the address.
 #[test]
 fn a_hidden_path_of_a_reply_address_or_a_sink_is_in_no_dead_letter_and_no_log() {
     let address = |host: &str| format!("https://{host}.example.com/T0/path-t0ken").parse();
@@ -196,7 +199,7 @@ fn a_retried_delivery_carries_no_credential_either() {
 fn without_a_response_nothing_of_the_body_is_stored() {
     for format in ["namespace", "eventgrid", "cloudevents", "custom", "knative"] {
         let settings = format!("format: {format}, response: none");
-        // A retry, and a dead letter.
+        // 503 leads to a retry, and 400 to a dead letter.
         for status in [503, 400] {
             let traces = traces_of(&settings, answers(status).with_body("what nobody may read"));
             for absent in ["nobody", "lastresponse", "knativeerrordata"] {
@@ -232,7 +235,7 @@ fn without_a_response_nothing_is_stored_of_a_reply_that_is_no_event_or_of_what_a
     }
 }
 
-/// A subscription that takes replies, with a query and a header that holds a credential.
+/// A subscription that accepts replies, with a query and with a credential in a header.
 fn with_replies() -> Subscription {
     let mut subscription = subscription("shop/orders/s0");
     subscription.reply = Some(ReplyTo::Address("https://r.example.com/".parse().expect("a URL")));
@@ -268,13 +271,14 @@ fn a_reply_hides_credentials_but_no_values_that_any_event_may_have() {
 fn a_reply_that_is_no_event_hides_every_credential() {
     let ports = FakePorts::new(catalogue_of([with_replies()]))
         .with_reactions("s0.example.com", &[replies("acme-corporation 7 static-t0ken")]);
-    // Of its type, which says what it is, nothing is hidden, although the address has "json".
+    // Nothing is hidden in the content type, although the address contains "json".
     dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
     let (_, message) = ports.sent().remove(0);
     assert_eq!(letter(&message).delivery.event.text().as_ref(), "[secret] [secret] [secret]");
 }
 
-/// What its subscription calls a failure is none, so nothing has to be left of an event.
+/// This response is a failure for its subscription, and not a reply. The event in it need not
+/// survive.
 #[test]
 fn a_failure_that_looks_like_a_reply_hides_every_credential() {
     let event = r#"{"specversion":"1.0","id":"r","source":"/s0","type":"t","data":"acme-corporation, v 7"}"#;
@@ -293,7 +297,8 @@ fn a_failure_that_looks_like_a_reply_hides_every_credential() {
     }
 }
 
-/// A subscription whose templates render a credential of the event; these fields are those of its destination.
+/// A subscription with these fields of its destination, whose templates render a credential of the
+/// event.
 fn rendering(destination: &str) -> Catalogue {
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\n\

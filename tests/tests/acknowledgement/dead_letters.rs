@@ -1,4 +1,5 @@
-//! Which dead letters the deadletter function stores, re-enqueues, hides and moves to the last-resort queue.
+//! The dead letters that the deadletter function stores, re-enqueues, hides and moves to the
+//! last-resort queue.
 
 use delivery::deadletter::blob::key;
 use delivery::delivery::reason::Reason;
@@ -30,7 +31,7 @@ fn a_dead_letter_that_storage_refuses_for_too_long_moves_to_the_last_resort_queu
         .with_put_error("letters", PutError::Unavailable("503".to_owned()))
         .with_failing_queue();
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
-    // It stays where it is, hidden for as long as storage is left alone.
+    // The dead letter stays in its queue, hidden until storage is tried again.
     assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 300)]);
 }
 

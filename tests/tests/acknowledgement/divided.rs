@@ -1,7 +1,7 @@
-//! Records with more deliveries than run in place: divided into parts, which are fed back until
-//! nothing is left.
+//! Records with more deliveries than run in place. They are divided into parts, which the tests
+//! feed back until nothing is left.
 //!
-//! Whatever a record holds, every delivery is made once, with the id that it would have had undivided.
+//! Every delivery of a record is made once, with the same id as without a division.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ use crate::examples::{
     ENDS_MS, catalogue_of, dispatch, letter, publication, record, subscription, subscriptions,
 };
 
-/// The most messages that one invocation may send for one record.
+/// The maximum number of messages that one invocation may send for one record.
 const SENDS_MAX: usize = 3 * PARTS_MAX;
-/// No record here needs as many invocations.
+/// More invocations than any record here needs.
 const INVOCATIONS_MAX: usize = 5_000;
 
 fn event(number: usize) -> String {
@@ -36,7 +36,7 @@ fn events(count: usize) -> Record {
     record("m1", &format!("[{}]", events.join(" ,\n ")))
 }
 
-/// A message as it is received from its queue.
+/// The record of a message that is received from its queue.
 pub(super) fn received(number: usize, (queue, message): &(QueueName, Message)) -> Record {
     let topic = message.topic.as_ref().map(ToString::to_string);
     let attribute = Some(message.attribute.clone());
@@ -44,8 +44,8 @@ pub(super) fn received(number: usize, (queue, message): &(QueueName, Message)) -
     Record { queue, attribute, topic, ..record(&format!("part{number}"), &message.body) }
 }
 
-/// Hands a record to dispatch, and everything that it sends to itself, until nothing is left. Returns
-/// how many invocations that took.
+/// Invokes dispatch with a record, and then with everything that dispatch sends to itself, until
+/// nothing is left. Returns the number of invocations.
 fn run_out(ports: &FakePorts, first: Record) -> usize {
     let (mut waiting, mut taken, mut invocations) = (vec![first], ports.sent().len(), 0);
     while let Some(next) = waiting.pop() {
@@ -67,7 +67,7 @@ fn run_out(ports: &FakePorts, first: Record) -> usize {
     invocations
 }
 
-/// Each request as its address and body.
+/// The address and the body of each request.
 fn posts(ports: &FakePorts) -> Vec<(String, String)> {
     let post = |of: &delivery::request::Request| {
         (of.url.to_string(), String::from_utf8_lossy(&of.body).into_owned())
@@ -77,7 +77,7 @@ fn posts(ports: &FakePorts) -> Vec<(String, String)> {
     posts
 }
 
-/// Each of these events for each of these subscriptions.
+/// The address and the body of each of these events for each of these subscriptions.
 fn one_each(events: usize, names: &[String]) -> Vec<(String, String)> {
     let address = |name: &String| format!("https://{name}.example.com/");
     let mut all: Vec<_> = names
@@ -200,8 +200,8 @@ fn an_input_that_changes_meanwhile_changes_no_index() {
     assert_eq!(posts(&after), one_each(12, &names(1)));
 }
 
-/// The reason and the subscription of each dead letter, by the id of its delivery, and how many there
-/// were.
+/// The reason, subscription and event of each dead letter, by the id of its delivery, and the
+/// number of dead letters.
 fn letters(ports: &FakePorts) -> (usize, BTreeMap<String, String>) {
     let sent = ports.sent();
     let letters = sent.iter().filter(|(queue, _)| *queue == QueueName::DeadLetter);
@@ -280,7 +280,7 @@ fn batching(name: &str, max_events: u32) -> Subscription {
     Subscription { batch: Some(batch), ..subscription(name) }
 }
 
-/// How many events each request to this address had.
+/// The number of events in each request to this subscription.
 fn batch_sizes(ports: &FakePorts, name: &str) -> Vec<usize> {
     let address = format!("https://{name}.example.com/");
     let of_it = posts(ports).into_iter().filter(|(url, _)| *url == address);
@@ -303,7 +303,7 @@ fn beside_subscriptions_without_batches_a_batch_stays_together() {
     run_out(&ports, Record { body: body.into(), ..whole });
     assert_eq!(batch_sizes(&ports, "s1"), [25]);
     assert_eq!([batch_sizes(&ports, "s0"), batch_sizes(&ports, "s2")], [vec![1; 25], vec![1; 25]]);
-    // Not once for each part.
+    // There is one dead letter, and not one for each part.
     assert_eq!(letters(&ports).0, 1);
 }
 
@@ -384,7 +384,7 @@ fn events_that_each_want_another_subscription_become_few_parts() {
     run_out(&ports, record("m1", &format!("[{}]", events.join(","))));
     assert_eq!(ports.posts().len(), tenants);
     let parts: Vec<_> = ports.sent().into_iter().map(|(_, part)| part.body.len()).collect();
-    // Each event is in a part, and perhaps in a part of that.
+    // Each event is in a part, and perhaps in a part of that part.
     let bytes: usize = parts.iter().sum();
     assert!(parts.len() <= 2 * PARTS_MAX && bytes < 300_000, "{} parts, {bytes}", parts.len());
 }
@@ -406,7 +406,7 @@ fn a_batch_stays_together_beside_a_body_that_fits_no_range_of_subscriptions() {
 
 #[test]
 fn before_events_of_an_unknown_topic_are_divided_the_newest_subscriptions_are_read() {
-    // Dead letters would be divided, and the batch torn apart.
+    // A division of the record would tear the batch apart.
     for count in [1, 3, 25] {
         let newest = catalogue_of([batching("shop/orders/s0", 1_000)]);
         let ports = FakePorts::new(Catalogue::default()).with_newer_catalogue(newest);
@@ -418,7 +418,8 @@ fn before_events_of_an_unknown_topic_are_divided_the_newest_subscriptions_are_re
 #[test]
 fn an_element_too_large_for_a_part_runs_in_place_and_the_rest_is_divided() {
     let ports = FakePorts::new(subscriptions(11));
-    // It fits into a message with the others, but not beside what says which part it is.
+    // The large element fits into a message with the others, but not beside the attribute of a
+    // part.
     let rest = format!(",{},{}]", event(1), event(2));
     let pad = MESSAGE_MAX_BYTES - 1 - event(0).len() - r#","data":"""#.len() - rest.len();
     let large = event(0).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
@@ -436,7 +437,8 @@ fn an_element_too_large_for_a_part_runs_in_place_and_the_rest_is_divided() {
 #[test]
 fn a_part_too_large_for_a_message_is_halved() {
     let ports = FakePorts::new(subscriptions(1));
-    // Ten of eleven run in place together, and the record is as large as a message can be.
+    // Ten of eleven deliveries run in place together, and the record has the maximum size of a
+    // message.
     let padded = |number: usize, bytes: usize| {
         event(number).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(bytes)))
     };
@@ -474,7 +476,8 @@ fn an_invocation_takes_on_one_large_record_at_a_time() {
 fn out_of_time_a_large_element_returns_with_its_record_although_parts_were_sent() {
     let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
     let rest = format!("{}]", ",1".repeat(15));
-    // With the others it fits into a message, but alone it does not fit beside what is known of it.
+    // The large element fits into a message with the others, but alone it does not fit beside its
+    // attribute.
     let pad = MESSAGE_MAX_BYTES - 1 - event(0).len() - r#","data":"""#.len() - rest.len();
     let large = event(0).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
     let large = record("m2", &format!("[{large}{rest}"));
@@ -486,7 +489,8 @@ fn out_of_time_a_large_element_returns_with_its_record_although_parts_were_sent(
 
 #[test]
 fn no_part_is_its_record_whatever_the_size() {
-    // Where a range of names still fits beside the body, and where only some or none do.
+    // The sizes cover three cases: every range of names fits beside the body, only some ranges fit,
+    // and no range fits.
     for size in (MESSAGE_MAX_BYTES - 400..=MESSAGE_MAX_BYTES).step_by(7) {
         let ports = FakePorts::new(subscriptions(11));
         let pad = size - event(0).len() - r#","data":"""#.len();
@@ -504,7 +508,7 @@ fn no_part_is_its_record_whatever_the_size() {
     }
 }
 
-/// How many messages this record becomes.
+/// The number of messages that this record becomes.
 fn parts_of(catalogue: Catalogue, record: Record) -> usize {
     let ports = FakePorts::new(catalogue);
     assert_eq!(dispatch(&ports, &[record], ENDS_MS), [""; 0]);
@@ -539,7 +543,7 @@ fn a_long_name_of_an_unknown_topic_hinders_no_division() {
     let ones = format!("[{}]", vec!["1"; 500].join(","));
     run_out(&ports, Record { topic, ..record("m1", &ones) });
     assert_eq!((letters(&ports).0, ports.blobs().len()), (500, 0));
-    // Its beginning is there for people.
+    // The detail has the beginning of the name, for people.
     let unknown = ports.sent().into_iter().filter(|(queue, _)| *queue == QueueName::DeadLetter);
     let named = unknown.filter_map(|(_, message)| letter(&message).detail);
     assert_eq!(named.filter(|detail| detail.starts_with(r#""öööö"#)).count(), 500);

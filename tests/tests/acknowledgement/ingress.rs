@@ -1,4 +1,5 @@
-//! The ingress function: it answers success only when the queue has the message, and sends nothing of a refused request.
+//! The ingress function: it answers success only when the queue has the message, and sends nothing
+//! of a refused request.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,12 +21,12 @@ use crate::json_log::log_lines;
 const KEY: &str = "c2hvcC1vcmRlcnMta2V5LW9uZQ==";
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"t"}"#;
 
-/// The ports of the ingress: a queue that answers like this, and the keys.
+/// The ports of the ingress: a queue with this answer, and the keys.
 struct FakeIngress {
     answer: Result<String, PublishingError>,
     keys: Vec<Result<Secret, SecretError>>,
     sent: Mutex<Vec<(String, String)>>,
-    /// How often the keys were read.
+    /// The number of reads of the keys.
     reads: AtomicUsize,
     clock: ManualClock,
 }
@@ -87,7 +88,7 @@ fn name() -> SecretName {
     "ssm:/publishers/one".parse().expect("a name")
 }
 
-/// A request as a function URL passes it on, with these changes.
+/// A request as a function URL forwards it, with these changes.
 fn request(changes: Value) -> Invocation {
     let headers = json!({"content-type": "application/cloudevents+json", "aeg-sas-key": KEY});
     let mut request = json!({
@@ -100,7 +101,8 @@ fn request(changes: Value) -> Invocation {
     serde_json::from_value(request).expect("it is read")
 }
 
-/// Status, body and `www-authenticate` of the answer of a function that asks for keys, or does not.
+/// Status, body and `www-authenticate` of the response. The function requires a key if `with_keys`
+/// is true.
 async fn answer(ports: &FakeIngress, with_keys: bool, changes: Value) -> (u64, Value, Value) {
     let keys = if with_keys { vec![name()] } else { Vec::new() };
     let default = Some("shop/orders".parse().expect("a topic"));
@@ -136,7 +138,7 @@ async fn a_request_is_one_message_whatever_its_form() {
             202,
             2,
         ),
-        // A client of Event Grid, which takes 202 for a failure.
+        // A client of Event Grid, which treats 202 as a failure.
         (
             json!({"rawQueryString": "api-version=2018-01-01", "headers": {"authorization": format!("Bearer {KEY}"),
                 "content-type": "application/cloudevents+json"}}),
@@ -184,7 +186,7 @@ async fn a_refused_request_publishes_nothing() {
     }
 }
 
-/// Strangers must not cause calls of a store: those take time and cost money.
+/// Strangers must not cause calls of a secret store, because those take time and cost money.
 #[tokio::test]
 async fn keys_are_read_only_for_a_request_that_shows_one() {
     for (headers, reads) in [
@@ -259,7 +261,7 @@ async fn while_a_key_cannot_be_read_those_of_the_others_are_valid() {
         |key: &str| json!({"headers": {"content-type": "application/json", "aeg-sas-key": key}});
     for (keys, changes, status) in [
         (vec![unread(), key()], shown(KEY), 200),
-        // It may be the one that cannot be read.
+        // This key may be the one that cannot be read.
         (vec![unread(), key()], shown("another"), 503),
         (vec![unread(), unread()], shown(KEY), 503),
         (vec![unread(), key()], json!({"headers": {"content-type": "application/json"}}), 401),
@@ -274,7 +276,7 @@ async fn while_a_key_cannot_be_read_those_of_the_others_are_valid() {
     }
 }
 
-/// A busy address would log it with every request.
+/// A busy address would otherwise log the problem with every request.
 #[test]
 fn a_key_that_cannot_be_read_is_logged_once_a_minute() {
     let ports = FakeIngress { keys: vec![unread(), unread()], ..FakeIngress::default() };

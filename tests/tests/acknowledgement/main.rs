@@ -1,8 +1,10 @@
-//! Both functions and the ingress, over fake ports that record every call: which records are acknowledged, re-enqueued,
-//! returned to their queue or dead-lettered, in which order, and with which log lines and metrics.
+//! Both functions and the ingress, over fake ports that record every call. The tests check which
+//! records are acknowledged, re-enqueued, returned to their queue or dead-lettered, and in which
+//! order. They also check log lines and metrics.
 //!
-//! There is one example for each failure of a port and for each promise of order. Unit tests and the rule tables show the
-//! rules themselves; the simulation shows that no combination of failures breaks a promise.
+//! There is one example for each failure of a port and for each promise of order. Unit tests and
+//! the rule tables show the rules themselves. The simulation shows that no combination of failures
+//! breaks a promise.
 
 mod adaptive;
 mod aws_targets;

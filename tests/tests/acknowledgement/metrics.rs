@@ -1,4 +1,5 @@
-//! The metrics of an invocation: each counts once per dimension set, in one line per combination of dimension values.
+//! The metrics of an invocation. Each counts once per dimension set, in one line per combination of
+//! dimension values.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ use crate::examples::{
 use crate::process::Process;
 
 /// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
-/// without a dead letter; and a topic whose events no filter matches.
+/// without a dead letter. There is also a topic whose events no filter matches.
 const SUBSCRIPTIONS: &str = "
 apiVersion: lastmile.dev/v1
 kind: Subscription
@@ -55,7 +56,7 @@ fn catalogue() -> Catalogue {
     catalogue_from(SUBSCRIPTIONS)
 }
 
-/// Split by everything but the subscription.
+/// Splits metrics by everything but the subscription.
 fn telemetry() -> Telemetry {
     let splits = Splits { subscription: false, ..Splits::ALL };
     Telemetry::new(MetricsSettings { namespace: NAMESPACE.to_owned(), splits })
@@ -145,7 +146,7 @@ fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set()
     assert_eq!(table(&process.dispatch.metrics()), sorted(expected));
     assert!(process.dispatch.metrics().is_empty(), "what was read is not reported again");
 
-    // A dead letter counts when it is stored, and nowhere else.
+    // A dead letter counts only when it is stored.
     let (_, message) = ports
         .sent()
         .into_iter()
@@ -297,7 +298,8 @@ fn a_dead_letter_counts_as_failed_only_when_it_is_in_the_last_resort_queue() {
     );
 }
 
-/// The topic shop/orders with s0, whose destination may be on probation and is disabled after an hour.
+/// The topic shop/orders with s0, whose destination may be on probation and is disabled after an
+/// hour.
 fn unhealthy(reactions: &[Reaction]) -> FakePorts {
     let mut subscription = subscription("shop/orders/s0");
     subscription.destination.probation = true;
@@ -305,7 +307,7 @@ fn unhealthy(reactions: &[Reaction]) -> FakePorts {
     FakePorts::new(catalogue_of([subscription])).with_reactions("s0", reactions)
 }
 
-/// What an invocation of a process counts of unhealthy destinations.
+/// The metrics about unhealthy destinations, from one invocation of a process.
 fn unhealthy_metrics(process: &Process, id: &str) -> Vec<String> {
     process.invoke(&[Record { sent_ms: process.ports.now_ms(), ..record(id, EVENT) }]);
     let is_exceptional = |line: &String| {
@@ -318,7 +320,7 @@ fn unhealthy_metrics(process: &Process, id: &str) -> Vec<String> {
 #[test]
 fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_dimensions() {
     let ports = unhealthy(&[answers(503)]);
-    // The second one reads nothing of what the first one writes: storage was down for it.
+    // While the table is unreachable, neither process sees the failures of the other.
     let processes = [process(&ports), process(&ports)];
     ports.set_table_unreachable(true);
     for number in 0..9 {
@@ -333,7 +335,7 @@ fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_di
     let failing = ["[] DestinationFailingCount 1"];
     assert_eq!(unhealthy_metrics(&processes[0], "m10"), failing);
     assert!(unhealthy_metrics(&processes[1], "m11").is_empty());
-    // After more than an hour of failed probes it is disabled.
+    // After more than an hour of failed probes, the destination is disabled.
     let mut counted = Vec::new();
     for number in 12..300 {
         ports.advance_ms(60_000);

@@ -1,4 +1,5 @@
-//! `maxConcurrency` of all functions together: processes take permits from the table, and return them.
+//! `maxConcurrency` of all functions together: processes take permits from the table, and return
+//! them.
 
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
@@ -14,7 +15,7 @@ use crate::examples::{
 };
 use crate::process::Process;
 
-/// A destination that takes this many requests at once.
+/// A subscription whose destination accepts this many requests at once.
 fn limited(most: u32) -> Subscription {
     let mut subscription = subscription("shop/orders/s0");
     subscription.destination.max_concurrency = Concurrency::of_all(most);
@@ -26,7 +27,7 @@ fn ports(most: u32, reactions: &[Reaction]) -> FakePorts {
     ports.with_reactions("s0.example.com", reactions)
 }
 
-/// How many permits are given out.
+/// The number of permits that are given out.
 fn given_out(ports: &FakePorts) -> usize {
     ports.change_table(|table, now_ms| table.permits(&limits_item(&limited(1)), now_ms))
 }
@@ -57,7 +58,7 @@ fn two_processes_together_make_no_more_requests_at_once() {
 fn turns_depend_on_the_duration_of_attempts_and_two_deliveries_share_a_turn() {
     let ports = ports(1, &[answers(200).after_ms(1_900)]);
     let process = Process::new(ports.clone());
-    // Now it knows how long they take.
+    // The process now knows the duration of an attempt.
     process.invoke(&events("m", 1));
     ports.give_permits_to_another(&limits_item(&limited(1)), 1, 90_000);
     process.invoke(&events("a", 5));
@@ -114,7 +115,8 @@ fn a_process_that_is_killed_keeps_others_waiting_for_its_timeout_and_five_second
     assert!(ports.elapsed_ms() <= timeout_ms + 5_000, "{} ms", ports.elapsed_ms());
 }
 
-/// A delivery whose turn has come, while another process has the permit; how long the invocation took.
+/// Handles a delivery whose turn has come, while another process has the permit. Also returns the
+/// duration of the invocation.
 fn waits_in_place(given_ms: u64) -> (FakePorts, u64) {
     let ports = ports(1, &[answers(200)]);
     ports.give_permits_to_another(&limits_item(&limited(1)), 1, given_ms);
@@ -140,12 +142,12 @@ fn a_delivery_whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_mess
     let [(queue, message)] = &ports.sent()[..] else { panic!("one message") };
     let waiting = carried(message);
     assert_eq!((*queue, waiting.attempts, waiting.hold.permits), (QueueName::Retry, 0, 2));
-    // It gets another turn.
+    // The delivery gets another turn.
     assert_eq!(message.wait_ms, 575);
 }
 
-/// A record in isolation, while another process has the permit for so long: how many requests
-/// were made, and after how long.
+/// Handles a record in isolation, while another process has the permit for this time. Returns the
+/// number of requests, and the duration of the invocation.
 fn isolated(given_ms: u64) -> (usize, u64) {
     let ports = ports(1, &[answers(200)]);
     ports.give_permits_to_another(&limits_item(&limited(1)), 1, given_ms);
@@ -160,7 +162,7 @@ fn an_isolated_record_waits_in_place_for_a_permit_but_not_for_ever() {
     let (requests, took_ms) = isolated(20_000);
     assert_eq!(requests, 1);
     assert!((20_000..22_000).contains(&took_ms), "{took_ms}");
-    // As long as there is time for its attempt.
+    // The record waits as long as there is time for its attempt.
     let (requests, took_ms) = isolated(600_000);
     assert_eq!(requests, 1);
     assert!((60_000..120_000).contains(&took_ms), "{took_ms}");
@@ -200,7 +202,7 @@ fn a_permit_is_valid_for_as_long_as_the_attempt_may_take() {
     let second = Process::new(ports.clone().with_random(1)).dispatch;
     let slow = Record { queue: QueueName::Slow, ..retry_record(&delivery("shop/orders/s0")) };
     let (of_first, of_second) = ([slow], events("b", 1));
-    // Time enough for both.
+    // The deadline leaves enough time for both attempts.
     let deadline = Deadline::new(ports.now_ms(), ports.now_ms() + 300_000);
     let later = async {
         ports.sleep(80_000).await;

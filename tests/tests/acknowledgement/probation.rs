@@ -13,7 +13,7 @@ use crate::examples::{
 };
 use crate::process::Process;
 
-/// Where s0's replies go.
+/// The address for the replies of s0.
 const REPLIES: &str = "https://replies.example.com/";
 
 fn with_probation(name: &str) -> Subscription {
@@ -22,18 +22,20 @@ fn with_probation(name: &str) -> Subscription {
     subscription
 }
 
-/// Topic shop/orders goes to s0, with these reactions; topic shop/others goes to s1, which is healthy.
+/// A process with the topics shop/orders, whose s0 has these reactions, and shop/others, whose s1
+/// is healthy.
 fn with_reactions_of_s0(reactions: &[Reaction]) -> Process {
     let to_replies = ReplyTo::Address(REPLIES.parse().expect("an address"));
     let ports = FakePorts::new(catalogue_of([
         Subscription { reply: Some(to_replies), ..with_probation("shop/orders/s0") },
         with_probation("shop/others/s1"),
     ]));
-    // A delivery comes back in the middle of the time after a probation.
+    // With this random number, a deferred delivery returns in the middle of the time after a
+    // probation.
     Process::new(ports.with_random(1 << 31).with_reactions("s0.example.com", reactions))
 }
 
-/// The same, after ten timeouts of one second each, of ten events.
+/// Like `with_reactions_of_s0`, after ten timeouts of one second each, of ten events.
 fn after_ten_timeouts(then: &[Reaction]) -> Process {
     let silent = vec![times_out_after(1_000); 10];
     let process = with_reactions_of_s0(&[&silent[..], then].concat());
@@ -42,7 +44,8 @@ fn after_ten_timeouts(then: &[Reaction]) -> Process {
     process
 }
 
-/// The one delivery that an invocation with one record postponed, and its wait.
+/// Runs an invocation with one record, whose delivery is postponed. Returns the delivery and its
+/// wait.
 fn postpone(process: &Process, record: Record) -> (Delivery, u64) {
     let before = process.ports.requests();
     let sent = process.invoke(&[record]);
@@ -61,10 +64,11 @@ fn after_ten_timeouts_the_next_due_delivery_is_postponed_without_a_request_or_an
     process.ports.advance_ms(4_000);
     let tried = Delivery { attempts: 3, ..delivery("shop/orders/s0") };
     let (postponed, wait_ms) = postpone(&process, retry_record(&tried));
-    // On probation for ten seconds since the last timeout.
+    // The probation lasts for ten seconds after the last timeout.
     assert_eq!((wait_ms, postponed.due_ms, postponed.attempts), (6_000, NOW_MS + 20_000, 3));
     assert_eq!(outcomes(&postponed), [Outcome::Probation]);
-    // The next one does not come back then, but within as long as the outage will have lasted: ten seconds.
+    // The next delivery does not return then. Its return is spread over ten seconds, the length of
+    // the outage.
     let (fresh, wait_ms) = postpone(&process, record("m11", EVENT));
     assert_eq!((wait_ms, fresh.attempts, fresh.history.first_attempt()), (11_000, 0, None));
 }
@@ -72,7 +76,7 @@ fn after_ten_timeouts_the_next_due_delivery_is_postponed_without_a_request_or_an
 #[test]
 fn the_last_deferral_ends_five_seconds_before_the_time_to_live_and_then_it_is_attempted() {
     let process = after_ten_timeouts(&[answers(200)]);
-    // By default a delivery lives for a day.
+    // The default time to live is a day.
     let published_ms = process.ports.now_ms() - DAY_MS + 8_000;
     let old = Delivery { published_ms, starts_ms: published_ms, ..delivery("shop/orders/s0") };
     let (postponed, wait_ms) = postpone(&process, retry_record(&old));
@@ -93,7 +97,8 @@ fn a_retry_alone_that_is_older_than_its_time_to_live_waits_for_the_probation() {
         batching: alone,
         ..delivery("shop/orders/s0")
     };
-    // Its limits do not count, so it is no dead letter; nor is it re-enqueued again and again.
+    // Limits do not apply to a retry alone, so it is not a dead letter. It is not re-enqueued again
+    // and again either.
     assert_eq!(postpone(&process, retry_record(&old)).1, 10_000);
 }
 
@@ -113,14 +118,14 @@ fn consecutive_postponements_leave_one_history_entry_and_a_failed_probe_doubles_
 
 #[test]
 fn one_of_several_due_deliveries_probes_and_its_success_releases_the_others() {
-    // Not timeouts: after them only one request is made at a time.
+    // The failures are not timeouts, because only one request is made at a time after timeouts.
     let refused = vec![breaks_off_after(1_000); 10];
     let process = with_reactions_of_s0(&[&refused[..], &[answers(200).after_ms(500)]].concat());
     (0..10).for_each(|number| _ = process.invoke(&[record(&format!("m{number}"), EVENT)]));
     process.ports.advance_ms(30_000);
     let sent = process.invoke(&[record("m11", EVENT), record("m12", EVENT), record("m13", EVENT)]);
     assert_eq!((process.ports.requests(), sent.len()), (11, 2));
-    // The outage has lasted for the half minute of the probation.
+    // The outage has lasted for half a minute, as long as the probation.
     assert!(
         sent.iter().all(|(queue, message)| *queue == QueueName::Retry && message.wait_ms == 15_000)
     );

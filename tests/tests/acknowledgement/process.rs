@@ -7,7 +7,7 @@ use lastmile_tests::fake_ports::FakePorts;
 
 use crate::examples::container;
 
-/// An invocation usually has this much time.
+/// The time of an invocation, unless a test sets another.
 const LASTS_MS: u64 = 120_000;
 
 pub(crate) struct Process {
@@ -20,23 +20,23 @@ impl Process {
         Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports }
     }
 
-    /// The same, as one of so many functions that may run at once.
+    /// A process that is one of this many functions that may run at once.
     pub(crate) fn one_of(functions: u32, ports: FakePorts) -> Self {
         let process = Self::new(ports);
         Self { dispatch: process.dispatch.with_max_concurrency(functions), ..process }
     }
 
-    /// The same, with metrics.
+    /// Adds metrics to the process.
     pub(crate) fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { dispatch: self.dispatch.with_telemetry(telemetry), ..self }
     }
 
-    /// An invocation that acknowledges each of its records. Returns the messages that it sent.
+    /// Runs an invocation that acknowledges each of its records. Returns the messages that it sent.
     pub(crate) fn invoke(&self, records: &[Record]) -> Vec<(QueueName, Message)> {
         self.invoke_for(LASTS_MS, records)
     }
 
-    /// The same, with this much time.
+    /// Like `invoke`, with this much time.
     pub(crate) fn invoke_for(
         &self,
         lasts_ms: u64,
@@ -47,13 +47,13 @@ impl Process {
         self.ports.sent_after(before)
     }
 
-    /// An invocation; returns also how long it took.
+    /// Like `invoke`. Also returns the duration of the invocation.
     pub(crate) fn timed_invoke(&self, records: &[Record]) -> (Vec<(QueueName, Message)>, u64) {
         let began_ms = self.ports.now_ms();
         (self.invoke(records), self.ports.now_ms() - began_ms)
     }
 
-    /// An invocation. Returns the records that go back to their queue.
+    /// Runs an invocation. Returns the records that go back to their queue.
     pub(crate) fn handle(&self, records: &[Record]) -> Vec<String> {
         self.handle_for(LASTS_MS, records)
     }

@@ -1,4 +1,4 @@
-//! `maxPerSecond`: a delivery over the rate waits for a slot of its own, which any process honours.
+//! `maxPerSecond`: a delivery over the rate waits for its own slot, which any process honours.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::examples::{
 };
 use crate::process::Process;
 
-/// A process over the topic shop/orders, whose destination takes this many requests a second.
+/// A process with the topic shop/orders, whose destination accepts this many requests a second.
 fn process(per_second: u32) -> Process {
     Process::new(FakePorts::new(catalogue_of([limited(per_second)])))
 }
@@ -24,7 +24,7 @@ fn limited(per_second: u32) -> Subscription {
     subscription
 }
 
-/// How many deliveries wait for each second after the start.
+/// The number of deliveries that wait for each second after the start.
 fn waits(sent: &[(QueueName, Message)]) -> BTreeMap<u64, usize> {
     let mut waits = BTreeMap::new();
     for (queue, message) in sent {
@@ -39,7 +39,7 @@ fn waits(sent: &[(QueueName, Message)]) -> BTreeMap<u64, usize> {
 fn deliveries_over_the_rate_wait_for_the_next_free_second_and_are_not_counted() {
     let process = process(2);
     let sent = process.invoke(&events("m", 10));
-    // One at once, two later in place: one each half second.
+    // One request is made at once, and two later in place, one each half second.
     assert_eq!((process.ports.requests(), process.ports.elapsed_ms()), (3, 1_005));
     assert_eq!(waits(&sent), BTreeMap::from([(1, 1), (2, 2), (3, 2), (4, 2)]));
     assert_eq!(process.ports.table_requests(), 1 + 1, "the news, and one question for all");
@@ -48,7 +48,7 @@ fn deliveries_over_the_rate_wait_for_the_next_free_second_and_are_not_counted() 
 #[test]
 fn a_delivery_that_missed_its_slot_gets_one_more_and_is_then_attempted() {
     let process = process(1);
-    // The next seconds are taken.
+    // The slots of the next seconds are taken.
     assert_eq!(waits(&process.invoke(&events("m", 5))).len(), 3);
     let hold = Hold { slots: 1, ..Hold::default() };
     let late = Delivery { hold, due_ms: NOW_MS - 5_000, ..delivery("shop/orders/s0") };
@@ -69,7 +69,7 @@ fn processes_share_the_rate() {
     first.invoke(&events("m", 4));
     assert_eq!((first.ports.requests(), first.ports.elapsed_ms()), (3, 1_005));
     let sent = second.invoke(&events("m", 4));
-    // Behind the two seconds of the first four.
+    // The second process waits behind the two seconds of the first four deliveries.
     assert_eq!((first.ports.requests(), first.ports.elapsed_ms()), (4, 2_005));
     assert_eq!(waits(&sent), BTreeMap::from([(2, 1), (3, 2)]));
 }
@@ -82,7 +82,7 @@ fn the_events_of_a_batch_are_one_request_but_wait_for_slots_of_their_own() {
     let process = Process::new(FakePorts::new(catalogue_of([subscription])));
     let sent = process.invoke(&events("m", 24));
     assert_eq!(process.ports.requests(), 3);
-    // The last three of six batches came apart.
+    // The events of the last three of six batches wait separately.
     let later: usize = waits(&sent).values().sum();
     assert_eq!((later, waits(&sent).values().max()), (12, Some(&2)), "{sent:?}");
 }
@@ -120,11 +120,11 @@ fn a_delivery_without_a_slot_in_its_lifetime_asks_again_at_its_end() {
     brief.retry.time_to_live_ms = Some(30_000);
     let process = Process::new(FakePorts::new(catalogue_of([brief])));
     let sent = process.invoke(&events("m", 50));
-    // One at once and one after a second in place.
+    // One request is made at once, and one after a second in place.
     assert_eq!((process.ports.requests(), sent.len()), (2, 48));
     let with_slot = |(_, message): &&(QueueName, Message)| carried(message).hold.slots == 1;
     let (with_slot, without): (Vec<_>, Vec<_>) = sent.iter().partition(with_slot);
-    // Up to five seconds before its end.
+    // The last slot is five seconds before the end of the time to live.
     assert_eq!((with_slot.len(), without.len()), (23, 25));
     for (_, message) in without {
         assert!((23_000..25_000).contains(&message.wait_ms), "{} ms", message.wait_ms);
@@ -140,7 +140,8 @@ fn retry_after_also_holds_for_a_delivery_that_waited_for_its_slot() {
     let sent = process.invoke(&events("m", 2));
     assert_eq!((process.ports.requests(), process.ports.elapsed_ms()), (1, 1_005));
     let waits: Vec<u64> = sent.iter().map(|(_, message)| message.wait_ms).collect();
-    // It was answered after 105 ms, and the slot of the other one came a second after its own.
+    // The response came after 105 ms. The slot of the other delivery was a second after the first
+    // slot.
     assert_eq!(waits, [7_000, 6_100]);
 }
 
@@ -167,7 +168,7 @@ fn subscriptions_share_a_rate_only_if_they_have_the_same_address() {
     for (second, waiting) in [(FIRST, 1), ("https://s0.example.com/other", 0)] {
         let both = [limited("shop/orders/s0", FIRST), limited("shop/orders/s1", second)];
         let process = Process::new(FakePorts::new(catalogue_of(both)));
-        // Two events: two slots of each limit, and the second one a second later in place.
+        // Two events need two slots of each limit. The second slot is a second later, in place.
         let sent = process.invoke(&events("m", 2));
         assert_eq!(sent.len(), 2 * waiting, "{second}");
         assert_eq!(process.ports.requests(), 4 - 2 * waiting, "{second}");

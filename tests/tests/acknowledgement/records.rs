@@ -1,4 +1,5 @@
-//! Which records dispatch acknowledges, re-enqueues and returns, and when.
+//! The records that dispatch acknowledges, re-enqueues and returns, and the time at which it does
+//! so.
 
 use delivery::delivery::Hold;
 use delivery::delivery::reason::Reason;
@@ -63,7 +64,7 @@ fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
         // The first exchange takes so long that the second one would not end in time.
         assert_eq!(dispatch(&ports, &[record("m1", EVENT), late], NOW_MS + 45_000), [""; 0]);
         let (queue, message) = ports.sent().remove(0);
-        // It was never attempted, so it does not wait behind retries.
+        // The delivery was never attempted, so it waits only for its next turn.
         assert_eq!((queue, message.wait_ms), (QueueName::Retry, seconds * 1_000));
         assert_eq!((carried(&message).hold.turns, carried(&message).attempts), (turns + 1, 0));
         assert_eq!(ports.visibility_changes(), []);
@@ -92,7 +93,7 @@ fn out_of_time_the_unfinished_deliveries_of_a_started_record_are_re_enqueued() {
 
 #[test]
 fn out_of_time_what_is_too_large_to_wait_is_a_dead_letter_if_its_record_was_begun() {
-    // Redelivered, the record would repeat what its first subscription has.
+    // A redelivery of the record would repeat the delivery to its first subscription.
     let ports = FakePorts::new(subscriptions(2)).with_duration_ms(60_000);
     assert_eq!(dispatch(&ports, &[record("m1", &large())], NOW_MS + 45_000), [""; 0]);
     let blobs = ports.blobs();
@@ -156,7 +157,7 @@ fn out_of_time_a_delivery_that_waits_in_place_is_re_enqueued_with_the_attempts_t
     let ports = FakePorts::new(catalogue_of([quick])).with_status(503).with_duration_ms(60_000);
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], NOW_MS + 45_000), [""; 0]);
     assert_eq!((ports.requests(), waits(&ports)), (1, vec![(QueueName::Retry, 0)]));
-    // The second one never began, so nothing was aborted.
+    // The second attempt never began, so nothing was aborted.
     let waiting = carried(&ports.sent()[0].1);
     let newest = waiting.history.newest().map(|entry| entry.outcome.to_string());
     assert_eq!((waiting.attempts, newest.as_deref()), (1, Some("Busy")));

@@ -1,5 +1,5 @@
-//! A record is redelivered because some of its deliveries could not be sent. The same process does not attempt the others
-//! again.
+//! A record is redelivered because some of its deliveries could not be sent. The same process does
+//! not attempt its other deliveries again.
 
 use delivery::ports::{PutError, QueueName, Record};
 use lastmile_tests::fake_ports::reactions::answers;
@@ -8,7 +8,7 @@ use lastmile_tests::fake_ports::{FakePorts, Fault};
 use crate::examples::{EVENT, letter, record, subscriptions};
 use crate::process::Process;
 
-/// How many requests each of these subscriptions got.
+/// The number of requests that each of these subscriptions got.
 fn requests(process: &Process, names: &[&str]) -> Vec<usize> {
     let posts = process.ports.posts();
     let to = |name: &&str| posts.iter().filter(|post| post.url.as_str().contains(*name)).count();
@@ -25,14 +25,15 @@ fn when_the_queue_refuses_the_record_is_redelivered_and_only_what_failed_is_atte
     let process = Process::new(one_of_three_fails().with_failing_queue());
     assert_eq!(process.handle(&[record("m1", EVENT)]), ["m1"]);
     assert_eq!(requests(&process, &["s0", "s1", "s2"]), [1, 1, 1]);
-    // It cannot move to isolation either, so its queue hides it.
+    // The record cannot move to isolation either, so its queue hides it.
     let again = Record { receives: 2, ..record("m1", EVENT) };
     assert_eq!(process.handle(std::slice::from_ref(&again)), ["m1"]);
     process.ports.repair_queues();
     assert_eq!(process.handle(&[again]), [""; 0]);
     let (queue, moved) = process.ports.sent().remove(0);
     assert_eq!(queue, QueueName::Isolation);
-    // In isolation it has another message id; that of the published one travels with it.
+    // In isolation, the record has another message id. Its attribute carries the id of the
+    // published record.
     let isolated = Record { queue, attribute: Some(moved.attribute), ..record("m9", EVENT) };
     assert_eq!(process.handle(&[isolated]), [""; 0]);
     assert_eq!(requests(&process, &["s0", "s1", "s2"]), [1, 2, 1]);

@@ -28,7 +28,7 @@ fn end(message: &Message) -> ReplayEnd {
     read_replay_end(text).expect("an end")
 }
 
-/// A message as its queue's record.
+/// The record of a message in the dead-letter queue.
 fn record_of(message: &Message) -> Record {
     Record {
         attribute: Some(message.attribute.clone()),
@@ -37,7 +37,7 @@ fn record_of(message: &Message) -> Record {
     }
 }
 
-/// What is recorded of the replay.
+/// The recorded end of the replay.
 fn recorded(ports: &FakePorts) -> StoredReplayEnd {
     let blobs = ports.blobs();
     let objects: Vec<_> = blobs.iter().filter(|(key, _)| key.starts_with(ENDS)).collect();
@@ -114,7 +114,7 @@ fn an_end_that_neither_storage_nor_its_queue_takes_leaves_its_stored_dead_letter
     let refused = PutError::Unavailable("503".to_owned());
     let ports = FakePorts::new(subscriptions(1)).with_put_error("letters/_replays", refused);
     let records = dead_again(&ports, 1..=2);
-    // The queue takes the ends: both records are done.
+    // The queue accepts the ends, so both records are done.
     assert_eq!(deadletter(&ports, &records), [""; 0]);
     let outcomes = ports.sent().iter().map(|(_, sent)| end(sent).outcome).collect::<Vec<_>>();
     assert_eq!((outcomes, ports.blobs().len()), (vec![ReplayOutcome::DeadAgain; 2], 2));
@@ -165,7 +165,7 @@ fn a_replay_keeps_its_job_through_a_retry_and_is_recorded_with_its_new_dead_lett
     let dead = ports.sent().remove(0).1;
     assert_eq!(letter(&dead).delivery.replay, replayed().replay);
     ports.advance_ms(600_000);
-    // Twice, as after a crash between storing and acknowledging.
+    // The dead letter is handled twice, as after a crash between storing and acknowledging.
     for _ in 0..2 {
         assert_eq!(deadletter(&ports, &[record_of(&dead)]), [""; 0]);
     }
@@ -207,7 +207,7 @@ fn an_end_that_storage_refuses_is_retried_for_a_day_and_never_becomes_a_dead_let
     let (queue, again) = ports.sent().remove(0);
     assert_eq!((queue, end(&again)), (QueueName::DeadLetter, end_of(NOW_MS)));
     assert!(again.wait_ms > 0);
-    // Neither storage nor the queue: it stays where it is, but not for ever.
+    // If neither storage nor the queue accepts the end, it stays in its queue, but not for ever.
     let ports = ports.with_queue_fault(QueueName::DeadLetter, Fault::Refuses);
     assert_eq!(deadletter(&ports, std::slice::from_ref(&fresh)), ["end"]);
     assert_eq!(deadletter(&ports, &[Record { receives: 10, ..fresh }]), [""; 0]);

@@ -1,5 +1,5 @@
-//! The secret policy of a deployment keeps secrets from hosts that it does not list. It also applies to a subscription whose
-//! author may not write the policy.
+//! The secret policy of a deployment keeps secrets from hosts that it does not list. It also
+//! applies to a subscription whose author may not write the policy.
 
 use delivery::ports::QueueName;
 use delivery::subscription::catalogue::Catalogue;
@@ -12,7 +12,7 @@ use crate::examples::{
     subscriptions_with_destination,
 };
 
-/// Everything that a request to a destination may need secrets for.
+/// The settings of a destination that use a secret.
 const SENDING: [&str; 4] = [
     "headers: [{name: x-token, secret: 'env:TOKEN'}]",
     "auth: {bearer: {token: 'env:TOKEN'}}",
@@ -20,7 +20,7 @@ const SENDING: [&str; 4] = [
     "headers: [{name: x-token, secret: 'env:TOKEN'}], consent: {handshake: eventgrid}",
 ];
 
-/// What the subscription of these tests would get: `env:TOKEN` for this host.
+/// A policy that allows `env:TOKEN` for this host only.
 fn allowing(host: &str) -> SecretPolicy {
     let mut policy = SecretPolicy::default();
     let name = "env:TOKEN".parse().expect("a pattern");
@@ -51,7 +51,7 @@ fn a_forbidden_secret_is_not_sent_and_the_delivery_waits_by_its_schedule_for_a_r
         assert_eq!(attempted.map(|line| &line["why"]), Some(&why.into()), "{lines:?}");
 
         if destination.starts_with("signing") {
-            // The fake value is no key.
+            // The fake value is not a valid signing key.
             continue;
         }
         let ports = under(catalogue(), allowing("*.example.com"));

@@ -1,5 +1,5 @@
-//! Processes share the state of destinations through the table: one probes, all obey, and a table that does not answer stops
-//! no delivery.
+//! Processes share the state of destinations through the table: one process probes, and all obey. A
+//! table that does not answer stops no delivery.
 
 use delivery::delivery::health::news::{NEWS, News};
 use delivery::delivery::health::shared::{DestinationState, Document as _};
@@ -18,7 +18,7 @@ use super::json_log::log_lines;
 use crate::examples::{EVENT, catalogue_of, delivery, record, retry_record, subscription, tried};
 use crate::process::Process;
 
-/// Processes over the topic shop/orders, whose destination s0 reacts like this.
+/// Processes with the topic shop/orders, whose destination s0 has these reactions.
 struct Deployment {
     ports: FakePorts,
     processes: Vec<Process>,
@@ -39,7 +39,8 @@ impl Deployment {
         Self { processes: (0..processes).map(process).collect(), ports }
     }
 
-    /// The first process finds out that the destination is failing: ten events in a row.
+    /// A deployment whose first process has found, after ten failures in a row, that the
+    /// destination fails.
     fn after_ten_failures(processes: usize, then: &[Reaction]) -> Self {
         let deployment = Self::new(processes, &[&vec![answers(503); 10][..], then].concat());
         deployment.fail_ten_times();
@@ -53,12 +54,12 @@ impl Deployment {
         assert_eq!(self.ports.requests(), 10);
     }
 
-    /// One invocation of a process; returns what it sent.
+    /// Runs one invocation of a process. Returns the messages that it sent.
     fn invoke(&self, process: usize, records: &[Record]) -> Vec<(QueueName, Message)> {
         self.processes[process].invoke(records)
     }
 
-    /// Whether a process attempts a delivery from the retry queue.
+    /// True if a process attempts a delivery from the retry queue.
     fn attempts(&self, process: usize) -> bool {
         let before = self.ports.requests();
         self.invoke(process, &[due()]);
@@ -135,7 +136,7 @@ fn while_a_process_probes_no_other_does_until_its_claim_is_over() {
     let deployment = Deployment::after_ten_failures(2, &[times_out_after(1_000)]);
     assert!(!deployment.attempts(1));
     deployment.ports.advance_ms(10_000);
-    // The first one claims the probe, and is gone.
+    // The first process claims the probe, and then crashes.
     let crashed = deployment.ports.clone().with_one_panic();
     let now_ms = crashed.now_ms();
     let claimed = deployment.state().claim(now_ms, now_ms + 90_000);
@@ -146,7 +147,7 @@ fn while_a_process_probes_no_other_does_until_its_claim_is_over() {
     let sent = deployment.invoke(1, &[due()]);
     let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((message.wait_ms, deployment.ports.requests()), (10_000, 10));
-    // The others of its process need not ask.
+    // The other deliveries of the process need not ask the table.
     let asked = deployment.ports.table_requests();
     assert!(!deployment.attempts(1));
     assert_eq!(deployment.ports.table_requests(), asked);
@@ -169,13 +170,13 @@ fn a_recovery_is_known_to_all() {
     deployment.ports.advance_ms(10_000);
     assert!(deployment.attempts(0) && deployment.state().is_healthy());
     assert!(!deployment.news()[0].contains("failing"), "{:?}", deployment.news());
-    // It asks before it probes, and need not.
+    // The second process asks before it probes, and then needs no probe.
     assert!(deployment.attempts(1));
     // While the destination recovers, each request reserves its place and reports its result.
     let asked = deployment.ports.table_requests();
     assert!(deployment.attempts(1));
     assert_eq!(deployment.ports.table_requests(), asked + 2);
-    // The first one reads the news.
+    // The first attempt reads the news.
     deployment.ports.advance_ms(15 * MINUTE_MS);
     assert!(deployment.attempts(1));
     let asked = deployment.ports.table_requests();
@@ -193,7 +194,7 @@ fn a_destination_whose_last_ten_attempts_failed_is_failing_though_none_of_them_b
         let state = DestinationState::read(shown.as_bytes()).expect("it is one");
         assert!(!state.is_healthy(), "{shown}");
         assert_eq!(state.attempts.last().and_then(|attempt| attempt.status), Some(status));
-        // No delivery is deferred: what fails concerns the event.
+        // No delivery is deferred, because these failures concern the event.
         for process in 0..2 {
             deployment.invoke(process, &[record("next", EVENT)]);
         }
@@ -259,7 +260,7 @@ fn an_item_of_a_newer_version_is_not_replaced() {
     assert!(!deployment.attempts(0));
 }
 
-/// An operator changes the state of the destination, and tells everybody.
+/// An operator changes the state of the destination, and writes the news of it.
 fn operate(deployment: &Deployment, change: fn(DestinationState, u64) -> DestinationState) {
     let (ports, now_ms) = (&deployment.ports, deployment.ports.now_ms());
     let stored = ports.entry_text(&item());
@@ -360,7 +361,8 @@ fn a_reply_goes_to_its_address_while_the_destination_is_disabled() {
     assert_eq!(deployment.ports.requests(), 1);
 }
 
-/// Notices about destinations are published to shop/notices, which nobody but s9 wants.
+/// A deployment that publishes notices about destinations to shop/notices, whose only subscription
+/// is s9.
 fn with_notices(reactions: &[Reaction]) -> Deployment {
     let mut listening = subscription("shop/notices/s9");
     listening.destination.probation = true;
@@ -369,7 +371,7 @@ fn with_notices(reactions: &[Reaction]) -> Deployment {
     Deployment::with(FakePorts::new(catalogue), 2, reactions)
 }
 
-/// The same, where s9 takes none.
+/// A deployment whose s9 refuses every notice.
 fn with_notices_refused() -> Deployment {
     let mut listening = subscription("shop/notices/s9");
     listening.destination.probation = true;

@@ -35,7 +35,7 @@ fn topic(name: &str) -> Sink {
     Sink::Topic(name.parse().expect("a topic"))
 }
 
-/// The destination of s0 refuses every event permanently.
+/// Ports with these subscriptions. The destination of s0 refuses every event permanently.
 fn ports(subscriptions: impl IntoIterator<Item = Subscription>) -> FakePorts {
     FakePorts::new(catalogue_of(subscriptions)).with_reactions("s0.example.com", &[answers(400)])
 }
@@ -253,7 +253,7 @@ fn a_dead_letter_that_nobody_takes_any_more_when_it_is_received_is_stored() {
     let ports = ports([first.clone(), subscription("shop/lost/a")]);
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let sent = ports.sent().remove(0);
-    // Of the topic's subscriptions, none takes it now.
+    // The only subscription of the topic has expired by now.
     let mut expired = subscription("shop/lost/a");
     expired.expires_ms = Some(1);
     let later = FakePorts::new(catalogue_of([first, expired]));

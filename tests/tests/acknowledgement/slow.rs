@@ -1,4 +1,5 @@
-//! The slow lane: no delivery waits for a destination that is slow to answer, and the destination still gets its events.
+//! The slow queue: no delivery waits for a destination that is slow to answer, and the destination
+//! still gets its events.
 
 use delivery::delivery::Delivery;
 use delivery::delivery::health::slow::LASTS_MS;
@@ -16,12 +17,12 @@ use crate::examples::{
 };
 use crate::process::Process;
 
-/// A process over the topic shop/orders with s0, which reacts like this.
+/// A process with the topic shop/orders, whose s0 has these reactions.
 fn process(reactions: &[Reaction]) -> Process {
     process_with(subscription("shop/orders/s0"), reactions, &[answers(200)])
 }
 
-/// A process over the topics shop/orders with this s0, and shop/others with s1.
+/// A process with the topics shop/orders, which has this s0, and shop/others, which has s1.
 fn process_with(s0: Subscription, reactions: &[Reaction], of_s1: &[Reaction]) -> Process {
     let ports = FakePorts::new(catalogue_of([s0, subscription("shop/others/s1")]))
         .with_reactions("s0.example.com", reactions)
@@ -57,7 +58,7 @@ fn an_attempt_that_nothing_else_waits_with_is_abandoned_after_two_seconds_and_no
 fn an_attempt_that_times_out_when_it_would_be_abandoned_counts() {
     let mut short = subscription("shop/orders/s0");
     short.destination.response_timeout_ms = short.destination.slow_after_ms;
-    // The timer of the exchange is not the one that says that it is slow.
+    // The timer of the exchange is not the timer that marks the destination as slow.
     let process = process_with(short, &[times_out_after(2_001)], &[answers(200)]);
     let sent = process.invoke(&[record("m1", EVENT)]);
     let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
@@ -69,7 +70,7 @@ fn a_slow_answer_is_awaited_while_other_deliveries_are_at_work() {
     let slow = [answers(200).after_ms(6_000)];
     let others = [answers(200).after_ms(1_500)];
     let process = process_with(subscription("shop/orders/s0"), &slow, &others);
-    // s1 is done after one and a half seconds; from the second on nothing else is open.
+    // s1 is done after one and a half seconds. After two seconds, nothing else is open.
     assert_eq!(process.timed_invoke(&[record("m1", EVENT), of_s1("m2")]).1, 2_000);
 
     // A late response of s1 keeps the invocation open anyway.
@@ -112,7 +113,7 @@ fn a_delivery_is_abandoned_once_and_goes_to_the_lane_from_then_on() {
     let [(QueueName::Slow, message)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((took_ms, message.wait_ms, process.ports.requests()), (0, 0, 0));
     assert_eq!(carried(message), abandoned());
-    // What is not due waits where it is.
+    // A delivery that is not due waits in its queue.
     let later = Delivery { due_ms: NOW_MS + 50_000, ..abandoned() };
     let sent = process.invoke(&[in_queue(QueueName::Retry, &later)]);
     assert!(matches!(&sent[..], [(QueueName::Retry, Message { wait_ms: 50_000, .. })]), "{sent:?}");
@@ -132,7 +133,7 @@ fn deliveries_to_a_destination_that_is_known_as_slow_go_to_the_lane_without_a_re
     let (sent, took_ms) = process.timed_invoke(&[record("m2", EVENT), of_s1("m3")]);
     let [(QueueName::Slow, message)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((took_ms, carried(message).abandoned, process.ports.requests()), (0, false, 2));
-    // Time alone shows nothing.
+    // The destination stays slow when only time passes.
     process.ports.advance_ms(LASTS_MS);
     let sent = process.invoke(&[record("m4", EVENT)]);
     assert_eq!((sent.len(), process.ports.requests()), (1, 2));
@@ -164,7 +165,7 @@ fn a_destination_says_itself_what_is_slow_and_a_late_window_waits() {
 fn an_event_too_large_for_a_message_is_attempted_where_it_is() {
     let process = process(&[answers(200).after_ms(29_000), answers(200)]);
     assert_eq!(process.timed_invoke(&[record("m1", &large())]).1, 29_000);
-    // Known as slow by now.
+    // The destination is known as slow by now.
     let sent = process.invoke(&[record("m2", &large())]);
     assert_eq!((sent.len(), process.ports.requests()), (0, 2));
 }
@@ -176,7 +177,8 @@ fn a_delivery_that_the_lane_refuses_is_attempted_where_it_is() {
         .with_queue_fault(QueueName::Slow, Fault::Refuses);
     let process = Process::new(ports);
     process.invoke(&[record("m1", EVENT)]);
-    // Known as slow, and abandoned before: but for the refusal it would go to the lane again.
+    // The destination is known as slow, and the delivery was abandoned before. Without the refusal,
+    // the delivery would move to the slow queue again.
     let sent = process.invoke(&[in_queue(QueueName::Retry, &abandoned())]);
     assert_eq!((sent.len(), process.ports.requests()), (0, 2));
     process.ports.advance_ms(60_000);
@@ -187,7 +189,8 @@ fn a_delivery_that_the_lane_refuses_is_attempted_where_it_is() {
 
 #[test]
 fn deliveries_that_wait_for_their_turn_are_work_under_way() {
-    // One after the other: for a moment each of them has ended and the next has not begun.
+    // The deliveries run one after the other. For a moment, one has ended and the next has not
+    // begun.
     let mut one_at_a_time = subscription("shop/others/s1");
     one_at_a_time.destination.max_concurrency = Concurrency::of_each(1);
     let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0"), one_at_a_time]));
@@ -212,7 +215,7 @@ fn a_large_batch_is_not_taken_apart() {
     let eleven: Vec<Record> = records(11).collect();
     let (sent, took_ms) = process.timed_invoke(&eleven);
     assert_eq!((sent.len(), took_ms, process.ports.requests()), (0, 9_000, 1));
-    // Its destination is slow, and small ones move.
+    // The destination is slow now, and small batches move.
     assert_eq!(process.invoke(&eleven).len(), 0);
     let ten: Vec<Record> = records(10).collect();
     assert_eq!((process.invoke(&ten).len(), process.ports.requests()), (10, 2));

@@ -1,5 +1,5 @@
-//! A record with an unreadable attribute waits unchanged for half an hour. A newer version of the functions may run beside
-//! this one, or soon.
+//! A record with an unreadable attribute waits unchanged for half an hour. A newer version of the
+//! functions may run beside this one, or soon.
 
 use deadletter::{DeadLetters, dead_letter_of};
 use delivery::ports::{Attribute, Message, MessageGroup, QueueName, Record};
@@ -25,7 +25,7 @@ fn unreadable(queue: QueueName, attribute: &Attribute) -> Record {
     Record { queue, attribute, group, ..record("m1", EVENT) }
 }
 
-/// The function that reads a queue handles this record.
+/// Handles a record with the function that reads its queue.
 fn handle(ports: &FakePorts, record: &Record, now_ms: u64) -> Vec<String> {
     let batch = std::slice::from_ref(record);
     if record.queue == QueueName::DeadLetter {
@@ -35,8 +35,8 @@ fn handle(ports: &FakePorts, record: &Record, now_ms: u64) -> Vec<String> {
     ports.run(Dispatch::new(ports.clone(), container(), None).handle(batch, &deadline))
 }
 
-/// What becomes of a record that is handled until it no longer waits in this queue: the minutes of its
-/// waits, and the record as it was received last. At most so often.
+/// Handles a record until it no longer waits in this queue, but at most `most` times. Returns the
+/// minutes of its waits, and the record as it was received last.
 fn waits_of(ports: &FakePorts, first: Record, queue: QueueName, most: usize) -> (Vec<u64>, Record) {
     let (mut minutes, mut waiting) = (Vec::new(), first);
     while minutes.len() < most {
@@ -125,7 +125,7 @@ fn a_newer_version_that_is_not_deployed_for_an_hour_is_an_error_in_the_log() {
     ] {
         let log = Logged::at(Level::ERROR);
         let ports = FakePorts::new(subscriptions(1));
-        // 1, 2, 4, 8 and three times 15 minutes.
+        // The waits are 1, 2, 4, 8 and three times 15 minutes.
         waits_of(&ports, unreadable(queue, &attribute), queue, 7);
         assert_eq!(log.messages(), [""; 0], "{queue:?}");
         let later = FakePorts::new(subscriptions(1));
@@ -148,7 +148,7 @@ fn an_unreadable_record_leaves_isolation_and_keeps_its_count_when_it_moves_there
     assert_eq!((queue, message.unread, message.receives), (QueueName::Isolation, 3, 2));
 }
 
-/// An event that fits a message with its attribute, but not with a count of waits.
+/// A record whose event fits into a message with its attribute, but not with a count of waits.
 fn large(queue: QueueName) -> Record {
     let mut large = unreadable(queue, &of_newer_version());
     let message = large.unread_message().expect("a small record fits");

@@ -1,5 +1,5 @@
-//! `PutBlob`: two writes of the same key leave one blob, the first. What was written is read back
-//! and listed through the adapter that the command line reads dead letters with.
+//! `PutBlob`: two writes of the same key leave one blob, the first. The tests read and list blobs
+//! through the adapter with which the command line reads dead letters.
 
 use adapters::blobs::S3Blobs;
 use adapters::storage::{ListRequest, Page, Storage, StorageError};
@@ -46,7 +46,7 @@ async fn concurrent_writes_all_succeed_and_leave_one_content(
     }
 }
 
-/// What was written is listed, under its container's prefix, in byte order of the keys.
+/// A listing has the written blobs below its prefix, in byte order of the keys.
 async fn a_listing_shows_what_was_written_before_it(blobs: &impl PutBlob, storage: &Storage) {
     for key in ["b/2.json", "b/10.json", "a/%C3%B6%20.json", "c.json", "b/A.json"] {
         assert_eq!(blobs.put(BUCKET, key, b"{}".to_vec(), None).await, Ok(()));

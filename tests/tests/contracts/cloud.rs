@@ -8,7 +8,7 @@ use delivery::ports::QueueName;
 use local::aws::{LocalAws, LocalAwsConfig, TABLE, local_clients};
 use tempfile::TempDir;
 
-/// The buckets and queues of one test; dropped with it.
+/// The buckets and queues of one test, which end with the test.
 pub(crate) struct Cloud {
     pub(crate) aws: LocalAws,
     pub(crate) sqs: aws_sdk_sqs::Client,
@@ -25,12 +25,12 @@ impl Cloud {
         Self { aws, sqs, s3, _folder: folder }
     }
 
-    /// The table that the functions have there.
+    /// The table of the functions in the local AWS.
     pub(crate) fn table(&self) -> DynamoTable {
         DynamoTable::new(&local_clients(&self.aws.endpoint()), TABLE.to_owned())
     }
 
-    /// The queue URLs as the functions have them.
+    /// The queues of the functions in the local AWS.
     pub(crate) fn queues(&self) -> SqsQueues {
         SqsQueues::new(self.sqs.clone(), self.urls())
     }
@@ -72,7 +72,7 @@ pub(crate) fn sqs_client(endpoint: &str) -> aws_sdk_sqs::Client {
     aws_sdk_sqs::Client::from_conf(config)
 }
 
-/// The same for S3.
+/// A client of S3 without retries.
 pub(crate) fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {
     use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
     let config = aws_sdk_s3::Config::builder()

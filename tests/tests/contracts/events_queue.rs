@@ -1,5 +1,5 @@
-//! `PublishEvents`: what was accepted is in the events queue with its topic; only what is wrong with the
-//! message itself is for good.
+//! `PublishEvents`: an accepted message is in the events queue with its topic. Only an error in the
+//! message itself is permanent.
 
 use adapters::events_queue::EventsQueue;
 use delivery::ports::{PublishEvents as _, PublishingError};
@@ -31,7 +31,7 @@ async fn an_accepted_message_is_in_the_queue_with_its_topic_and_nothing_else() {
     assert_eq!(attributes["topic"].string_value(), Some("shop/größen"));
 }
 
-/// What becomes of a message that SQS answers like this.
+/// The result of publishing a message if SQS answers with this step.
 async fn published(step: Step) -> Result<String, PublishingError> {
     let script = move |_: &ScriptedRequest| vec![step.clone()];
     let server = Scripted::start(script).await.expect("a free port");

@@ -1,5 +1,6 @@
-//! `SubscriptionSource` of topics that are objects, in a bucket and in a folder: topics are read when they are asked for,
-//! the last good ones stay in use, and no name counts as missing unless its object was requested.
+//! `SubscriptionSource` of topics that are objects, in a bucket and in a folder. Topics are read
+//! when they are asked for, and the last good ones stay in use. No name counts as missing unless
+//! its object was requested.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ pub(crate) fn object(names: &[&str]) -> String {
     format!(r#"{{"v":1,"subscriptions":{{{}}}}}"#, entries.join(",\n"))
 }
 
-/// A process, whose time a test moves.
+/// A process whose clock the test moves.
 pub(crate) struct Reader {
     source: LiveTopics<ManualClock>,
     pub(crate) clock: ManualClock,
@@ -91,7 +92,7 @@ impl Reader {
         self.source.with_topics(known, &topics).await
     }
 
-    /// The subscriptions in use of a topic.
+    /// The names of the subscriptions of shop/orders that are in use.
     async fn orders(&self) -> Vec<String> {
         let known = self.topics(&["shop/orders"]).await;
         names(&known)
@@ -159,7 +160,8 @@ async fn of_very_many_topics_each_look_compares_a_thousand() {
         for number in 0..1_100 {
             fixture.topic(&format!("N{number:04}/t"), &["a"]).await;
         }
-        // Capital letters come before the objects of the deployment, so the first page has a thousand topics.
+        // Capital letters come before the objects of the deployment, so the first page has a
+        // thousand topics.
         let reader = fixture.reader();
         let [first, last] = ["N0000/t", "N1099/t"];
         let counts = async || {
@@ -177,7 +179,7 @@ async fn of_very_many_topics_each_look_compares_a_thousand() {
             reader.clock.advance(LOOK_EVERY_MS);
             assert_eq!(counts().await, expected);
         }
-        // And from the beginning.
+        // The next look starts from the beginning again.
         fixture.topic(first, &["a"]).await;
         reader.clock.advance(LOOK_EVERY_MS);
         assert_eq!(counts().await, 3);
@@ -194,7 +196,7 @@ async fn a_name_is_missing_only_in_an_object_that_was_requested_since_the_invoca
         let known = reader.topics(&["shop/orders"]).await;
         let newest = reader.reread(known, "shop/orders").await.expect("the newest");
         assert_eq!(names(&newest), ["a", "bb"]);
-        // It is requested once for each invocation.
+        // The object is requested once for each invocation.
         fixture.topic("shop/orders", &["a", "bb", "ccc"]).await;
         let again = reader.reread(newest, "shop/orders").await.expect("the newest");
         assert_eq!(names(&again), ["a", "bb"]);
@@ -221,7 +223,7 @@ async fn an_object_that_cannot_be_used_replaces_nothing_and_concerns_no_other_to
                 || logged.messages().iter().filter(|of| *of == "subscriptions.broken").count();
             assert_eq!(warm.orders().await, ["a"], "{broken}");
             assert_eq!(reports(), 1);
-            // Not read again for each event.
+            // The broken object is not read again for each event.
             assert_eq!(warm.orders().await, ["a"], "{broken}");
             assert_eq!(reports(), 1);
             let known = warm.topics(&["shop/orders"]).await;
@@ -230,7 +232,7 @@ async fn an_object_that_cannot_be_used_replaces_nothing_and_concerns_no_other_to
                 problem.contains("cannot be used") || problem.contains("shop/orders"),
                 "{problem}"
             );
-            // A process that starts now knows nothing of it, and everything of the other.
+            // A process that starts now cannot use the broken topic, but it has the other one.
             let cold = fixture.reader();
             let known = cold.topics(&["shop/orders", "shop/others"]).await;
             let found = known.found(&topic("shop/orders")).expect("it was read");
@@ -277,7 +279,7 @@ async fn a_subscription_that_cannot_be_used_is_named_and_the_others_are_in_use()
     }
 }
 
-/// The object of a topic with so many subscriptions, each with a long filter.
+/// The object of a topic with this many subscriptions, each with a long filter.
 fn large_object(subscriptions: usize, conditions: usize) -> String {
     let condition = |number| format!(r#"{{"exact":{{"type":"t{number}"}}}}"#);
     let filter: Vec<String> = (0..conditions).map(condition).collect();
@@ -295,7 +297,7 @@ async fn a_large_topic_waits_until_those_in_use_leave_memory_for_it() {
             fixture.put(&format!("{name}.json"), &large).await;
         }
         fixture.topic("shop/orders", &["a"]).await;
-        // Each takes about one and a half.
+        // Each of the large topics takes about 1.5 MiB of memory.
         let Reader { source, clock } = fixture.reader();
         let reader = Reader { source: source.with_memory(4 * 1_024 * 1_024), clock };
         let all =
@@ -312,7 +314,7 @@ async fn a_large_topic_waits_until_those_in_use_leave_memory_for_it() {
         };
         assert_eq!(unreadable(&all), 1);
         assert_eq!(all.found(&topic("shop/orders")), Some(&Found::Topic));
-        // Once nobody uses them, each is read.
+        // When the topics are no longer in use, each of them can be read.
         drop(all);
         reader.clock.advance(1_000);
         for name in ["shop/large", "shop/larger", "shop/largest"] {
@@ -336,7 +338,7 @@ async fn a_topic_that_would_take_too_much_memory_cannot_be_used() {
 #[tokio::test]
 async fn with_few_events_a_change_is_in_use_after_five_minutes_however_many_topics_there_are() {
     for fixture in Fixture::both().await {
-        // A page of the listing that never comes to the topic.
+        // These objects fill the first page of the listing, so the topic is not on it.
         for number in 0..1_000 {
             fixture.put(&format!("A/{number:04}.json"), "{}").await;
         }
@@ -379,7 +381,7 @@ async fn publishers_and_policies_are_those_of_the_deployment_and_change_with_the
     let (secret, elsewhere) = ("env:A".parse().expect("a name"), "https://b.test/".parse());
     let elsewhere = elsewhere.expect("a URL");
     for fixture in Fixture::both().await {
-        // What a topic says of itself is a claim.
+        // A topic cannot grant itself a publisher.
         let claim = r#"{"v":1,"topic":{"owner":"x","spec":{"from":[{"bucket":"claimed"}]}}}"#;
         fixture.put("shop/orders.json", claim).await;
         let reader = fixture.reader();
@@ -405,7 +407,7 @@ async fn publishers_and_policies_are_those_of_the_deployment_and_change_with_the
         assert_eq!(known.topic_from(&pictures), Some(&topic("shop/orders")));
         assert!(known.settings().secrets.refusal(&secret, &elsewhere).is_some());
         assert_eq!(known.topic_of_notices(), Some(&topic("ops/notices")));
-        // What cannot be used replaces neither.
+        // An unusable object of publishers replaces no publisher.
         fixture.put(PUBLISHERS, &PublishersObject::default().to_text().replace('1', "9")).await;
         reader.clock.advance(LOOK_EVERY_MS);
         let known = reader.source.current().await.expect("settings");
@@ -476,7 +478,7 @@ async fn a_process_that_starts_on_an_object_that_cannot_be_used_has_the_newest_v
     let reader = started(&versioned);
     assert_eq!(reader.orders().await, ["earlier"]);
     assert_eq!(versioned.listings(), 1);
-    // It stays in use, and nobody looks back again.
+    // The version stays in use, and the earlier versions are not listed again.
     reader.clock.advance(LOOK_EVERY_MS);
     assert_eq!(reader.orders().await, ["earlier"]);
     assert_eq!(versioned.listings(), 1);
@@ -502,7 +504,7 @@ async fn a_topic_whose_mark_expired_stays_removed_until_it_is_written_again() {
         for reader in [&warm, &cold] {
             reader.clock.advance(LOOK_EVERY_MS);
             assert_eq!(reader.found("shop/orders").await, Found::Removed);
-            // A subscription of it counts as missing, so its deliveries end.
+            // A subscription of the removed topic counts as missing, so its deliveries end.
             let known = reader.topics(&["shop/orders"]).await;
             assert!(reader.reread(known, "shop/orders").await.is_ok());
         }

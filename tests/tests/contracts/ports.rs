@@ -1,4 +1,5 @@
-//! The ports of dispatch and of the ingress, put together: each promise is kept by what the settings name.
+//! The combined ports of dispatch and of the ingress. The resources that the settings name keep
+//! each promise.
 
 use delivery::subscription::NoFields;
 use std::collections::BTreeSet;
@@ -28,7 +29,8 @@ use crate::cloud::Cloud;
 
 const SUBSCRIPTIONS: &str = "s3://config/subscriptions/";
 
-/// Those of dispatch, with its subscriptions there, as a person who shows no destination who that is.
+/// The ports of dispatch, with its subscriptions in the local AWS. The identity is that of a person
+/// who shows it to no destination.
 fn of_dispatch(cloud: &Cloud) -> AwsPorts {
     let environment = |name: &str| match name {
         settings::SUBSCRIPTIONS_URI => Some(SUBSCRIPTIONS.to_owned()),

@@ -1,4 +1,4 @@
-//! What SQS does not take for a reason that may pass is sent again, and nothing else.
+//! A message that SQS refuses for a temporary reason is sent again, and no other message is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::scripted_sqs::{
     send_all,
 };
 
-/// An SQS that answers its first request with this step, and takes everything after it.
+/// An SQS that answers its first request with this step, and accepts everything after it.
 async fn failing_once(first: Step) -> (Scripted, SqsQueues) {
     let requests = AtomicUsize::new(0);
     let script = move |received: &ScriptedRequest| match requests.fetch_add(1, Ordering::SeqCst) {
@@ -121,7 +121,7 @@ async fn a_queue_that_throttles_without_end_is_given_up_after_six_tries() {
     assert_eq!(server.requests().len(), 6);
 }
 
-// Time is paused: whenever everything waits, it jumps to the next timer.
+// Time is paused: it jumps to the next timer whenever all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_never_answers_is_given_up_at_the_timeout_of_a_call() {
     let server = Scripted::start(|_| vec![Step::Silence]).await.expect("a free port");
@@ -144,7 +144,8 @@ async fn a_sender_that_left_has_its_message_sent_no_second_time() {
         }
     }
     drop(leaving);
-    // Sent until it is given up: longer than the one that left would have been.
+    // This message is sent until it is given up. The first message would have been given up
+    // earlier.
     assert!(queues.send(QueueName::Events, message("staying")).await.is_err());
     let leaving = bodies(&server).concat().iter().filter(|body| *body == "leaving").count();
     assert!(leaving <= 2, "{leaving}");

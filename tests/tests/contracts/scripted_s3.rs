@@ -1,5 +1,5 @@
-//! What S3 answers beside its everyday answers: a failure that passes, a write that raced another
-//! one, a refusal. And an object with many versions, which the local S3 does not keep.
+//! Rare answers of S3: a temporary failure, a write that raced another one, a refusal. There is
+//! also an object with many versions, which the local S3 does not keep.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,19 +10,19 @@ use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 
 use crate::cloud::s3_client;
 
-/// An answer of S3 that is written: its status and the code of its error, if it is one.
+/// An answer of S3 to a write: its status, and the error code if it is an error.
 pub(crate) type Answer = (u16, &'static str);
 
-/// S3 takes it.
+/// S3 accepts the write.
 pub(crate) const TAKEN: Answer = (200, "");
 /// Another write of the same key has not ended.
 pub(crate) const RACED: Answer = (409, "ConditionalRequestConflict");
-/// There is such an object.
+/// An object with this key exists.
 pub(crate) const EXISTS: Answer = (412, "PreconditionFailed");
 pub(crate) const DENIED: Answer = (403, "AccessDenied");
 pub(crate) const SLOW_DOWN: Answer = (503, "SlowDown");
 
-/// An S3 that gives these answers in turn, the last one for ever.
+/// An S3 that gives these answers in turn, and the last one for ever.
 pub(crate) async fn answering(answers: &'static [Answer]) -> Scripted {
     let given = AtomicUsize::new(0);
     let script = move |_: &ScriptedRequest| {
@@ -32,7 +32,7 @@ pub(crate) async fn answering(answers: &'static [Answer]) -> Scripted {
     Scripted::start(script).await.expect("a free port")
 }
 
-/// How an answer is sent.
+/// The step that sends this answer.
 pub(crate) fn step((status, code): Answer) -> Step {
     match code {
         "" => answer(&format!("{status} S"), &[], b""),
@@ -48,7 +48,8 @@ fn error(status: u16, code: &str) -> Step {
 /// The object of a topic and all its versions, in a bucket with the settings of a deployment.
 pub(crate) struct VersionedObject {
     server: Scripted,
-    /// The oldest first; the id of a version is its index. `None` is a delete marker.
+    /// The oldest version is the first, and the id of a version is its index. `None` is a delete
+    /// marker.
     versions: Arc<Mutex<Vec<Option<String>>>>,
 }
 
@@ -75,12 +76,12 @@ impl VersionedObject {
         self.versions.lock().expect("no panic").push(Some(text.to_owned()));
     }
 
-    /// Deletes it, as a lifecycle rule does.
+    /// Deletes the object, as a lifecycle rule does.
     pub(crate) fn expire(&self) {
         self.versions.lock().expect("no panic").push(None);
     }
 
-    /// How often its versions were listed.
+    /// The number of listings of the versions of the object.
     pub(crate) fn listings(&self) -> usize {
         let requests = self.server.requests();
         let of_key = |target: &str| is_listing(target) && target.contains("orders.json");
@@ -138,7 +139,8 @@ fn page(versions: &[Option<String>]) -> String {
     format!("<ListBucketResult>{}</ListBucketResult>", contents.unwrap_or_default())
 }
 
-/// As S3 lists them: the newest first, and before those of a longer key that begins the same.
+/// The listing of all versions in the order of S3: the newest first, before those of a longer key
+/// with the same prefix.
 fn listing(versions: &[Option<String>]) -> String {
     let mut xml = String::from("<ListVersionsResult>");
     let longer = format!("{}.backup", VersionedObject::KEY);

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::cloud::{Cloud, s3_client};
 
-/// A storage without objects, and what keeps it alive.
+/// A storage without objects, and the owner of its resources.
 struct Fixture<T> {
     storage: Storage,
     owner: T,
@@ -32,7 +32,7 @@ async fn folder() -> Fixture<TempDir> {
     Fixture { storage: Storage::folder(outside.path().join("root")), owner: outside }
 }
 
-/// Holds each promise against both kinds.
+/// Checks each promise for both kinds of storage.
 macro_rules! promises {
     ($($promise:ident)*) => {
         mod of_a_bucket {
@@ -86,7 +86,7 @@ async fn get(storage: &Storage, key: &str) -> Option<String> {
     bytes.map(|bytes| String::from_utf8(bytes).expect("a text"))
 }
 
-/// Every page from this request on, as one.
+/// Lists all pages from this request on, as one page.
 pub(crate) async fn list_all(
     storage: &Storage,
     mut request: ListRequest,
@@ -167,7 +167,7 @@ async fn what_has_not_changed_is_not_read_again(storage: &Storage) {
     assert_eq!(fetch(Some(newer)).await, Fetched::Missing);
 }
 
-/// What is there, with its ETag.
+/// The text of an object, with its ETag.
 async fn read(storage: &Storage, key: &str) -> Option<(String, String)> {
     match storage.get_if_changed(key, None).await.expect("an answer") {
         Fetched::Changed { bytes, etag, .. } => {
@@ -178,7 +178,7 @@ async fn read(storage: &Storage, key: &str) -> Option<(String, String)> {
     }
 }
 
-/// The new ETag; `None` if it had changed.
+/// Replaces an object. Returns the new ETag, or `None` if the object had changed.
 async fn replace(storage: &Storage, key: &str, text: &str, known: Option<&str>) -> Option<String> {
     match storage.replace(key, text.into(), known).await.expect("an answer") {
         Replaced::Written { etag } => Some(etag),
@@ -232,9 +232,9 @@ async fn what_was_removed_is_not_replaced(storage: &Storage) {
     assert_eq!(get(storage, "a/b.json").await.as_deref(), Some("3"));
 }
 
-/// In which time writers that race are done, on a busy machine too.
+/// The time limit of writers that race, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Writers of one counter, and how often each of them increments it.
+/// The number of writers of one counter, and the number of increments by each writer.
 const WRITERS: usize = 8;
 const INCREMENTS: usize = 25;
 
@@ -253,7 +253,7 @@ async fn increment(storage: &Storage) {
         let found = read(storage, "counter.json").await;
         let (count, etag) = found.unwrap_or_else(|| ("0".to_owned(), String::new()));
         let known = (!etag.is_empty()).then_some(etag.as_str());
-        // Each of one length, for its ETag should not depend on it.
+        // All counts have the same length, because the ETag should not depend on the length.
         let next = format!("{:03}", count.parse::<usize>().expect("a number") + 1);
         if replace(storage, "counter.json", &next, known).await.is_some() {
             return;
@@ -261,7 +261,7 @@ async fn increment(storage: &Storage) {
     }
 }
 
-/// Puts and deletes beside writers that append to what they find, as often.
+/// The number of puts beside writers that append to the object. A delete follows every second put.
 const DISTURBANCES: usize = 50;
 
 async fn no_put_and_no_delete_is_undone_by_a_replacement_under_way(storage: &Storage) {
@@ -325,7 +325,7 @@ async fn a_listing_is_complete_over_pages_and_in_the_order_of_the_keys_bytes(sto
     let first = storage.list_page(&ListRequest::default()).await.expect("a page");
     assert_eq!((first.entries.len(), first.next.is_some()), (PAGE_MAX, true));
     let Entry { bytes, modified_ms, .. } = first.entries[0];
-    // 2026-01-01: a time in seconds would be before it.
+    // 2026-01-01 in milliseconds; a time in seconds would be smaller.
     assert!(bytes == 2 && modified_ms > 1_767_225_600_000, "{bytes} {modified_ms}");
 }
 
@@ -466,7 +466,7 @@ async fn a_bucket_that_cannot_be_reached_or_does_not_exist_is_not_missing_an_obj
     }
 }
 
-/// What each operation that asks the bucket fails with.
+/// The error of each operation that asks the bucket.
 pub(crate) async fn errors(storage: &Storage) -> [StorageError; 8] {
     let keys = ["a.json".to_owned()];
     [
@@ -501,7 +501,7 @@ async fn a_file_that_cannot_be_removed_is_an_error() {
     put_all(&folder.storage, &["a/1", "b/2"]).await;
     let removed = folder.storage.delete(&["x".repeat(300)]).await;
     assert!(removed.is_err(), "{removed:?}");
-    // That of a folder is no error: it is no object.
+    // A deletion of a folder is no error, because a folder is no object.
     assert_eq!(folder.storage.delete(&["a".to_owned()]).await, Ok(()));
     assert_eq!(keys(&folder.storage, "").await, ["a/1", "b/2"]);
 }

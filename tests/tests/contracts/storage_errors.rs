@@ -1,5 +1,5 @@
-//! What a bucket's answers mean: who won a race, what may succeed when it is repeated, and what
-//! never will.
+//! The meaning of a bucket's answers: the winner of a race, errors that a repetition may solve, and
+//! permanent errors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,21 +14,21 @@ use crate::cloud::s3_client;
 use crate::scripted_s3::{Answer, DENIED, EXISTS, RACED, SLOW_DOWN, TAKEN, answering, step};
 use crate::storage::errors;
 
-/// A write that races this often is given up.
+/// A write that has raced this often is given up.
 const TRIES: usize = 4;
 
 fn storage(server: &Scripted) -> Storage {
     Storage::bucket(s3_client(&server.endpoint()), "dead-letters")
 }
 
-/// What a conditional write becomes with these answers, and how many requests it makes.
+/// The result of a conditional write with these answers, and the number of its requests.
 async fn put_if_absent(answers: &'static [Answer]) -> (Result<PutOutcome, StorageError>, usize) {
     let server = answering(answers).await;
     let put = storage(&server).put_if_absent("a.json", b"{}".to_vec(), None).await;
     (put, server.requests().len())
 }
 
-/// What a replacement becomes with this answer, and how many requests it makes.
+/// The result of a replacement with these answers, and the number of its requests.
 async fn replace(
     answers: &'static [Answer],
     known_etag: Option<&str>,
@@ -38,7 +38,7 @@ async fn replace(
     (replaced, server.requests().len())
 }
 
-/// The same as a blob.
+/// The result of writing a blob with these answers.
 async fn put_blob(answers: &'static [Answer]) -> Result<(), PutError> {
     let server = answering(answers).await;
     let blobs = S3Blobs(s3_client(&server.endpoint()));
@@ -89,7 +89,8 @@ async fn a_replacement_of_what_changed_or_raced_is_for_the_caller_to_read_again(
 async fn a_replacement_that_failed_is_not_one_of_what_changed() {
     let (replaced, _) = replace(&[(404, "NoSuchBucket")], Some("\"old\"")).await;
     assert_eq!(replaced, Err(StorageError::NoSuchBucket("NoSuchBucket: said so".to_owned())));
-    // The last was written, but nobody could replace it in turn.
+    // The last answer means that the object was written, but without an ETag nobody could replace
+    // it.
     for answers in [&[SLOW_DOWN], &[(500, "InternalError")], &[(404, "")], &[TAKEN]] {
         let (replaced, _) = replace(answers, Some("\"old\"")).await;
         assert!(matches!(replaced, Err(StorageError::Unavailable(_))), "{answers:?}: {replaced:?}");
@@ -161,7 +162,7 @@ async fn what_may_pass_is_tried_again_later() {
         &[(500, "InternalError")],
         &[(403, "ExpiredToken")],
         &[(403, "RequestTimeTooSkewed")],
-        // Whatever answers in place of S3 refuses nothing in its name.
+        // An answer without an error code of S3 is not a refusal by S3.
         &[(403, "")],
     ] {
         let put = put_blob(answers).await;

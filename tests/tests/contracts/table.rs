@@ -1,4 +1,5 @@
-//! `Table`: two emulations of DynamoDB and the table of the simulation do the same, operation by operation.
+//! `Table`: two emulations of DynamoDB and the table of the simulation give the same answers,
+//! operation by operation.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +32,7 @@ fn permit(number: u32) -> Permit {
     Permit { until_ms: NOW_MS + 60_000, process: 1, number }
 }
 
-/// Holds each promise against each emulation of DynamoDB.
+/// Checks each promise for each emulation of DynamoDB.
 macro_rules! promises {
     ($($promise:ident)*) => {
         mod of_the_local_aws {
@@ -118,7 +119,7 @@ async fn permits_are_given_out_while_there_are_few_enough_and_nobody_waits(table
         let given_out: BTreeSet<Permit> = numbers.iter().copied().map(permit).collect();
         PermitAnswer::Refused(Refusal { given_out, line_us, takes_ms: None })
     };
-    // Twice, as a client asks again whose answer was lost.
+    // The second call is the repetition of a client that lost the first answer.
     for _ in 0..2 {
         assert_eq!(take(&[1, 2], true).await, PermitAnswer::Taken);
     }
@@ -166,7 +167,7 @@ async fn a_permit_is_exchanged_for_another_while_it_is_given_out(table: &DynamoT
         let given_out: BTreeSet<Permit> = numbers.iter().copied().map(permit).collect();
         PermitAnswer::Refused(Refusal { given_out, line_us: None, takes_ms })
     };
-    // An item without permits exchanges none and takes none back.
+    // An item without permits exchanges none and accepts none back.
     assert_eq!(exchange(&[1], 2).await, refused(&[], None));
     let give_back = async |number, takes_ms| {
         let permits = [permit(number)];
@@ -182,7 +183,8 @@ async fn a_permit_is_exchanged_for_another_while_it_is_given_out(table: &DynamoT
     assert_eq!(exchange(&[3], 4).await, refused(&[], Some(30)));
 }
 
-/// Reports results at this time without a place, and returns whether they were added, and the recovery of the item.
+/// Reports results at this time without taking a place. Returns whether they were added, and the
+/// recovery of the item.
 async fn report(
     table: &DynamoTable,
     known: Recovery,
@@ -207,16 +209,16 @@ async fn results_of_a_recovery_add_up_and_its_rate_is_changed_once(table: &Dynam
     let began = Recovery::beginning(None, NOW_MS);
     let (_, first) = report(table, began, (30, 0), NOW_MS + 1).await;
     assert_eq!(first, Recovery { good: 30, ..began });
-    // Another process, which knows only that the outage has ended.
+    // Another process knows only that the outage has ended.
     let (is_added, second) = report(table, began, (50, 1), NOW_MS + 2).await;
     assert_eq!((is_added, second.good, second.failed, second.in_a_row), (true, 80, 1, 1));
-    // The one that changes the rate has to know all results.
+    // A process that changes the rate must know all results.
     let later_ms = NOW_MS + 10_000;
     assert_eq!(report(table, first, (1, 0), later_ms).await, (false, second));
     let (is_added, changed) = report(table, second, (0, 0), later_ms).await;
     assert_eq!((is_added, changed.rate, changed.good, changed.since_ms), (true, 10, 0, later_ms));
     assert_eq!(report(table, second, (0, 0), later_ms).await, (false, changed));
-    // Ten failures in a row do not wait.
+    // Ten failures in a row change the rate at once.
     let (_, falling) = report(table, changed, (0, 10), later_ms + 1).await;
     assert_eq!(report(table, changed, (0, 1), later_ms + 2).await, (false, falling));
     let (is_added, halved) = report(table, falling, (0, 1), later_ms + 2).await;
@@ -254,7 +256,7 @@ fn given_out(memory: &mut MemoryTable, now_ms: u64) -> Vec<Permit> {
 /// Permits that a process may want, some of them instead of one that is given out.
 fn any_take(random: &mut StdRng, given_out: &[Permit]) -> TakePermits {
     let count = random.random_range(1..4);
-    // Each once: DynamoDB refuses an expression that names something twice.
+    // Each permit occurs once, because DynamoDB refuses an expression that names something twice.
     let numbers = (0..count).map(|at| 100 + 3 * random.random_range(0..300) + at);
     TakePermits {
         permits: numbers.map(permit).collect(),
@@ -264,7 +266,7 @@ fn any_take(random: &mut StdRng, given_out: &[Permit]) -> TakePermits {
     }
 }
 
-/// A report, mostly by a process that knows the recovery as it is.
+/// A report, mostly by a process that knows the current recovery.
 fn any_report(random: &mut StdRng, memory: &MemoryTable, now_ms: u64) -> Report {
     let began = || Recovery::beginning(None, NOW_MS);
     let known = memory.recovery(&limits()).unwrap_or_else(began);
@@ -280,7 +282,7 @@ fn any_report(random: &mut StdRng, memory: &MemoryTable, now_ms: u64) -> Report 
     Report { known, results: Results { good, failed, away, waits } }
 }
 
-/// An operation, and what it answers.
+/// Runs a random operation on both tables, compares the answers, and returns the answer.
 async fn operate(random: &mut StdRng, table: &DynamoTable, memory: &mut MemoryTable) -> String {
     let now_ms = NOW_MS + random.random_range(0..20_000);
     let key = item(["a", "b"][random.random_range(0..2)]);
@@ -362,10 +364,11 @@ async fn a_thousand_operations_have_the_same_answers_in_memory(table: &DynamoTab
     }
 }
 
-/// The time for which an entry is there after it was written, if not for ever.
+/// The time for which an entry exists after it was written; `None` if it never expires.
 type Lasts = Option<u64>;
 
-/// What processes and operators write of a destination and of a topic, the item that each takes, and how long it lasts.
+/// The entries that processes and operators write about a destination and a topic, each with its
+/// item and its lifetime.
 fn written() -> Vec<(&'static str, ItemKey, Entry, Lasts)> {
     let key = DestinationKey::of("shop", &"https://a.example.com/".parse().expect("an address"));
     let healthy = DestinationState::healthy("https://a.example.com/", "shop/orders/a", NOW_MS);
@@ -416,7 +419,7 @@ async fn a_switch_of_a_year_ago_still_holds_and_health_that_nobody_renewed_is_go
         if let Some(lasts_ms) = lasts {
             assert!(is_there(lasts_ms - 1).await, "{name}, before its end");
             assert!(!is_there(lasts_ms).await, "{name}, at its end");
-            // It is as if nobody had ever written it.
+            // An expired entry counts as never written.
             let now_ms = NOW_MS + lasts_ms;
             let first = table.replace(&item, &entry, Expected::Nothing, now_ms).await;
             assert_eq!(first, Ok(true), "{name}");

@@ -1,5 +1,5 @@
-//! How the sender reports a certificate that no trusted authority issued, which authorities a request may add, and by
-//! which certificate it shows who is calling.
+//! TLS of the sender: the report about an untrusted certificate, the authorities that a request may
+//! add, and the certificate by which a request shows who is calling.
 //!
 //! The certificate in `golden/tls` is self-signed, for 127.0.0.1; it and its key protect nothing.
 
@@ -67,8 +67,9 @@ async fn an_untrusted_certificate_is_distinguished_from_a_broken_connection() {
     assert!(refused.to_string().contains("fatal alert"), "{refused}");
 }
 
-/// A server with a certificate of a private authority, which asks clients for one of another authority, and closes each
-/// connection after its answer: the next one may resume the session.
+/// A server with a certificate of a private authority, which asks clients for a certificate of
+/// another authority. It closes each connection after its answer, so that the next one may resume
+/// the session.
 async fn asking(authority: &Authority, clients: &Authority, is_required: bool) -> Scripted {
     let config = authority.server_that_asks("127.0.0.1", clients, is_required);
     let closing = || vec![answer("200 OK", &[("connection", "close")], b""), Step::Close];

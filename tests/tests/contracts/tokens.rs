@@ -1,4 +1,5 @@
-//! `Tokens` with a token server that hangs, floods, redirects or is not where it may be: bounded, refused, told.
+//! `Tokens` with a token server that hangs, floods, redirects, or is at a forbidden address. Such a
+//! server is bounded, refused and reported.
 
 use delivery::subscription::Tls;
 use std::time::Duration;
@@ -43,7 +44,7 @@ fn destination(server: &str, timeout_ms: u64) -> Destination {
     Destination { auth: Some(Auth::OAuth2(Box::new(client))), ..Destination::new(url, timeout_ms) }
 }
 
-/// Nobody sees who runs a command unless that person allows it.
+/// The identity of a person who runs a command is shown only to hosts that this person allows.
 #[test]
 fn who_is_calling_is_shown_to_those_alone_whom_a_person_allows() {
     let identity = Identity::of_person(|to| to.host() == "own.example.com");
@@ -67,7 +68,7 @@ async fn token(server: &str, timeout_ms: u64) -> Result<String, String> {
     Ok(keyring.token().map(Secret::expose).unwrap_or_default().to_owned())
 }
 
-/// Why there is no token from a server that runs these steps after each request.
+/// The reason why a server that runs these steps after each request gives no token.
 async fn refusal(steps: &[Step], timeout_ms: u64) -> String {
     let script = steps.to_vec();
     let server = Scripted::start(move |_| script.clone()).await.expect("a free port");
@@ -141,9 +142,9 @@ async fn who_gives_up_early_and_whom_other_authorities_vouch_for_is_no_failure_o
         "{why}"
     );
     assert!(second.expect("it waits").token().is_some());
-    // Now it is known.
+    // The token is known now.
     assert!(tokens.keyring(&ports, &hasty).await.is_ok());
-    // Who trusts others has a token of its own.
+    // A destination that trusts other authorities gets its own token.
     let authority = lastmile_tests::certificates::Authority::new().expect("a key");
     let ca_bundle = CaBundle::new(&authority.pem()).expect("a certificate");
     let other = Destination { tls: Some(Tls { ca_bundle }), ..patient };

@@ -1,5 +1,5 @@
-//! Which hosts are refused, in any spelling: the corpus in `fixtures/addresses`, and properties
-//! beyond it.
+//! The hosts that are refused, in any spelling: the corpus in `fixtures/addresses`, and properties
+//! beyond the corpus.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,7 +20,7 @@ struct Spelling {
 }
 
 impl Spelling {
-    /// Its URL, parsed as in a subscription file and in the sender.
+    /// The URL, parsed as in a subscription file and in the sender.
     fn url(&self) -> Option<Url> {
         format!("https://{}/", self.host).parse().ok()
     }
@@ -109,7 +109,6 @@ fn every_allowed_spelling_leads_to_its_addresses() {
     }
 }
 
-/// A spelling is refused for its address, so the notation does not matter.
 #[test]
 fn the_corpus_is_large_and_has_no_duplicates() {
     let all: Vec<String> = ["refused.txt", "allowed.txt"]
@@ -128,7 +127,7 @@ fn the_corpus_is_large_and_has_no_duplicates() {
     );
 }
 
-/// Every IPv6 address that embeds an IPv4 one, in the forms that could lead there.
+/// IPv6 addresses that embed this IPv4 address, in every form that could lead there.
 fn embedding_addresses(v4: Ipv4Addr, prefix: u64) -> Vec<(&'static str, Ipv6Addr)> {
     let bits = u128::from(v4.to_bits());
     let prefix = u128::from(prefix) << 64;
@@ -146,7 +145,7 @@ fn embedding_addresses(v4: Ipv4Addr, prefix: u64) -> Vec<(&'static str, Ipv6Addr
     ]
 }
 
-/// Addresses drawn from special ranges as often as from anywhere.
+/// Draws addresses from special ranges as often as from anywhere.
 fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
     let special = [
         [0, 0],
@@ -197,7 +196,7 @@ proptest! {
         }
     }
 
-    /// Only the forms that lead to the public internet are allowed; deprecated and local ones lead
+    /// Only the forms that lead to the public internet are allowed. Deprecated and local forms lead
     /// nowhere.
     #[test]
     fn an_address_that_embeds_a_public_address_is_public_if_its_form_is(v4 in any_v4(), prefix in global_prefix()) {
@@ -242,7 +241,6 @@ proptest! {
         prop_assert_eq!(judge(&AddressPolicy::default(), &url, &addresses).is_ok(), public);
     }
 
-    /// No allowance opens the machine's own ports.
     #[test]
     fn no_allowance_opens_the_functions_own_ports(bits in 0_u32..1 << 24, prefix in global_prefix(), https in any::<bool>()) {
         let own = OwnAddresses::parse(["127.0.0.1:9001", "127.0.0.1:2773"]).expect("endpoints");

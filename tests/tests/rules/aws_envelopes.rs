@@ -2,7 +2,8 @@
 //! byte with the files in `golden/aws_envelopes`, and read by an independent library.
 //!
 //! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against
-//! the mappings (`docs/reference/publishing.md`). Apart from white space and placeholders, the samples are:
+//! the mappings (`docs/reference/publishing.md`). Apart from white space and placeholders, the
+//! samples are:
 //! - `sns-*`: <https://docs.aws.amazon.com/sns/latest/dg/SendMessageToSQS.html>,
 //!   <https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html>
 //! - `eventbridge-*`:
@@ -114,7 +115,8 @@ fn each_publisher_is_recognized_by_its_shape_and_no_other_is() {
     }
 }
 
-/// Whoever has its token or one of its addresses could subscribe the queue, or end its subscription.
+/// A holder of the token or of one of the addresses could subscribe the queue, or end its
+/// subscription.
 #[test]
 fn what_ends_a_subscription_of_sns_reaches_no_subscriber_unless_asked_for() {
     let notification = sample("sns-notification").replacen(
@@ -133,7 +135,8 @@ fn what_ends_a_subscription_of_sns_reaches_no_subscriber_unless_asked_for() {
     assert_eq!((all.len(), data(Input::Sns).iter().collect::<Vec<_>>()), (rest.len() + 3, rest));
 }
 
-/// As where a record names its topic: a stored one that is published again, or one that somebody passes on.
+/// A record that names its topic is such a case: a stored message that is published again, or a
+/// message that somebody forwards.
 #[test]
 fn nor_does_it_where_the_topic_does_not_read_messages_of_sns() {
     let notification = sample("sns-notification");
@@ -165,7 +168,7 @@ fn nor_does_it_where_the_topic_does_not_read_messages_of_sns() {
     assert!(same(event.text(), &without), "{}", event.text());
     let escaped = notification.replace("UnsubscribeURL", r"Unsubscribe\u0055RL");
     assert!(same(events(&escaped, Input::Auto)[0].text(), &without));
-    // What is not of SNS, or has none of it, is the same to the byte.
+    // A text that is not from SNS, or has no such address, is unchanged to the byte.
     let other = r#"{"Type":"Notification","UnsubscribeURL":"https://example.com"}"#;
     for text in [other, &format!(" {} ", notification.replace("UnsubscribeURL", "Other"))] {
         for input in [Input::Auto, Input::Custom, Input::Opaque] {
@@ -224,7 +227,7 @@ fn without_a_subscription_arn_the_topic_is_the_source() {
     );
 }
 
-/// The shape alone converts nothing: that is up to the topic.
+/// The shape alone does not convert an envelope; its topic decides.
 #[test]
 fn unless_its_topic_is_configured_for_it_an_envelope_is_custom_json() {
     for (name, publisher, _) in samples() {
@@ -306,7 +309,7 @@ fn a_message_that_the_configured_publisher_never_writes_is_malformed_with_the_re
         matches!(elements[..], [Element::Malformed { .. }, Element::Event(_)]),
         "a record spoils only itself"
     );
-    // A record of a service is as large as any.
+    // A message with many records is decoded completely.
     let many = format!(r#"{{"Records":[{}{{}}]}}"#, "{},".repeat(30_000));
     assert_eq!(decode(&many.into(), Input::S3).len(), 30_001);
 }
@@ -338,7 +341,7 @@ proptest! {
     ) {
         let (sample_name, publisher, _) = samples().swap_remove(name);
         let written = sample(sample_name);
-        // Any one value of a sample, replaced by any text.
+        // Replaces one value of a sample with any text.
         let value = serde_json::to_string(&value).expect("a string is JSON");
         let cut: Vec<&str> = written.split(": \"").collect();
         let at = nth % cut.len();

@@ -1,4 +1,4 @@
-//! The canonical form means the same as what it was made from, in every dialect, and is made of itself.
+//! The canonical form means the same as its source in every dialect, and is its own canonical form.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ fn written(reading: &Reading) -> String {
     Value::from(documents(&reading.catalogue)).to_string()
 }
 
-/// Reads the canonical form of a reading: it has the same topics and subscriptions, and the same canonical form.
+/// Checks that the canonical form of a reading has the same topics and subscriptions, and the same
+/// canonical form.
 pub(crate) fn is_kept(reading: &Reading) {
     let canonical = written(reading);
     let again = read(&[Source { name: "canonical.json", text: &canonical }]);
@@ -37,7 +38,7 @@ pub(crate) fn is_kept(reading: &Reading) {
     are_kept_in_objects(reading);
 }
 
-/// Reads the objects of a reading's topics: they have the same topics and subscriptions, and are made of themselves.
+/// Checks that the objects of the topics of a reading give back the same topics and subscriptions.
 fn are_kept_in_objects(reading: &Reading) {
     let objects = DeploymentObjects::of("owner", &reading.catalogue);
     let secrets = &reading.catalogue.settings().secrets;
@@ -54,7 +55,8 @@ fn are_kept_in_objects(reading: &Reading) {
     assert_eq!(settings.as_ref(), Ok(reading.catalogue.settings()));
 }
 
-/// Every text of a destination that is the name of a secret is one of its secrets: a policy and its check see all of them.
+/// Checks that every text of a destination that is the name of a secret is one of its secrets.
+/// Otherwise, a policy and its check would miss that secret.
 fn knows_its_secrets(subscription: &Subscription) {
     fn names(value: &Value, found: &mut Vec<SecretName>) {
         match value {
@@ -103,13 +105,14 @@ fn examples_and_samples_of_every_dialect_are_kept() {
         is_kept(&reading);
         dialects.extend(reading.catalogue.subscriptions().map(|of| of.dialect));
     }
-    // Those of Azure's own endpoints are among the files of others.
+    // The samples of Azure's own endpoints are among the files of other projects.
     for dialect in Dialect::ALL.into_iter().filter(|of| *of != Dialect::EventGridResource) {
         assert!(dialects.contains(&dialect), "{dialect:?} is in none of {found:?}");
     }
 }
 
-/// What a `spec` may state in each of its sections; one of each may be chosen, or none.
+/// The fields that a `spec` may have in each of its sections. A document has one text of each list,
+/// or none.
 const SECTIONS: [(&str, &[&[&str]]); 4] = [
     (
         "destination",
@@ -228,7 +231,7 @@ const REST: [&[&str]; 6] = [
     &["expires: 2030-01-01T00:00:00Z", "expires: 9999-12-31T23:59:59.9999999Z"],
 ];
 
-/// What a Topic may state besides the settings of its Subscriptions.
+/// The fields that a Topic may have besides the settings of its Subscriptions.
 const TOPIC: [&[&str]; 4] = [
     &["input: custom", "input: sns", "input: opaque"],
     &["maxReplies: 0", "maxReplies: 10000"],
@@ -239,7 +242,7 @@ const TOPIC: [&[&str]; 4] = [
     ],
 ];
 
-/// Chooses one of each, or none.
+/// Chooses one text of each list, or none.
 fn chosen(options: &[&[&str]], picks: &mut impl Iterator<Item = usize>) -> Vec<String> {
     let choose = |of: &&[&str]| {
         let pick = picks.next().unwrap_or_default() % (of.len() + 1);
@@ -288,7 +291,7 @@ proptest! {
     }
 }
 
-/// Targets, each with what may stand beside it.
+/// AWS targets, each with fields that are allowed beside it.
 const TARGETS: [&str; 4] = [
     "aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: SendMessage}, timeout: PT9S",
     "aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a.fifo', action: SendMessage, parameters: {MessageGroupId: '{{ event.id }}'}}",
@@ -323,7 +326,8 @@ fn every_field_of_a_declared_record_is_chosen_somewhere() {
         .collect();
     let text = chosen.join("\n");
     for (name, schema) in delivery::native::schema::definitions() {
-        // The filter is written by hand; documents and defaults have the fields of the others.
+        // The filter is written by hand. Documents and defaults have the fields of the other
+        // records.
         for pair in schema["properties"].as_array().into_iter().flatten() {
             let field = pair[0].as_str().expect("a name");
             let is_section = SECTIONS.iter().any(|(section, _)| *section == field);

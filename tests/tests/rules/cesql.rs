@@ -51,13 +51,13 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Lists of texts, some of which equal numbers and booleans of another spelling.
+/// Lists of texts, some of which equal numbers and booleans with another spelling.
 fn lists() -> impl Strategy<Value = String> {
     let text = select(&["'a'", "'1'", "'01'", "'+1'", "'-0'", "'true'", "'TRUE'"][..]);
     vec(text, 1..3).prop_map(|texts| format!("n IN ({})", texts.join(", ")))
 }
 
-/// An event with every attribute of such expressions, all of values that equal several texts.
+/// An event with every attribute of such expressions. Each value equals several texts.
 fn event() -> impl Strategy<Value = String> {
     let value = || select(&["1", "-0", "true", "null", "\"a\"", "\"1\"", "\"01\"", "\"TRUE\""][..]);
     [value(), value(), value()].prop_map(|[first, second, third]| {
@@ -76,7 +76,7 @@ fn tokens() -> impl Strategy<Value = String> {
     vec(select(&TOKENS[..]), 0..12).prop_map(|tokens| tokens.join(" "))
 }
 
-/// What is read is written to a text that means the same.
+/// Reads an expression, and checks that its written form is read as the same expression.
 fn assert_is_read_back(text: &str) -> Result<(), ParseError> {
     let read: Cesql = text.parse()?;
     let written = read.to_string();
@@ -84,7 +84,7 @@ fn assert_is_read_back(text: &str) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Whether a pattern matches, by trying every length of `%`.
+/// Matches a pattern by trying every length of `%`.
 fn like(pattern: &[char], text: &[char]) -> bool {
     match (pattern, text) {
         ([], text) => text.is_empty(),
@@ -92,7 +92,7 @@ fn like(pattern: &[char], text: &[char]) -> bool {
         (['\\', escaped @ ('%' | '_'), rest @ ..], [first, text @ ..]) => {
             escaped == first && like(rest, text)
         }
-        // An escaped character that nothing is left for.
+        // No text is left for the escaped character.
         (['\\', '%' | '_', ..], []) => false,
         (['_', rest @ ..], [_, text @ ..]) => like(rest, text),
         ([expected, rest @ ..], [first, text @ ..]) => expected == first && like(rest, text),
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn no_text_panics_and_what_is_read_is_read_back(any in any::<String>(), tokens in tokens()) {
         for text in [any, tokens] {
-            // Most are refused.
+            // Most of these texts are refused.
             let _is_read = assert_is_read_back(&text).is_ok();
         }
     }

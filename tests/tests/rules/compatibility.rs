@@ -1,7 +1,8 @@
-//! Two versions of the functions side by side: each reads what the other writes.
+//! Two versions of the functions side by side: each reads the messages of the other.
 //!
-//! The older version is `tests/compatibility/v1`, its frozen reader; its messages are the fixtures of
-//! `crates/delivery/fixtures/wire/v1`. The wire format is that of version 1 as long as all of this holds.
+//! The frozen reader in `tests/compatibility/v1` stands for the older version, and the fixtures in
+//! `crates/delivery/fixtures/wire/v1` are its messages. The wire format is version 1 as long as
+//! these tests pass.
 
 use std::fs;
 use std::path::Path;
@@ -50,7 +51,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("an attribute is JSON")
 }
 
-/// Whether all of this is there too; members may have been added.
+/// True if `whole` contains all of `part`. It may have further members.
 fn is_within(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => part
@@ -78,7 +79,7 @@ fn fixtures_of_version_1_stay_readable() {
     for (name, text) in fixtures {
         let frozen = wire_v1::read(&text, &name).unwrap_or_else(|why| panic!("{why}: {text}"));
         let today = rewritten(&name, &text).unwrap_or_else(|why| panic!("{why}: {text}"));
-        // Version 1 does not read its own version number into anything.
+        // Version 1 does not return its version number, so its reading is only a part of the text.
         assert!(is_within(&frozen, &json(&text)), "{frozen} {text}");
         assert_eq!(json(&today), json(&text));
     }
@@ -125,7 +126,7 @@ fn a_word_of_a_newer_version_is_in_the_dead_letter_of_every_format() {
     for format in Format::ALL {
         let letter = read_dead_letter(&text, &EVENT.into()).expect("version 1");
         let blob = blob::bytes(&DeadLetter { format, ..letter }, None);
-        // The reason itself, and the code of the reason among our own fields.
+        // Each format has the reason itself, and its code among our own fields.
         let written = String::from_utf8_lossy(&blob).matches("Superseded").count();
         assert_eq!(written, 2, "{format:?}");
         let key = "shop/orders/billing/2026/11/20/7/3981ba0c-1072-5698-92be-c1c5991fb55c.json";

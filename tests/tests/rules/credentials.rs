@@ -1,14 +1,15 @@
-//! No credential survives in what is kept of an answer, whatever its value, its spelling and what is
-//! around it.
+//! No credential survives in the stored part of a response, whatever its value, its spelling and
+//! the text around it.
 
 use delivery::subscription::credentials::{Credentials, Ending, HIDDEN};
 use lastmile_tests::spellings::spellings;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What is around an echo, with what begins or continues each encoding.
+/// The text around an echo, with characters that begin or continue each encoding.
 const AROUND: &str = r#"[a-zA-Z0-9+/%\\ =:_"{}-]{0,12}"#;
-/// The same, without an escape character that would take the first characters of an echo for its own.
+/// The text before an echo, without an escape character that would consume the first characters of
+/// the echo.
 const BEFORE: &str =
     r#"[%\\a-fu0-9]{0,6}[ :"=][a-zA-Z0-9+/=:_"{}-]{0,8}|[a-zA-Z0-9+/=:_"{}-]{0,12}"#;
 /// A value that is hidden anywhere.
@@ -20,7 +21,7 @@ fn credentials(values: &[String]) -> Credentials {
     credentials
 }
 
-/// What is kept of a text, without the marks of what is hidden.
+/// The text after hiding. A line break replaces each hidden part.
 fn kept(credentials: &Credentials, text: &str, ending: Ending) -> String {
     let hidden = credentials.hide(text.as_bytes(), ending);
     let shown =
@@ -29,7 +30,8 @@ fn kept(credentials: &Credentials, text: &str, ending: Ending) -> String {
 }
 
 proptest! {
-    // Each case has other values, so it makes an automaton, without optimisation.
+    // Each case has other values, so it builds an automaton without optimisation. There are
+    // therefore few cases.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
@@ -43,7 +45,7 @@ proptest! {
             for spelling in spellings(value) {
                 let text = format!("{before}{}{after}", spelling.echo);
                 let kept = kept(&credentials, &text, Ending::Whole);
-                // Chance puts what is as short as this around a value.
+                // A short core may also be in the surrounding text by chance.
                 let survives = kept.contains(&spelling.core) && !(format!("{before}\n{after}").contains(&spelling.core));
                 prop_assert!(!survives, "{:?} in {} left {}", spelling, text, kept);
             }
@@ -61,7 +63,8 @@ proptest! {
             let text = format!("{before}{}", spelling.echo);
             let cut = &text[..text.floor_char_boundary(text.len() * percent / 100)];
             let kept = kept(&credentials, cut, Ending::Cut);
-            // An incomplete escape, or three characters of base64, and what is encoded before the value.
+            // At most this is left: an incomplete escape or three characters of base64, and encoded
+            // text from before the value.
             let left = kept.trim_start_matches([' ', '.', ',']).trim_end();
             prop_assert!(left.len() <= 10, "{:?} of {:?} left {}", cut, spelling, kept);
         }

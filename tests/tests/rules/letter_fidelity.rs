@@ -1,5 +1,6 @@
-//! Every dead letter gives its event back to the byte, in every format, and every reader of JSON can read it: events that are
-//! hard to keep. `conformance` has those of other projects.
+//! Events that are hard to keep: every dead letter gives its event back byte for byte, in every
+//! format. Every JSON reader can read the dead letter. `conformance` tests the events of other
+//! projects.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +16,7 @@ use serde_json::Value;
 use crate::blobs::assert_golden;
 use crate::formats::{letter, read_back};
 
-/// Every format, and the layouts of that which has two.
+/// Every format, with both layouts of `namespace`.
 const SHAPES: [(Format, Layout); 6] = [
     (Format::Namespace, Layout::Nested),
     (Format::Namespace, Layout::Flat),
@@ -25,7 +26,8 @@ const SHAPES: [(Format, Layout); 6] = [
     (Format::Knative, Layout::Nested),
 ];
 
-/// Fails unless each format gives this event back; how many hold its text twice for that.
+/// Fails unless each format gives this event back. Returns the number of dead letters that store
+/// its text twice.
 pub(crate) fn kept_twice(event: &str, input: Input) -> usize {
     let mut twice = 0;
     for (format, layout) in SHAPES {
@@ -40,20 +42,21 @@ pub(crate) fn kept_twice(event: &str, input: Input) -> usize {
     twice
 }
 
-/// The dead letter of a blob, and our own members of it. Fails where the blob is not valid Unicode JSON of fewer than
-/// 128 levels: `serde_json` reads no other.
+/// Returns the dead letter of a blob, and our own members in it. Fails unless the blob is valid
+/// Unicode JSON with fewer than 128 levels, because `serde_json` reads no other.
 fn written(letter: &DeadLetter) -> (Value, Value) {
     let blob = blob::bytes(letter, None);
     let blob: Value = serde_json::from_slice(&blob)
         .unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&blob)));
     let first = if blob.is_array() { &blob[0] } else { &blob };
-    // The event may have such a member itself, which is no JSON.
+    // The event may have a member of this name itself that is not JSON.
     let own = first["lastmile"].as_str().and_then(|own| serde_json::from_str(own).ok());
     let own = own.unwrap_or_else(|| first["deadletterProperties"].clone());
     (first.clone(), own)
 }
 
-/// An event in the Event Grid schema whose data is not its last member, with spaces, as its publishers write it.
+/// An event in the Event Grid schema as its publishers write it, with spaces and with a member
+/// after `data`.
 const GRID: &str = "{\"topic\": \"/t\", \"subject\": \"s\", \"id\": \"1\", \"eventType\": \"t\", \
     \"eventTime\": \"2020-08-13T17:18:13.1647262Z\", \"data\": {\"n\": 1.50}, \"dataVersion\": \"1\" }\n";
 
@@ -77,15 +80,15 @@ fn odd_events_are_given_back_and_stored_twice_only_where_a_member_is_replaced() 
         (format!("\n{}\n", event(" , \"data\" : null ")), 0),
         (bytes, 0),
         (GRID.to_owned(), 0),
-        // No member of it says where it ends.
+        // The object has no member that marks its end.
         ("{ }".to_owned(), 1),
         ("{\"a\": 1 , \"b\":[ ]\n}\n".to_owned(), 0),
-        // In the formats that have such a member.
+        // The text is stored twice in the formats that have a member of this name.
         (event(", \"lastmile\": \"mine\",\"data\":1"), 3),
         (event(",\"deadletterProperties\": 1 "), 1),
     ] {
         assert_eq!(kept_twice(&text, Input::Auto), twice, "{text}");
-        // Whatever it is read as: nothing of that is to be seen in its text.
+        // The event is also given back if it is read as custom or opaque.
         kept_twice(&text, Input::Custom);
         kept_twice(&text, Input::Opaque);
     }
@@ -103,7 +106,7 @@ fn nested(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }
 
-/// Events with unpaired surrogates where the text has the escape of one.
+/// Events with escapes of unpaired surrogates.
 fn with_surrogates() -> Vec<String> {
     let grid = GRID.replace(r#""n": 1.50"#, r#""n\udfff": "\ud800""#);
     vec![
@@ -122,10 +125,10 @@ fn with_surrogates() -> Vec<String> {
     ]
 }
 
-/// Other events that some reader refuses, or may.
+/// Other events that some reader may refuse.
 fn hard_to_read() -> Vec<String> {
     vec![
-        // Names of the event itself: it is malformed.
+        // The surrogate is in a name of the event itself, so the event is malformed.
         cloud_event(r#","\ud800":1"#),
         cloud_event(&format!(",\"data\":{}", nested(NESTING_MAX - 1))),
         cloud_event(&format!(",\"data\":{}", nested(NESTING_MAX))),
@@ -195,7 +198,7 @@ fn an_event_with_unpaired_surrogates_is_shown_with_others_and_kept_in_base64() {
         assert_eq!(shown["data"]["\u{fffd}"][0], "\u{1f600}", "{name}");
         assert_eq!(shown["data"]["\u{fffd}"][1], "\u{fffd}", "{name}");
     }
-    // Readable events are stored as before.
+    // Readable events are stored without base64.
     let (_, own) = written(&letter(&cloud_event(""), Input::Auto, Format::CloudEvents));
     assert!(own.get("original_base64").is_none());
 }

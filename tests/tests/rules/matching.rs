@@ -1,5 +1,6 @@
-//! The index of a topic finds what comparing every filter finds: any filters of every dialect on any
-//! events, any range of names, in the order of names. And what explains a match says the same.
+//! The index of a topic finds the same subscriptions as comparing every filter, in the order of
+//! names. This holds for any filters, events and ranges of names. The explanation of a match agrees
+//! with it.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +22,11 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// So few and so alike that filters and events often meet.
+/// Names and texts are few and similar, so that filters and events often match.
 const NAMES: [&str; 7] = ["type", "eventType", "Type", "source", "topic", "subject", "n"];
 const TEXTS: [&str; 12] =
     ["", "a", "A", "ab", "aB", "Ä", "äb", "1", "true", "ΟΔΟΣ", "οδος", "οδοσα"];
-/// JSON values; those of the texts come beside them.
+/// JSON values, in addition to the texts.
 const VALUES: [&str; 14] = [
     "1",
     "1.0",
@@ -92,7 +93,7 @@ fn condition() -> impl Strategy<Value = Filter> {
     })
 }
 
-/// An expression of CloudEvents SQL that may meet the events here.
+/// An expression of CloudEvents SQL that may match the events of this module.
 pub(crate) fn cesql() -> impl Strategy<Value = String> {
     let name = || select(&["type", "source", "topic", "subject", "n", "data"][..]);
     let value = prop_oneof![
@@ -216,7 +217,7 @@ proptest! {
     }
 }
 
-/// Whether the verdicts of the parts of a filter yield its own.
+/// True if the verdicts of the parts of a filter yield the verdict of the filter.
 fn parts_agree(filter: &Filter, explained: &Explanation) -> bool {
     let Explanation { matches, parts, .. } = explained;
     let agree = |filters: &[Filter]| {
@@ -228,7 +229,7 @@ fn parts_agree(filter: &Filter, explained: &Explanation) -> bool {
         Filter::Any(filters) => agree(filters) && *matches == parts.iter().any(|of| of.matches),
         Filter::Not(of) => agree(std::slice::from_ref(&**of)) && *matches != parts[0].matches,
         Filter::Cesql(of) => {
-            // A column is a character of the text that is shown.
+            // A column counts characters of the text that is shown.
             let column = explained.problem.as_ref().and_then(|problem| problem.column);
             let length = of.to_string().chars().count();
             column.is_none_or(|column| (1..=length).contains(&column))

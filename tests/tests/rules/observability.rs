@@ -1,5 +1,6 @@
-//! What operators see matches the documentation: the tables of `docs/reference/logs-and-metrics.md`, the saved
-//! queries, the alarms and the dashboard, checked against the code and against each other.
+//! The logs, metrics and alarms that operators see match the documentation. The tables of
+//! `docs/reference/logs-and-metrics.md`, the saved queries, the alarms and the dashboard are
+//! checked against the code and against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -136,7 +137,7 @@ fn properties(template: &str, of_type: &str) -> Vec<Value> {
     found.map(|resource| resource["Properties"].clone()).collect()
 }
 
-/// A name in the template, without that of the application before it.
+/// A name in the template, without the name of the application in front of it.
 fn own_name(name: &Value) -> String {
     let name = name.as_str().and_then(|name| name.strip_prefix("${Application}"));
     name.expect("a name begins with that of the application")[1..].to_owned()
@@ -230,7 +231,8 @@ fn every_alarm_is_in_the_table_and_the_dashboard_shows_existing_metrics() {
     }
 }
 
-/// The names that a table of a page has, also shortened: `…Forbidden` is a name that ends so.
+/// The names in a table of a page. A name may be shortened: `…Forbidden` is a name with this
+/// ending.
 fn named(page: &str, first: &str) -> Vec<String> {
     table(&text(page), first).iter().flat_map(|row| quoted(&row[0])).collect()
 }

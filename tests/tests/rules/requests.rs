@@ -1,5 +1,5 @@
 //! Requests as they leave the system, compared byte for byte with the files in `golden/requests`,
-//! and what cannot be sent.
+//! and deliveries that cannot be sent.
 //!
 //! A golden file is the request as text: method and path, headers, an empty line, the body. It
 //! changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against the table of
@@ -86,7 +86,7 @@ fn assert_golden(name: &str, subscription: &Subscription, delivery: &Delivery) {
     assert_printed(name, &composed(subscription, delivery).expect("it can be sent"));
 }
 
-/// Compares with the golden file of this name.
+/// Compares a request with the golden file of this name.
 #[track_caller]
 pub(crate) fn assert_printed(name: &str, request: &Request) {
     samples::assert_golden(&format!("requests/{name}.http"), printed(request).as_bytes());
@@ -104,7 +104,7 @@ fn events_are_sent_in_the_schema_of_the_subscription_or_in_their_own() {
     .map(in_schema);
     let mut plain = published.clone();
     plain.destination.plain_json = true;
-    // A schema decides before the dialect.
+    // A schema takes precedence over the dialect.
     let mut plain_custom = custom.clone();
     plain_custom.destination.plain_json = true;
     let mut defaults_only = grid.clone();
@@ -245,7 +245,6 @@ fn debug_output_of_a_request_shows_header_names_only() {
     assert!(printed.contains("x-h") && !printed.contains("hush"), "{printed}");
 }
 
-/// A header with its value.
 fn header(name: &str, value: Value) -> Header {
     Header { name: name.to_owned(), value }
 }
@@ -300,7 +299,7 @@ fn a_signature_covers_the_sent_body_and_keeps_its_id_over_all_attempts() {
     assert_eq!(id(&first), first.id.to_string());
 }
 
-/// Why it cannot be sent, and whether it is retried.
+/// Returns the reason why an event cannot be sent, and whether its delivery is retried.
 #[track_caller]
 fn refused(subscription: &Subscription, text: &str, input: Input) -> (String, bool) {
     let problem = composed(subscription, &delivery_of(text, input)).expect_err(text);
@@ -402,7 +401,7 @@ fn a_missing_or_invalid_secret_fails_the_attempt_and_is_not_shown() {
 }
 
 proptest! {
-    /// Whatever an attribute contains, its header is printable ASCII and decodes to the same text.
+    /// Any attribute becomes a header of printable ASCII that decodes to the same text.
     #[test]
     fn an_attribute_in_a_header_decodes_to_its_value(subject in any::<String>()) {
         let quoted = serde_json::to_string(&subject).expect("a string is always JSON");
@@ -413,7 +412,6 @@ proptest! {
         prop_assert_eq!(percent_encoding::percent_decode_str(value).decode_utf8().expect("UTF-8"), subject);
     }
 
-    /// A structured body is the published text, whatever it contains.
     #[test]
     fn a_structured_body_is_the_published_text(before in "[ \t\n\r]*", data in any::<String>(), after in "[ \t\n\r]*") {
         let data = serde_json::to_string(&data).expect("a string is always JSON");

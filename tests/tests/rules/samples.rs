@@ -9,10 +9,10 @@ use delivery::event::{Event, Input};
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::Dialect;
 
-/// When the sample event was published: 2026-11-20T07:03:00.123Z.
+/// Publication time of the sample event: 2026-11-20T07:03:00.123Z.
 pub(crate) const PUBLISHED_MS: u64 = 1_795_158_180_123;
 
-/// A CloudEvent.
+/// The sample event, a CloudEvent.
 pub(crate) const EVENT: &str =
     r#"{"specversion":"1.0","id":"1","source":"/shop","type":"order.created"}"#;
 
@@ -21,7 +21,7 @@ pub(crate) fn subscription(dialect: Dialect) -> Subscription {
     let url = "https://billing.example.com/events".parse().expect("well formed");
     let name = "shop/orders/billing".parse().expect("well formed");
     let mut subscription = Subscription::new(name, dialect, url);
-    // So that requests without a schema are the same in every dialect.
+    // Requests without a schema are then the same in every dialect.
     subscription.destination.plain_json = false;
     subscription
 }
@@ -31,7 +31,7 @@ pub(crate) fn delivery() -> Delivery {
     delivery_of(EVENT, Input::CloudEvents)
 }
 
-/// The same with another event.
+/// A delivery of this event for the sample subscription, before its first attempt.
 pub(crate) fn delivery_of(text: &str, input: Input) -> Delivery {
     let origin = Origin { message: "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned(), index: 0 };
     Delivery::new(

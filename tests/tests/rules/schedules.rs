@@ -15,7 +15,7 @@ use proptest::sample::select;
 
 use crate::samples::{PUBLISHED_MS, delivery, subscription};
 
-/// The values that tables and files consist of.
+/// Values that are common in tables and files.
 const REAL_MS: [u64; 12] = [
     0,
     200,
@@ -38,7 +38,7 @@ fn real_ms() -> impl Strategy<Value = u64> {
     })
 }
 
-/// Mostly such a duration; sometimes any number, or one near the limit of the type.
+/// Mostly a common duration; sometimes any number, or one near the limit of the type.
 fn any_ms() -> impl Strategy<Value = u64> {
     prop_oneof![6 => real_ms(), 1 => any::<u64>(), 1 => (0..=2_u64).prop_map(|below| u64::MAX - below)]
 }
@@ -73,7 +73,7 @@ fn schedule() -> impl Strategy<Value = Schedule> {
         .prop_map(|(kind, max_ms)| Schedule { kind, max_ms })
 }
 
-/// A first attempt and an outcome not before it.
+/// A first attempt, and an outcome that is not before it.
 fn moments() -> impl Strategy<Value = Moments> {
     (prop_oneof![Just(PUBLISHED_MS), any::<u64>()], any_ms()).prop_map(
         |(first_attempt_ms, after_ms)| Moments {
@@ -112,7 +112,7 @@ proptest! {
         let wait_ms = retry_ms(plain_ms, 0, spread, left_ms);
         if plain_ms < left_ms {
             prop_assert!(wait_ms < left_ms);
-            // No shorter than it has to be.
+            // The wait is no shorter than necessary.
             let free_ms = retry_ms(plain_ms, 0, spread, 0);
             prop_assert!(wait_ms == free_ms || wait_ms == plain_ms || wait_ms + ARRIVAL_MS == left_ms);
         } else {
@@ -120,7 +120,8 @@ proptest! {
         }
     }
 
-    // Of a delivery whose time is over, or the end of that would limit the jitter.
+    // The time to live is already over here (`left_ms` is 0). Otherwise, its end would limit the
+    // jitter.
     #[test]
     fn jitter_grows_with_its_random_number_from_nothing_to_all(
         schedule in schedule(), k in retry(), moments in moments(), least_ms in real_ms(),
@@ -236,7 +237,8 @@ proptest! {
         let policy = &subscription.retry;
         let mut delivery = delivery();
         for step in steps {
-            // Early: it is postponed by exactly the rest of the wait, and nothing else changes.
+            // An early delivery is postponed by exactly the rest of its wait, and nothing else
+            // changes.
             let early_ms = delivery.due_ms.saturating_sub(step.early_ms);
             if early_ms < delivery.due_ms {
                 let rest = Arrival::NotDue { wait_ms: delivery.due_ms - early_ms };
@@ -277,7 +279,8 @@ proptest! {
                 }
                 End::DeadLetter(letter) | End::ToSink(letter) => {
                     let exhausted = delivery.attempts == policy.max_attempts;
-                    // Ended for the 14 days: the next attempt would have been due after them, also without jitter.
+                    // If the 14 days ended the delivery, its next attempt would have been due later
+                    // even without jitter.
                     prop_assert_eq!(is_retry(&plain), false);
                     let too_late = letter.reason.known() == Some(Reason::TimeToLiveExceeded);
                     prop_assert!(exhausted || too_late || policy.never_retry.contains(step.status));

@@ -1,8 +1,7 @@
-//! The published JSON Schema of the native format against what the reader reads.
+//! Compares the published JSON Schema of the native format with the reader.
 //!
-//! The schema is generated from the declarations, for editors. These tests hold it to the reader: both take the
-//! same documents, every field of the one is a field of the other, and both refuse what is out of
-//! range.
+//! The schema is generated from the declarations, for editors. Schema and reader must accept the
+//! same documents, have the same fields, and refuse the same values that are out of range.
 
 use dialects::{Severity, Source, read};
 use serde_json::Value;
@@ -14,7 +13,7 @@ const FULL: &str = include_str!("../../../crates/dialects/fixtures/full.yaml");
 const EXAMPLES: [&str; 2] =
     [include_str!("../../../examples/native.yaml"), include_str!("../../../examples/demo.yaml")];
 
-/// What the whole example leaves out because it cannot stand beside what is there.
+/// Fields that cannot be combined with those of the full example.
 const REST: &str = "
 apiVersion: lastmile.dev/v1
 kind: Subscription
@@ -163,7 +162,7 @@ fn accepts(schema: &Value, text: &str) -> bool {
     documents(text).iter().all(|document| validator.is_valid(document))
 }
 
-/// Whether the reader takes the text without an error.
+/// True if the reader accepts the text without an error.
 fn reads(text: &str) -> bool {
     let findings = read(&[Source { name: "a.yaml", text }]).findings;
     findings.iter().all(|finding| finding.severity != Severity::Error)
@@ -197,7 +196,8 @@ fn schema_and_reader_take_the_examples() {
     for text in [FULL, REST].into_iter().chain(EXAMPLES) {
         assert!(accepts(&schema(), text), "{text}");
         assert!(reads(text), "{:?}", read(&[Source { name: "a.yaml", text }]).findings);
-        // Each field is in one of them with a value, which the canonical form keeps and whose secrets are known.
+        // Each field has a value in one of these texts. The canonical form keeps that value, and
+        // its secrets are known.
         is_kept(&read(&[Source { name: "a.yaml", text }]));
     }
 }
@@ -221,8 +221,8 @@ fn every_field_of_the_schema_is_one_the_reader_reads_and_without_it_the_examples
     }
 }
 
-/// The schema and the reader accept the text with this part. Each change of the part, from the first text to the second, makes
-/// both refuse it.
+/// Checks that the schema and the reader accept the text with this part. Each change of the part,
+/// from the first text to the second, must make both refuse the text.
 fn each_is_refused(whole: impl Fn(&str) -> String, part: &str, changes: &[(&str, &str)]) {
     let good = whole(part);
     assert!(accepts(&schema(), &good) && reads(&good), "{part}");
@@ -402,7 +402,7 @@ fn a_bad_identity_is_refused_by_both() {
             ("lifetime: PT10M", "algorithm: RS256"),
         ],
     );
-    // The schema knows no limits of durations.
+    // The schema has no limits of durations.
     for lifetime in ["PT59S", "PT1H0.001S", "PT1M0.5S"] {
         let identity = format!("awsIdentity: {{audience: a, lifetime: {lifetime}}}");
         assert!(!reads(&with_auth(&identity)), "{lifetime}");

@@ -1,5 +1,5 @@
 //! The message attributes beside an event. Version 1 is read for ever: its examples are in
-//! `crates/delivery/fixtures/wire/v1`, and a fixture is added, never changed.
+//! `crates/delivery/fixtures/wire/v1`. Fixtures are added, never changed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use crate::arbitrary;
 use crate::samples::{PUBLISHED_MS, delivery};
 
-/// After one response of 503.
+/// A delivery after one response with status 503.
 fn retried() -> Delivery {
     let mut delivery = delivery();
     delivery.attempts = 1;
@@ -37,7 +37,7 @@ fn retried() -> Delivery {
     delivery
 }
 
-/// After thirty attempts, of which only the first and the last are kept.
+/// A delivery after thirty attempts. Its history keeps only the first and the last ones.
 fn long() -> Delivery {
     let mut delivery = delivery();
     delivery.attempts = 30;
@@ -53,7 +53,7 @@ fn long() -> Delivery {
     delivery
 }
 
-/// Names and a response outside ASCII and outside the basic multilingual plane.
+/// A delivery with names and a response outside ASCII and outside the basic multilingual plane.
 fn outside_ascii() -> Delivery {
     let origin = Origin { message: "m".to_owned(), index: 3 };
     let event = delivery().event;
@@ -62,39 +62,39 @@ fn outside_ascii() -> Delivery {
     Delivery { last_response: Some("nicht möglich 🦀\u{7f}\u{1}".into()), ..new }
 }
 
-/// A subscriber's reply to be sent to the reply address, far along a chain, in a trace.
+/// A delivery of a reply to the reply address, far along a chain, in a trace.
 fn reply() -> Delivery {
     let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
     Delivery { target: DeliveryTarget::Reply, hops: 9, traceparent, ..retried() }
 }
 
-/// The same after that retry.
+/// A delivery whose retry alone failed. It is never batched again.
 fn after_retry_alone() -> Delivery {
     let mut delivery = Delivery { attempts: 2, batching: Batching::Disabled.into(), ..retried() };
     delivery.history.push(Entry::new(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
     delivery
 }
 
-/// Postponed by a probation before its first attempt.
+/// A delivery that probation postponed before its first attempt.
 fn postponed() -> Delivery {
     let mut delivery = delivery();
     delivery.wait(WaitReason::Probation, PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
     delivery
 }
 
-/// Waits for an hour before its first attempt.
+/// A delivery that waits for an hour before its first attempt.
 fn scheduled() -> Delivery {
     let mut delivery = delivery().delayed(HOUR_MS);
     delivery.wait(WaitReason::Scheduled, PUBLISHED_MS + 40, PUBLISHED_MS + HOUR_MS);
     delivery
 }
 
-/// With nothing but the required fields.
+/// A dead letter with only the required fields.
 fn minimal_letter() -> DeadLetter {
     DeadLetter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
 }
 
-/// With all fields.
+/// A dead letter with all fields.
 fn full_letter() -> DeadLetter {
     DeadLetter {
         detail: Some("größer als erlaubt".to_owned()),
@@ -110,12 +110,13 @@ fn full_letter() -> DeadLetter {
     }
 }
 
-/// With a dead letter for its sink.
+/// A delivery that sends a dead letter to its sink.
 fn sink_delivery() -> Delivery {
     Delivery { target: DeliveryTarget::Sink(Box::new(minimal_letter())), ..retried() }
 }
 
-/// Held three times since its last attempt, because its subscription was not known.
+/// A delivery that was held three times since its last attempt, because its subscription was not
+/// known.
 fn held() -> Delivery {
     Delivery {
         hold: Hold { count: 3, until_ms: PUBLISHED_MS + HOUR_MS, ..Hold::default() },
@@ -123,7 +124,7 @@ fn held() -> Delivery {
     }
 }
 
-/// With everything that a newer version may have written and this one does not know.
+/// A delivery with everything that a newer version may write and this version does not know.
 fn newer() -> Delivery {
     let mut newer = Delivery { batching: other("in_pairs"), ..retried() };
     let more = [("bytes".to_owned(), json!(7)), ("region".to_owned(), json!({"of": ["eu"]}))];
@@ -137,14 +138,14 @@ fn other<T>(word: &str) -> Word<T> {
     Word::Other(word.into())
 }
 
-/// The same for a dead letter.
+/// A dead letter with everything that a newer version may write and this version does not know.
 fn newer_letter() -> DeadLetter {
     let returned = returned_letter().returned.expect("it was returned");
     let returned = Some(Returned { reason: other("Unreachable"), ..returned });
     DeadLetter { delivery: newer(), reason: other("Superseded"), returned, ..minimal_letter() }
 }
 
-/// A record that waits before it is read, with nothing but the required fields.
+/// A record that waits before it is read, with only the required fields.
 fn minimal_publication() -> Publication {
     Publication {
         message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(),
@@ -165,7 +166,7 @@ fn part_of_a_publication() -> Publication {
     Publication { part: Some(part), ..full_publication() }
 }
 
-/// With all fields of a whole record.
+/// A publication with all fields of a whole record.
 fn full_publication() -> Publication {
     Publication {
         topic: Some("shop/größe".to_owned()),
@@ -221,7 +222,7 @@ fn deliveries() -> [(&'static str, Delivery); 15] {
     ]
 }
 
-/// In Knative's format.
+/// A dead letter in the format of Knative.
 fn letter_of_knative() -> DeadLetter {
     let addresses = Addresses {
         subscriber: "https://billing.example.com/events?größe=7".to_owned(),
@@ -236,7 +237,7 @@ fn letter_of_knative() -> DeadLetter {
     }
 }
 
-/// A custom event's mapped properties, all of them.
+/// All mapped properties of a custom event.
 fn mapped() -> Mapped {
     Mapped {
         id: "7".to_owned(),
@@ -248,7 +249,7 @@ fn mapped() -> Mapped {
     }
 }
 
-/// Returned from its sink, which could not be tried for ever.
+/// A dead letter returned from its sink, after the time to live of the sink delivery.
 fn returned_letter() -> DeadLetter {
     let Delivery { attempts, history, last_response, .. } = retried();
     let address = Some("https://sink.example.com/?größe=7".to_owned());
@@ -470,7 +471,7 @@ fn an_unknown_delivery_target_is_an_error() {
     }
 }
 
-/// The longest values of everything that a delivery carries whatever its subscription says.
+/// A delivery with the longest value in every field that does not depend on its subscription.
 fn longest() -> Delivery {
     let part = "x".repeat(NAME_MAX_BYTES);
     let origin = Origin { message: "m".repeat(100), index: u32::MAX };
@@ -497,7 +498,7 @@ fn longest() -> Delivery {
             u64::MAX,
         ));
     }
-    // Control characters are sent in base64, so nothing takes more per byte than what base64 makes of it.
+    // Control characters are sent in base64, so no byte needs more room than its base64 form.
     delivery.last_response = Some(vec![1; RESPONSE_KEPT_BYTES]);
     delivery.last_detail = Some("d".repeat(500));
     let headers = (0..32).map(|number| (format!("x-{number:0>20}"), "v".repeat(100)));

@@ -1,5 +1,7 @@
-//! Requests that the function gives up before they end, because their destination is slow to answer.
-//! Such a request is no attempt: the world forgets it, and remembers that it may do so once.
+//! Requests that dispatch abandons because their destination is slow to answer.
+//!
+//! An abandoned request is not an attempt, so the world removes it from its records. Each delivery
+//! may be abandoned only once.
 
 use delivery::ports::QueueName;
 use uuid::Uuid;
@@ -7,16 +9,16 @@ use uuid::Uuid;
 use super::invocations::Tally;
 use super::world::{Inner, World};
 
-/// A request that is under way. Dropped before it ends by the function itself, it was abandoned.
+/// A request in progress. If the function drops it before it ends, the request was abandoned.
 pub(crate) struct UnderWay {
     world: World,
     number: usize,
-    /// Its deliveries, each with what the invocation had done for it before.
+    /// The deliveries of the request, each with its tally from before the request.
     before: Vec<(Uuid, Tally)>,
     began_ms: u64,
-    /// Its number, once the endpoint got it.
+    /// The number of the request; `None` until it reaches the endpoint.
     pub(crate) request: Option<u64>,
-    /// Its answer will carry a reply.
+    /// True if the response carries a reply.
     pub(crate) is_answered: bool,
     pub(crate) ended: bool,
 }
@@ -39,7 +41,7 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        // A panic drops it as well, and so does the driver, while it polls nothing.
+        // A panic also drops the request. So does the driver, but `polling` is false then.
         if !self.ended && !std::thread::panicking() {
             self.world.with(|world| {
                 if world.polling {
@@ -56,7 +58,7 @@ impl Inner {
         let (queue, now_ms) = (self.invocation().taken[0].0, self.now_ms);
         self.trace(|| format!("ABANDONS a request to s{}", request.number));
         self.ledger.abandoned += 1;
-        // Of a reply that was never received, the time is not known yet.
+        // A reply that was never received has no publication time yet.
         if let [(id, _)] = &request.before[..] {
             let answered = &mut self.invocation().answered;
             let newest = answered.iter().rposition(|(of, _)| of == id);
@@ -77,7 +79,7 @@ impl Inner {
             }
             self.invocation().tallies.insert(*id, tally.clone());
             let clock_ms = self.clock_ms();
-            // It was due then, and is due again now.
+            // The delivery was due when the request began, and is due again now.
             let postponed = (clock_ms - (now_ms - request.began_ms), clock_ms);
             self.ledger.postponements.entry(*id).or_default().push(postponed);
             let seen = self.ledger.seen.entry(*id).or_default();

@@ -1,4 +1,4 @@
-//! What the end of an invocation means for the records that it received.
+//! The end of an invocation: records are deleted, returned to their queue, redriven or expired.
 
 use delivery::ports::{MESSAGE_MAX_BYTES, QueueName, Record};
 use delivery::wire::ATTRIBUTE_MAX_BYTES;
@@ -20,7 +20,7 @@ impl Inner {
         records.map(|record| self.saboteur.tampers_with_record(record)).collect()
     }
 
-    /// A queue moved a message to its redrive target.
+    /// Records that a queue moved a message to its redrive target.
     pub(crate) fn note_redriven(&mut self, queue: QueueName, held: &Queued) {
         self.random.count(Fault::Redriven);
         self.trace(|| format!("REDRIVES {} from {queue:?}", held.message));
@@ -37,8 +37,9 @@ impl Inner {
         }
     }
 
-    /// A queue deleted a message at the end of its retention. That loses nothing but what storage
-    /// refused all the time and what is too large to be moved: no queue takes it with our attribute.
+    /// Records that a queue deleted a message at the end of its retention period. This is allowed
+    /// only in the dead-letter queue, if storage refused the message and the message is too large
+    /// to be moved with our attribute.
     pub(crate) fn note_expired(&mut self, queue: QueueName, held: &Queued) {
         let tried = queue == QueueName::DeadLetter && held.receives > 0;
         if tried && is_too_large_to_move(held) && self.storage.refuses(self.now_ms) {
@@ -46,7 +47,7 @@ impl Inner {
         }
     }
 
-    /// A queue may deliver a message a second time.
+    /// Injects a second delivery of a message.
     pub(crate) fn maybe_duplicate(&mut self, queue: QueueName, held: &Queued) {
         if !self.random.injects(Fault::DeliveredTwice) {
             return;
@@ -60,7 +61,7 @@ impl Inner {
         self.queues.put(queue, twice);
     }
 
-    /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
+    /// Handles the batch response like Lambda: keeps the failed records and deletes all others.
     pub(crate) fn acknowledge(&mut self, returned_records: &[String]) {
         let taken = std::mem::take(&mut self.invocation().taken);
         self.trace(|| format!("returns {returned_records:?} to the queue"));
@@ -85,8 +86,10 @@ impl Inner {
         self.invocation().taken = taken;
     }
 
-    /// A record returns to its queue: because something failed, because it has no room for our
-    /// attributes, or to spend the rest of a long hold there.
+    /// Checks that a returned record has a reason to return:
+    /// - something failed;
+    /// - the record has no room for our attributes;
+    /// - the record spends the rest of a long hold in its queue.
     fn note_returned(&mut self, queue: QueueName, queued: &Queued) {
         let touched = self.invocation().touched.remove(&queued.copy);
         if touched || is_too_large_to_move(queued) {
@@ -99,8 +102,8 @@ impl Inner {
         }
     }
 
-    /// The visibility of a message could not be changed: it is received again at another time than
-    /// planned.
+    /// Records that the visibility of a message could not be changed. The message is then received
+    /// at another time than planned.
     pub(crate) fn note_still_hidden(&mut self, receipt: &str) {
         let taken = self.invocation().taken.iter();
         let copies: Vec<u64> =
@@ -108,7 +111,7 @@ impl Inner {
         self.invocation().touched.extend(copies);
     }
 
-    /// An invocation ended without an answer: all its records are received again.
+    /// Records that an invocation ended without a response. All its records are received again.
     pub(crate) fn note_unanswered(&mut self) {
         for (queue, queued) in std::mem::take(&mut self.invocation().taken) {
             self.queues.excuse(queue, queued.copy);
@@ -116,8 +119,8 @@ impl Inner {
         }
     }
 
-    /// A published record is acknowledged, or a part of one: from now on each of its deliveries has to
-    /// end that does not wait in a message of its own.
+    /// Records that a published record, or a part of one, was acknowledged. Each of its deliveries
+    /// must now end, unless it waits in a separate message.
     fn note_acknowledged(&mut self, message: &str, held: &Queued) {
         if !self.ledger.has_record(message) {
             return;
@@ -150,7 +153,7 @@ impl Inner {
     }
 }
 
-/// Whether a record may have no room for our attributes.
+/// True if the record may have no room for our attributes.
 fn is_too_large_to_move(queued: &Queued) -> bool {
     queued.body.len() + ATTRIBUTE_MAX_BYTES > MESSAGE_MAX_BYTES
 }

@@ -1,9 +1,9 @@
-//! Destinations that have too much to do, implemented a second time: who may wait for a turn, and until
-//! when a destination asked to be left alone.
+//! Overloaded destinations, implemented a second time: which deliveries may wait for a turn, and
+//! until when `Retry-After` holds requests back.
 //!
-//! What a process knows is what its own requests showed. How many requests a destination gets at once is
-//! not computed here: the rule has properties of its own. But only where an answer showed too much may a
-//! delivery give up its turn, while others of its invocation are attempted.
+//! A process knows only the results of its own requests. The number of concurrent requests is not
+//! computed here; property tests check that rule. A delivery may give up its turn only if a
+//! response showed overload and other deliveries of its invocation are attempted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,37 +19,37 @@ use super::requests::Base;
 use super::rules::Expected;
 use super::world::Inner;
 
-/// A message is sent at most so long after its wait was computed, if no call is slow.
+/// Maximum time between computing a wait and sending its message, if no call is slow.
 const SENT_WITHIN_MS: u64 = 500;
 
-/// What the processes found out.
+/// The load of destinations, as the processes observed it.
 #[derive(Debug, Default)]
 pub(crate) struct Loads {
-    /// The processes that found that a destination, by its number, has too much to do.
+    /// Each process with the number of an address that it found overloaded.
     pressed: BTreeSet<(usize, usize)>,
-    /// When a destination answered a process that it is to be left alone, and until when.
+    /// By process and address: when a response with `Retry-After` arrived, and when the wait ends.
     requested: BTreeMap<(usize, usize), Vec<(u64, u64)>>,
 }
 
 impl Loads {
-    /// Whether some process found that a destination has too much to do.
+    /// True if some process found this destination overloaded.
     pub(crate) fn is_pressed(&self, number: usize) -> bool {
         self.pressed.iter().any(|(_, of)| *of == number)
     }
 }
 
 impl Loads {
-    /// Whether an address asked some process to be left alone.
+    /// True if this address sent `Retry-After` to some process.
     pub(crate) fn was_to_be_left_alone(&self, address: usize) -> bool {
         self.requested.keys().any(|(_, of)| *of == address)
     }
 }
 
 impl Inner {
-    /// The function gets the result of a request to a destination.
+    /// Records the load that the result of a request shows.
     pub(crate) fn note_load(&mut self, number: usize, address: usize, exchange: &Exchange) {
         let key = (self.invocation().process, address);
-        // Where many are attempted at once, answers that take longer may have shown it too.
+        // With many concurrent attempts, longer response times may also have shown overload.
         let of_it = |(of, _): &&(usize, Uuid)| *of == number;
         if self.invocation().attempted.iter().filter(of_it).count() >= MANY as usize {
             self.loads.pressed.insert(key);
@@ -80,7 +80,7 @@ impl Inner {
         }
     }
 
-    /// A request starts. In a world without faults its destination must not have asked to be left alone.
+    /// Checks, in a world without faults, that a new request respects `Retry-After`.
     pub(crate) fn check_left_alone(&mut self, address: usize, ids: &[Uuid]) {
         let (now_ms, [first, ..]) = (self.clock_ms(), ids) else { return };
         let key = (self.invocation().process, address);
@@ -93,10 +93,10 @@ impl Inner {
         }
     }
 
-    /// Whether a due delivery waits because its destination asked to be left alone.
+    /// True if a due delivery waits because its destination sent `Retry-After`.
     pub(crate) fn is_left_alone(&self, delivery: &Delivery) -> bool {
         let Some(address) = self.address_of(delivery.id) else { return false };
-        // It was left alone before, and waits for the rest.
+        // An unchanged due time means that the delivery waits for the rest of an earlier wait.
         if self.bases(delivery.id).iter().any(|base| base.due_ms == delivery.due_ms) {
             return false;
         }
@@ -105,13 +105,13 @@ impl Inner {
         let requested = self.loads.requested.get(&(invocation.process, address));
         requested.into_iter().flatten().any(|(_, until_ms)| {
             let left_ms = until_ms.saturating_sub(self.clock_ms());
-            // They come back within as long as they waited, and a minute at most.
+            // Deliveries are spread over the time that they waited, at most a minute.
             let latest_ms = until_ms + (left_ms + slack_ms).min(MINUTE_MS);
             (*until_ms..=latest_ms).contains(&delivery.due_ms)
         }) && !self.waits_for_its_retry(delivery)
     }
 
-    /// Whether it is due when its last attempt says, and not later.
+    /// True if the due time is the retry time that follows from the last attempt.
     fn waits_for_its_retry(&self, delivery: &Delivery) -> bool {
         let invocation = &self.invocations[self.current];
         let known = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
@@ -127,8 +127,11 @@ impl Inner {
         (ended_ms + least_ms..=ended_ms + most_ms).contains(&delivery.due_ms)
     }
 
-    /// Whether a message waits for its turn at a destination that has too much to do. Then that has to be
-    /// known, and others have to be attempted, for as long as a delivery waits in place.
+    /// True if a delivery may wait for its turn at an overloaded destination. This requires that:
+    /// - the process knows of the overload;
+    /// - the invocation has run for `slowAfter`, or has little time;
+    /// - the invocation handles other deliveries to the destination;
+    /// - the wait follows from the number of turns.
     pub(crate) fn waits_for_turn(&self, delivery: &Delivery, wait_ms: u64) -> bool {
         let invocation = &self.invocations[self.current];
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
@@ -136,12 +139,13 @@ impl Inner {
         let waited_ms = self.now_ms - invocation.started_ms;
         let destination = &self.rules[number].subscription.destination;
         let waited = waited_ms >= destination.slow_after_ms || invocation.short;
-        // One that was multiplied by a fault may wait for itself.
+        // A delivery that a fault multiplied may wait for its own copy.
         let is_alone = self.bases(delivery.id).len() == 1;
         let is_other =
             |(of, id): &(usize, Uuid)| *of == number && (*id != delivery.id || !is_alone);
         let mut attempted = invocation.attempted.iter();
-        // Or it waits in place: until it is due, for its slot of a rate, or as long as a response asked for.
+        // Another delivery may also wait in place: until it is due, for a slot of the rate, or for
+        // `Retry-After`.
         let has_rate = destination.max_per_second.is_some();
         let address = self.address_of(delivery.id).unwrap_or_default();
         let key = (invocation.process, address);
@@ -155,7 +159,7 @@ impl Inner {
                 of.is_some_and(|of| is_other(&(of, other.id))) && waits
             })
         };
-        // One process may run all invocations, which share its room then.
+        // A single process runs all invocations, which then share its limit.
         let are_others = invocation.slow
             || !self.limits.processes
             || attempted.any(is_other)
@@ -165,15 +169,15 @@ impl Inner {
         is_known && waited && are_others && wait_ms == turns_ms
     }
 
-    /// A delivery that was due is re-enqueued as it was received, so it needs a reason.
+    /// Checks that a due delivery has a reason to be re-enqueued unchanged.
     pub(crate) fn check_unchanged(&mut self, delivery: &Delivery, base: &Base, wait_ms: u64) {
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
         let Some(number) = number else { return };
         let was = (base.attempts, base.due_ms, base.hold, base.abandoned);
         let is = (delivery.attempts, delivery.due_ms, delivery.hold, delivery.abandoned);
         let was_due = base.due_ms <= self.clock_ms();
-        // Where no slot is free in its time it keeps its due time.
-        // A destination that recovers has a rate for a while.
+        // A delivery keeps its due time if no slot of the rate is free in time. A recovering
+        // destination has a rate, too.
         let destination = &self.rules[number].subscription.destination;
         let has_rate = destination.max_per_second.is_some() || destination.probation;
         let is_excused = has_rate || self.invocations[self.current].slow;

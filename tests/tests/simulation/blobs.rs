@@ -31,7 +31,7 @@ impl Blob {
     }
 }
 
-/// The blobs, by id of their delivery.
+/// Parses all blobs, and groups them by the id of their delivery.
 pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uuid, Vec<Blob>> {
     let mut blobs: BTreeMap<Uuid, Vec<Blob>> = BTreeMap::new();
     let letters = world.storage.blobs.iter().filter(|((_, key), _)| !is_of_replay(key));
@@ -55,12 +55,12 @@ pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uu
     blobs
 }
 
-/// A key without its container's prefix.
+/// Removes the prefix of the container from a key.
 pub(crate) fn guid_path(key: &str) -> &str {
     key.find("shop/").map_or(key, |at| &key[at..])
 }
 
-/// What a blob reports, compared with what the world recorded.
+/// Compares a blob with the records of the world; returns the first difference.
 pub(crate) fn mismatch(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let ledger = &world.ledger;
     let sink = blob.properties.get("sink");
@@ -77,15 +77,15 @@ pub(crate) fn mismatch(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
         return None;
     }
     let texts = ledger.texts(id);
-    // In a CloudEvents format the event has further members; an event that was too large to send
-    // has no request to compare with.
+    // A CloudEvents format adds members to the event. An event that was too large to send has no
+    // recorded text to compare with.
     let by_mark = texts.is_empty() || !blob.text.contains("deadletterProperties");
     let whole =
         if by_mark { blob.text.contains(&ledger.mark(id)) } else { texts.iter().any(is_whole) };
     (!whole).then(|| "its blob has other bytes than the event".to_owned())
 }
 
-/// The attempts that a blob reports, compared with the requests that the endpoint received.
+/// Compares the attempts that a blob reports with the requests that the endpoint received.
 fn history_agrees(world: &Inner, id: Uuid, result_seen: &Value) -> Option<String> {
     let ledger = &world.ledger;
     let attempts = result_seen["deliveryattempts"].as_u64().unwrap_or(u64::MAX);

@@ -18,7 +18,7 @@ use super::sinks::Route;
 use super::world::{Inner, Touched};
 
 impl Inner {
-    /// A message has to report exactly what happened.
+    /// Checks that a message reports exactly what happened.
     pub(crate) fn check_sent(&mut self, queue: QueueName, message: &Message, carried: &Carried) {
         self.count_send(queue, carried, message.wait_ms);
         let stores = self.invocation().stores;
@@ -30,7 +30,7 @@ impl Inner {
                 self.check_isolated(message);
             }
             (QueueName::Retry | QueueName::Slow, Carried::Delivery(delivery)) if !stores => {
-                // Nothing starts in the slow lane.
+                // No delivery starts in the slow queue.
                 if queue != QueueName::Slow && self.is_fresh(delivery, message.wait_ms) {
                     return self.check_fresh(delivery, message);
                 }
@@ -62,7 +62,7 @@ impl Inner {
                     );
                 }
             }
-            // Checked when it is stored.
+            // The end of a replay is checked when it is stored.
             (QueueName::DeadLetter, Carried::ReplayEnd(_)) => {}
             (_, Carried::Nothing | Carried::Publication(_))
             | (_, Carried::Delivery(_) | Carried::DeadLetter(_) | Carried::ReplayEnd(_)) => {
@@ -71,7 +71,8 @@ impl Inner {
         }
     }
 
-    /// The attempts of a delivery are those in its received message plus the requests made since.
+    /// Checks that the attempts of a delivery are those in its received message plus the requests
+    /// made since.
     pub(crate) fn check_state(&mut self, delivery: &Delivery) {
         let id = delivery.id;
         let bases = self.bases(id);
@@ -89,7 +90,7 @@ impl Inner {
         }) {
             self.record_violation(id, "its position in a chain of replies or topics has changed");
         }
-        // What a dead letter led to has a share, too.
+        // A delivery that follows from a dead letter also has a reply budget.
         if (delivery.hops > 0 || !delivery.via.is_empty()) != delivery.replies_left.is_some() {
             self.record_violation(id, "how many replies may follow from it is lost");
         }
@@ -100,7 +101,7 @@ impl Inner {
         }
         let [base] = &bases[..] else { return };
         if self.is_told(id) {
-            // The delivery may have started a second time, or the same reply was sent twice.
+            // The delivery may have started twice, or the same reply was sent twice.
             return;
         }
         let least = base.attempts + requests;
@@ -120,9 +121,10 @@ impl Inner {
         }
     }
 
-    /// Only what is due goes to the slow lane, and nothing from there to there.
+    /// Checks that only due deliveries move to the slow queue, and none from there or from
+    /// isolation.
     fn check_slow(&mut self, queue: QueueName, delivery: &Delivery, wait_ms: u64) {
-        // The retry queue takes what the slow lane refuses.
+        // If the slow queue refuses a message, the retry queue gets it.
         if queue != QueueName::Slow {
             return;
         }
@@ -132,7 +134,8 @@ impl Inner {
         }
     }
 
-    /// The wait that a message carries follows its policy, and the queue is given that delay.
+    /// Checks that the wait of a message follows from its policy, and that the queue gets this wait
+    /// as its delay.
     fn check_wait(&mut self, queue: QueueName, delivery: &Delivery, wait_ms: u64) {
         let id = delivery.id;
         let bases = self.bases(id);
@@ -141,7 +144,7 @@ impl Inner {
         };
         let tally = self.invocation().tallies.get(&id).cloned().unwrap_or_default();
         let split = queue == QueueName::Retry && tally.requests == 0;
-        // What was never attempted is due when it was published, by the clock of SQS.
+        // A delivery without attempts is due at its publication time, by the clock of SQS.
         let slack_ms = if delivery.attempts == 0 { SKEW_MAX_MS } else { 0 };
         if self.clock_ms().saturating_add(wait_ms + slack_ms) < delivery.due_ms {
             self.record_violation(id, "re-enqueued with less than the rest of its wait");
@@ -164,7 +167,7 @@ impl Inner {
             self.check_unchanged(delivery, base, wait_ms);
         }
         self.check_batching(delivery, base.batching, tally.last);
-        // It waits for a permit.
+        // The delivery waits for a permit.
         let shares = self.rules[number].subscription.destination.max_concurrency.is_shared;
         if shares && tally.requests == 0 && delivery.due_ms > base.due_ms {
             return;
@@ -204,7 +207,7 @@ impl Inner {
         }
     }
 
-    /// Whether a delivery may travel with others follows from its last answer.
+    /// Checks that the batching state follows from the last response.
     fn check_batching(
         &mut self,
         delivery: &Delivery,
@@ -221,9 +224,10 @@ impl Inner {
         }
     }
 
-    /// A delivery waits for its slot of a rate: only its due time changed, and not to an earlier one.
+    /// Checks a delivery that waits for a slot of a rate: its destination has a rate, and its due
+    /// time is not earlier than before.
     fn check_slot(&mut self, number: usize, delivery: &Delivery, due_ms: u64) {
-        // A destination that recovers has a rate for a while.
+        // A recovering destination has a rate for a while.
         let destination = &self.rules[number].subscription.destination;
         let is_limited = destination.max_per_second.is_some() || destination.probation;
         if !is_limited || delivery.due_ms < due_ms {
@@ -231,7 +235,8 @@ impl Inner {
         }
     }
 
-    /// A dead letter has the delay and the retry period of its policy, and its reason is true.
+    /// Checks that a dead letter has the delay and the retry period of its policy, and a true
+    /// reason.
     pub(crate) fn check_reason(&mut self, letter: &DeadLetter) {
         let delivery = &letter.delivery;
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
@@ -239,7 +244,7 @@ impl Inner {
         let policy = &self.rules[number].subscription.dead_letter;
         let (delay_ms, period_ms) = (policy.delay_ms, policy.keep_trying_for_ms);
         let last_attempt = letter.delivery.history.newest_attempt();
-        // What a person has stopped is stored at once.
+        // Dead letters of paused subscriptions and disabled destinations are stored at once.
         let last_attempt = last_attempt.filter(|_| !letter.is_set_aside());
         let not_before_ms = last_attempt
             .map_or(letter.decided_ms, |last| letter.decided_ms.max(last.at_ms + delay_ms));
@@ -268,7 +273,7 @@ impl Inner {
         self.check_limits(delivery.id, number, &letter.reason, delivery.attempts, age_ms);
     }
 
-    /// A reason that names a limit requires that the limit was reached.
+    /// Checks that a limit was reached if the reason names it.
     pub(crate) fn check_limits(
         &mut self,
         id: Uuid,
@@ -279,7 +284,7 @@ impl Inner {
     ) {
         let facts = self.versions.facts(&self.invocations[self.current].versions, number);
         let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
-        // A wait that would pass the 14 days is not begun, so a delivery may end by one wait earlier.
+        // A wait that would pass the 14 days is not begun, so a delivery may end one wait earlier.
         let limit_ms = self.rules[number].subscription.retry.time_to_live_ms;
         let limit_ms = limit_ms.map_or(u64::MAX, |own_ms| own_ms + self.delayed_ms(id));
         let limit_ms = limit_ms.min(LIFETIME_MAX_MS - DAY_MS);
@@ -294,7 +299,7 @@ impl Inner {
         }
     }
 
-    /// Records the effects of a fault that ends an invocation.
+    /// Records that the platform killed an invocation.
     pub(crate) fn note_killed(&mut self) {
         if self.invocation().short || self.invocation().slow {
             self.random.count(Fault::Killed);
@@ -307,7 +312,8 @@ impl Inner {
     }
 }
 
-/// True if a delivery waits for a slot of a rate, or without one: the table cannot be reached, or no slot is free in time.
+/// True if a delivery waits for a slot of a rate. It waits without a slot if the table cannot be
+/// reached, or if no slot is free in time.
 fn waits_for_slot(delivery: &Delivery, base: &Base, requests: u32) -> bool {
     let has_none = requests == 0 && !is_deferred(delivery);
     delivery.hold.slots > 0 || delivery.hold.away > base.hold.away || has_none

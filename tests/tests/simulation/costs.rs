@@ -1,19 +1,20 @@
-//! What a delivery costs: the requests and the messages that are sent for it, and their bounds.
+//! The cost of a delivery in requests and messages, and the bounds of that cost.
 //!
-//! Requests: each chain makes as many as its policy allows (`verdict::multiplied`).
+//! Requests: each chain makes at most as many as its policy allows (`verdict::multiplied`).
 //!
 //! Messages: a message is sent
-//! - after an attempt or a postponement that is followed by a wait. A second one, if the clock of the
-//!   process that receives it is behind that of the one that sent it, so that it comes early;
-//! - after each 900 s of a longer wait, as no delay is longer;
-//! - three times per chain whatever happens: to be split off, as a dead letter, and to a sink;
-//! - after a fault: moved to isolation, sent again by the repeated invocation (a chain more), received
-//!   early; and for the next turn, if its invocation ran out of time.
+//! - after an attempt or a postponement that is followed by a wait. A second message follows if the
+//!   clock of the receiving process is behind, so that the first one comes early;
+//! - after each 900 s of a longer wait, because no delay is longer;
+//! - three times per chain in any case: to split a record, as a dead letter, and to a sink;
+//! - after a fault: to isolation, again by a repeated invocation (one more chain), or after an
+//!   early receive;
+//! - for the next turn, if the invocation ran out of time.
 //!
 //! A dead letter that storage refuses is sent before it is due, 10 s, 1 min and 5 min after its
-//! decision, and then every 5 min. Where clocks differ, a try may come early by the clock of its
-//! process: then there are twice as many. A record that waits for the subscriptions is sent after 5,
-//! 10, 20 and 40 min, and then once an hour.
+//! decision, and then every 5 min. If clocks differ, a try may come early by the clock of its
+//! process. There are then twice as many tries. A record that waits for the subscriptions is sent
+//! after 5, 10, 20 and 40 min, and then once an hour.
 
 use std::collections::BTreeMap;
 
@@ -26,22 +27,22 @@ use uuid::Uuid;
 use super::queued::Carried;
 use super::world::Inner;
 
-/// Messages per chain, whatever happens.
+/// Messages that each chain may send in any case.
 const PER_CHAIN: u64 = 3;
-/// Messages of a record before it waits an hour each time, and when it moves on.
+/// Messages of a record before its waits last an hour, and when it moves on.
 const PER_RECORD: u64 = 6;
-/// Tries to store a dead letter before they are 5 min apart.
+/// Tries to store a dead letter before the tries are 5 min apart.
 const TRIES_AT_FIRST: u64 = 3;
-/// An attempt that is refused for lack of time would end later than this after its invocation began:
-/// response timeouts are cut to the function's timeout less 15 s, and 9 s are left for sending.
+/// An invocation lacks time for an attempt only if it has run for longer than this. Response
+/// timeouts are cut to the function's timeout less 15 s, and 9 s are reserved for sending.
 const TURN_AFTER_MS: u64 = 4 * SECOND_MS;
 
 /// Messages of one kind for one delivery or record.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sends {
-    /// All.
+    /// All messages, including the excused ones.
     pub(crate) count: u64,
-    /// Those that moved to isolation or to the slow lane, were early, or gave up their turn.
+    /// Messages that moved to isolation or to the slow queue, were early, or gave up their turn.
     excused: u64,
     first_ms: u64,
     last_ms: u64,
@@ -57,7 +58,7 @@ impl Sends {
         self
     }
 
-    /// How many periods passed from the first to the last.
+    /// The number of whole periods between the first and the last message.
     fn periods(&self, period_ms: u64) -> u64 {
         (self.last_ms - self.first_ms) / period_ms
     }
@@ -66,11 +67,11 @@ impl Sends {
 /// All messages that were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
-    /// Of deliveries, with the first message of a dead letter.
+    /// Messages of deliveries, including the first message of each dead letter.
     pub(crate) deliveries: BTreeMap<Uuid, Sends>,
-    /// Of dead letters that wait.
+    /// Messages of waiting dead letters.
     letters: BTreeMap<Uuid, Sends>,
-    /// Of published records.
+    /// Messages of published records.
     pub(crate) records: BTreeMap<String, Sends>,
 }
 
@@ -94,7 +95,7 @@ impl Costs {
 }
 
 impl Costs {
-    /// One message more is explained.
+    /// Excuses one more message.
     pub(crate) fn excuse(&mut self, carried: &Carried, stores: bool) {
         if let Some(sends) = self.of(carried, stores) {
             sends.excused += 1;
@@ -103,7 +104,7 @@ impl Costs {
 }
 
 impl Inner {
-    /// Counts a message that is sent, or that a queue refuses.
+    /// Counts a message that is sent to a queue, even if the queue refuses it.
     pub(crate) fn count_send(&mut self, queue: QueueName, carried: &Carried, wait_ms: u64) {
         let (now_ms, stores) = (self.now_ms, self.invocation().stores);
         let is_part = matches!(carried, Carried::Publication(of) if of.part.is_some());
@@ -114,17 +115,18 @@ impl Inner {
         }
     }
 
-    /// A message will be received early, and be sent once more.
+    /// Excuses one more message, because this one will be received early and sent again.
     pub(crate) fn count_early(&mut self, carried: &Carried) {
         let stores = self.invocation().stores;
-        // The next to send a dead letter is the function that stores it.
+        // The function that stores dead letters sends the next message of a dead letter.
         let stores = stores || matches!(carried, Carried::DeadLetter(_));
         self.ledger.costs.excuse(carried, stores);
     }
 
-    /// A delivery waits without an attempt because its invocation had no time left, or did not know
-    /// the subscriptions. Or because it waits for a slot of its destination's rate, or for a turn where
-    /// that has too much to do, or is to be left alone.
+    /// True if a delivery waits without an attempt. It needs one of these reasons:
+    /// - the invocation had no time left, or could not read the subscriptions;
+    /// - the delivery waits for a slot of a rate, or for a permit;
+    /// - the destination is overloaded, or sent `Retry-After`.
     fn check_turn(&mut self, carried: &Carried, wait_ms: u64) -> bool {
         let Carried::Delivery(delivery) = carried else { return false };
         let invocation = &self.invocations[self.current];
@@ -136,7 +138,7 @@ impl Inner {
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
         let shares =
             |number: usize| self.rules[number].subscription.destination.max_concurrency.is_shared;
-        // Others may have all permits.
+        // Other deliveries may hold all permits.
         let excused = invocation.panics > 0
             || invocation.short
             || invocation.unreadable
@@ -148,7 +150,7 @@ impl Inner {
         given_up || got_slot || self.is_left_alone(delivery)
     }
 
-    /// Whether a delivery waits once more than it did when it was received.
+    /// True if a delivery waits once more than it did in its received message.
     pub(crate) fn gives_up_its_turn(&self, delivery: &Delivery) -> bool {
         let waits = |hold: Hold| hold.count + hold.turns + hold.permits;
         let before = self.bases(delivery.id).iter().map(|base| waits(base.hold)).max();
@@ -165,7 +167,7 @@ pub(crate) fn too_expensive(world: &Inner) -> Vec<String> {
             broken.push(format!("{name}: {} sends, but at most {allowed} are due", sends.count));
         }
     };
-    // A delivery that waits for a permit is sent for each of its turns: `rates` counts them.
+    // A delivery that waits for a permit is sent once for each of its turns; `rates` counts them.
     let has_turns = |id: &Uuid| {
         let known = ledger.known.get(id).and_then(|known| known.subscription);
         let rules = known.map(|number| &world.rules[number]);
@@ -183,7 +185,7 @@ pub(crate) fn too_expensive(world: &Inner) -> Vec<String> {
     for (id, sends) in &ledger.costs.letters {
         let letters = u64::from(ledger.letters.get(id).copied().unwrap_or(1));
         let chains = letters.max(u64::from(ledger.chains_allowed(*id)));
-        // Clocks of different processes differ.
+        // The clocks of different processes differ, so tries may come early.
         let tries_at_first = TRIES_AT_FIRST * if world.limits.processes { 2 } else { 1 };
         let allowed =
             chains * (1 + tries_at_first + 2 * sends.periods(5 * MINUTE_MS)) + sends.excused;

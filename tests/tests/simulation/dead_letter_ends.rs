@@ -1,4 +1,4 @@
-//! Where dead letters end up, and where their subscriptions want them.
+//! Compares the places where dead letters end with the sinks of their subscriptions.
 
 use delivery::subscription::sink::Sink;
 use uuid::Uuid;
@@ -18,16 +18,16 @@ pub(crate) struct SinkCounts {
     pub(crate) returned: u64,
     /// Deliveries to the subscriptions of a topic.
     pub(crate) published: u64,
-    /// Those that passed through more than one topic.
+    /// Deliveries that passed through more than one topic.
     pub(crate) chained: u64,
-    /// In an external queue.
+    /// Sent to an external queue.
     pub(crate) sink_messages: u64,
     /// Stored in the default container because their sink could not take them.
     pub(crate) store_in_default: u64,
 }
 
 impl SinkCounts {
-    /// The counts of one world.
+    /// Counts the dead letters of one world.
     pub(crate) fn of(world: &Inner) -> Self {
         let ledger = &world.ledger;
         let started_count = |route| {
@@ -53,7 +53,7 @@ impl SinkCounts {
         }
     }
 
-    /// The sum of both.
+    /// Adds two sets of counts.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             taken: self.taken + other.taken,
@@ -66,20 +66,21 @@ impl SinkCounts {
     }
 }
 
-/// Whether a blob contains this text, also escaped within a string.
+/// True if a blob contains this text, plain or escaped in a string.
 fn holds(blob: &[u8], text: &str) -> bool {
     let blob = String::from_utf8_lossy(blob);
     blob.contains(text) || blob.contains(&text.replace('"', "\\\""))
 }
 
-/// A blob that is not where its subscription wants it has to report why, unless the subscription
-/// was unreadable at the time.
+/// Returns a complaint if a blob is not in the sink of its subscription and does not report why.
+/// Reasons that may mean an unknown subscription are excused.
 pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let number = world.ledger.known.get(&id)?.subscription?;
     let result_seen = |name: &str| blob.properties.get(name).is_some();
     let own = OWN_CONTAINER.split('/').next() == Some(&blob.bucket);
     let right = match &world.rules[number].subscription.dead_letter.sink {
-        // A person has stopped it: it is in the default container, whatever the sink is.
+        // The dead letter of a paused subscription is in the default container, whatever the sink
+        // is.
         _ if blob.reason() == "Paused" => !own,
         Sink::Container(_) => own || result_seen("sinkerror"),
         Sink::DefaultContainer => !own && !result_seen("sinkerror") && !result_seen("sink"),
@@ -93,7 +94,7 @@ pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> 
         .then(|| format!("its blob in {} does not report why it is there", blob.bucket))
 }
 
-/// Whether what is stored agrees with how the delivery had to end in a world without faults.
+/// Compares the stored blobs with the end that the delivery must have in a world without faults.
 pub(crate) fn end_agrees(
     world: &Inner,
     id: Uuid,
@@ -113,7 +114,7 @@ pub(crate) fn end_agrees(
         Sink::None => Some((0, 0, false)),
         Sink::DefaultContainer | Sink::Container(_) => Some((1, 0, false)),
         Sink::Queue(_) => Some((0, 0, true)),
-        // Its blob is that of its sink delivery, if there is one.
+        // Only the sink delivery can have left a blob.
         Sink::Address(_) => Some((blobs.len(), 1, false)),
         Sink::Topic(_) => Some((usize::from(wanted == 0), wanted, false)),
     };
@@ -135,7 +136,8 @@ pub(crate) fn end_agrees(
     Ok(())
 }
 
-/// Whether what is stored agrees with how the sink delivery had to end in a world without faults.
+/// Compares the stored blobs with the end that the sink delivery must have in a world without
+/// faults.
 pub(crate) fn sink_delivery_agrees(
     reasons: Vec<String>,
     seen: &[Seen],

@@ -26,11 +26,12 @@ use super::world::{Inner, World};
 pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
 /// The time limit of an invocation without a fault: twice the default of `DispatchTimeout`.
 const TIMEOUT_MS: u64 = 120 * SECOND_MS;
-/// The limit of polling rounds, and how many more each published record may take; reaching it means that something spins.
+/// The limits of polling rounds: for each world, and in addition for each published record. A world
+/// that reaches its limit spins.
 const ROUNDS_MAX: usize = 2_000_000;
 const ROUNDS_OF_EACH: usize = 200;
 
-/// Set by a waker: somebody wants to be polled.
+/// A flag that a waker sets when its invocation wants to be polled.
 #[derive(Debug, Default)]
 struct Flag(AtomicBool);
 
@@ -51,7 +52,7 @@ struct Running {
     ends_ms: u64,
 }
 
-/// The functions, over one world.
+/// Runs the functions over one world.
 pub(crate) struct Driver {
     world: World,
     mappings: Mappings,
@@ -60,7 +61,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// The functions without a process yet.
+    /// Creates a driver without any process.
     pub(crate) fn new(world: World) -> Self {
         let (mappings, processes) = (Mappings::default(), Processes::default());
         Self { world, mappings, processes, running: Vec::new() }
@@ -71,7 +72,7 @@ impl Driver {
         self.run_while(|_| true);
     }
 
-    /// The same while this holds.
+    /// Runs like `run`, but stops when `goes_on` returns false.
     pub(crate) fn run_while(&mut self, goes_on: impl Fn(&Inner) -> bool) {
         let published = self.world.with(|world| world.ledger.published.len());
         for _ in 0..ROUNDS_MAX + ROUNDS_OF_EACH * published {
@@ -139,7 +140,7 @@ impl Driver {
         self.running.push(Running { number, queue, process, function, future, flag, ends_ms });
     }
 
-    /// Polls every invocation that was woken; returns whether there was one.
+    /// Polls every invocation that was woken; returns true if there was one.
     fn poll(&mut self) -> bool {
         let mut polled = false;
         let Self { world, processes, running, .. } = self;
@@ -182,7 +183,7 @@ impl Driver {
         polled
     }
 
-    /// Advances time to the next event; returns whether there is one within the simulated time.
+    /// Advances time to the next event; returns true if there is one within the simulated time.
     fn jump(&mut self) -> bool {
         let ends_ms = self.running.iter().map(|running| running.ends_ms).min();
         let mappings = &mut self.mappings;

@@ -7,7 +7,7 @@ use delivery::time::duration::SECOND_MS;
 
 use super::faults::SeededRandom;
 
-/// How the endpoint of one subscription behaves.
+/// The behaviour of the endpoint of one subscription.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behaviour {
     /// Accepts everything.
@@ -18,18 +18,19 @@ pub(crate) enum Behaviour {
     Always(u16),
     /// Never responds in time.
     Silent,
-    /// Never responds until the first of these times and from the second one on. In between it accepts everything.
+    /// Never responds until the first of these times, and again from the second one on. Accepts
+    /// everything in between.
     HangsTwice(u64, u64),
-    /// Returns 500 to the first request of a delivery, and never responds to another one in time.
+    /// Returns 500 to the first request of a delivery, and lets all later ones time out.
     SilentAgain,
     /// Refuses every connection.
     Refuses,
     /// Returns 503 until this time, then accepts everything.
     RecoversAt(u64),
-    /// Like the one above, and each response takes 100 ms.
+    /// Like `RecoversAt`, but each response takes 100 ms.
     RecoversEvenlyAt(u64),
-    /// Returns 503 until this time, then accepts so many requests a second and answers more with 503. If it is fragile, it
-    /// then answers all for ten seconds with 503.
+    /// Returns 503 until `from_ms`. Then accepts `per_second` requests a second, and returns 503 to
+    /// all others. A fragile endpoint then returns 503 to everything for ten seconds.
     Serves { from_ms: u64, per_second: usize, is_fragile: bool },
     /// Returns 503 for this long, accepts everything for as long, and so on.
     Flaps(u64),
@@ -39,17 +40,16 @@ pub(crate) enum Behaviour {
     Takes(u64),
 }
 
-/// What an endpoint does with one request.
+/// The response of an endpoint to one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
-    /// What the sender sees if nothing is lost on the way.
+    /// The result for the sender, if nothing is lost on the way.
     pub(crate) result: TransportResult,
-    /// How long the response takes.
     pub(crate) duration_ms: u64,
 }
 
 impl Behaviour {
-    /// A random behaviour.
+    /// Draws a random behaviour.
     pub(crate) fn choose(random: &mut SeededRandom, now_ms: u64) -> Self {
         match random.below(12) {
             0..=2 => Self::Good,
@@ -63,7 +63,7 @@ impl Behaviour {
         }
     }
 
-    /// How it behaves towards a delivery that it has seen before, or not.
+    /// The behaviour towards a new delivery, or towards one that the endpoint has seen before.
     pub(crate) fn towards(self, is_known: bool) -> Self {
         if is_known && matches!(self, Self::SilentAgain) { Self::Silent } else { self }
     }
@@ -96,7 +96,7 @@ impl Behaviour {
             Self::Flaps(period_ms) if (now_ms / period_ms).is_multiple_of(2) => answered(503, None),
             Self::Flaps(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
-            // What is too much is decided by `Served`.
+            // `Served` decides which requests are too many.
             Self::Serves { from_ms, .. } if now_ms < from_ms => answered(503, None),
             Self::Serves { .. } => answered(204, None),
             Self::Takes(_) => answered(204, None),
@@ -120,15 +120,16 @@ impl Behaviour {
 /// The requests that an endpoint of limited capacity got.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
-    /// The times of the requests of the last second that took capacity: all of a fragile one, else those that it accepted.
+    /// Times of the requests in the last second that used capacity. A fragile endpoint uses
+    /// capacity for each request, any other only for accepted ones.
     recent_ms: VecDeque<u64>,
     down_until_ms: u64,
-    /// How often it fell over.
+    /// The number of times that the endpoint fell over.
     pub(crate) falls: usize,
 }
 
 impl Served {
-    /// True if a request of this time is too much.
+    /// True if a request at this time exceeds the capacity.
     pub(crate) fn is_too_much(&mut self, behaviour: Behaviour, now_ms: u64) -> bool {
         let Behaviour::Serves { from_ms, per_second, is_fragile } = behaviour else { return false };
         if now_ms < from_ms {

@@ -1,8 +1,8 @@
 //! Injected faults: kinds, probabilities and counts.
 //!
 //! Every fault is drawn from the seed's random numbers and counted where it happens, so that the
-//! summary reports which faults were survived. A seed has a budget of faults: without one, a world
-//! that always breaks would never end.
+//! summary reports which faults were survived. A seed has a budget of faults, because a world with
+//! endless faults would never end.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(crate) enum Fault {
     FewerAttempts,
     /// Storage refuses a blob.
     StorageRefused,
-    /// The container is missing.
+    /// Storage has no such container.
     ContainerMissing,
     /// The blob is written, but the writer gets an error.
     StorageAnswerLost,
@@ -110,7 +110,7 @@ impl Fault {
     ];
 }
 
-/// How often each kind happened.
+/// The number of occurrences of each kind.
 pub(crate) type Counts = BTreeMap<Fault, u64>;
 
 /// The random numbers of a seed, and its budget of faults.
@@ -119,9 +119,9 @@ pub(crate) struct SeededRandom {
     rng: StdRng,
     budget: u32,
     preferred: Fault,
-    /// How often each fault happened so far.
+    /// Occurrences of each fault so far.
     pub(crate) counts: Counts,
-    /// This world has no faults.
+    /// True if the world has no faults.
     pub(crate) quiet: bool,
 }
 
@@ -136,7 +136,7 @@ impl SeededRandom {
         Self { rng, budget, preferred, counts: Counts::new(), quiet }
     }
 
-    /// The random numbers of a seed with so many faults, above all of this kind.
+    /// The random numbers of a seed with this budget of faults, most of them of one kind.
     pub(crate) fn with_faults(seed: u64, budget: u32, preferred: Fault) -> Self {
         Self { budget, preferred, quiet: false, ..Self::new(seed) }
     }
@@ -151,7 +151,7 @@ impl SeededRandom {
         self.below(100) < percent
     }
 
-    /// One of these values.
+    /// Picks one of these values.
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.rng.random_range(0..of.len())]
     }
@@ -161,7 +161,7 @@ impl SeededRandom {
         self.rng.random()
     }
 
-    /// Whether this fault happens now; if so, it is counted.
+    /// Decides whether this fault happens now; if so, counts it.
     pub(crate) fn injects(&mut self, fault: Fault) -> bool {
         // A preferred kind makes combinations of the same fault likely within one seed.
         let chance = if fault == self.preferred { 15 } else { 2 };

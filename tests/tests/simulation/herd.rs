@@ -1,4 +1,4 @@
-//! A destination recovers after four hours, and all that waited for it comes back.
+//! A destination recovers after four hours, and all waiting deliveries come back.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -18,17 +18,17 @@ use super::world::World;
 const DOWN_MS: u64 = 4 * HOUR_MS;
 const FROM_MS: u64 = BEGINNING_MS + DOWN_MS;
 
-/// What recovers, and how many processes deliver.
+/// The number of waiting deliveries, their destination, and the number of processes.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     waiting: usize,
-    /// The capacity of the destination in requests a second, and whether it falls over above it.
+    /// Capacity of the destination in requests a second. A fragile destination falls over above it.
     per_second: usize,
     is_fragile: bool,
     processes: usize,
 }
 
-/// What a recovery showed, in milliseconds from the recovery on.
+/// The course of a recovery. Times are in milliseconds since the destination recovered.
 struct Recovery {
     first_ms: u64,
     drained_ms: u64,
@@ -43,11 +43,13 @@ fn recovers(case: Case) -> Recovery {
     let mut rules = Rules::of_seven_days(0);
     rules.subscription.destination.probation = true;
     if case.waiting < 10 {
-        // They are the probes of four hours. The last wait of the schedule is the longest.
+        // A few deliveries make all probes of four hours, so they need many attempts. Later waits
+        // are as long as the last wait of the schedule.
         rules.subscription.retry.max_attempts = 200;
         rules.subscription.retry.schedule.max_ms = Some(512 * SECOND_MS);
     }
-    // A few come at once: one after the other each would use up its attempts alone, without a probation.
+    // A few events are published at once. One after the other, each delivery would use up its
+    // attempts before probation begins.
     let within_ms = if case.waiting < 10 { 0 } else { HOUR_MS };
     let at_ms = |number: usize| BEGINNING_MS + number as u64 * within_ms / case.waiting as u64;
     let records = (0..case.waiting).map(|number| plain_record(number, at_ms(number))).collect();
@@ -93,8 +95,9 @@ fn recovers(case: Case) -> Recovery {
 }
 
 impl Recovery {
-    /// The seconds with more requests than five and than twice the good responses a second of the ten seconds before, and by
-    /// how many.
+    /// Returns the seconds with too many requests, and the number of excess requests. The limit is
+    /// five requests a second, or twice the average of good responses in the ten seconds before if
+    /// that is more.
     fn excesses(&self) -> Vec<(u64, usize)> {
         let excess = |(second, count): (&u64, &usize)| {
             let before = self.good.range(second.saturating_sub(10)..*second).map(|(_, good)| good);
@@ -126,7 +129,7 @@ fn assert_gentle(case: Case) {
     assert!(excesses.is_empty(), "too many requests in these seconds: {excesses:?}");
 }
 
-/// So many wait for each of these destinations: a weak one, a fragile one, and a strong one.
+/// Checks the recovery of each of these destinations, with one process and with 200.
 fn assert_all_gentle(waiting: usize, capacities: &[(usize, bool)]) {
     for processes in [1, 200] {
         for (per_second, is_fragile) in capacities.iter().copied() {
@@ -151,14 +154,15 @@ fn ten_thousand_that_wait_come_back_gently() {
     assert_all_gentle(10_000, &[WEAK, FRAGILE, STRONG]);
 }
 
-/// Faster with `--config profile.dev.package.delivery.opt-level=1`, and the same for `dispatch` and `lastmile-tests`.
+/// Runs faster with `--config profile.dev.package.delivery.opt-level=1`, and with the same option
+/// for `dispatch` and `lastmile-tests`.
 #[test]
 #[ignore = "takes half an hour; run by hand"]
 fn a_hundred_thousand_that_wait_come_back_gently() {
     assert_all_gentle(100_000, &[FRAGILE, STRONG]);
 }
 
-/// For example `HERD=10000,30,true,200`.
+/// Example: `HERD=10000,30,true,200`.
 #[test]
 #[ignore = "by hand, with HERD=waiting,capacity,fragile,processes"]
 fn one_case_comes_back_gently() {

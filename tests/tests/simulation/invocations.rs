@@ -1,4 +1,4 @@
-//! What the invocations did, recorded by the world.
+//! The actions of each invocation, as the world recorded them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,14 +9,13 @@ use uuid::Uuid;
 use super::queued::Queued;
 use super::rules::Expected;
 
-/// What one invocation did for one delivery.
+/// The work of one invocation for one delivery.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
-    /// Requests made.
     pub(crate) requests: u32,
-    /// When the last one ended, and the step that has to follow.
+    /// End of the last request, and the step that must follow it.
     pub(crate) last: Option<(u64, Expected)>,
-    /// Start of the first of them, and of the last.
+    /// Start of the first request, and of the last one.
     pub(crate) first_ms: Option<u64>,
     pub(crate) last_at_ms: Option<u64>,
 }
@@ -24,41 +23,39 @@ pub(crate) struct Tally {
 /// One invocation of a function.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Invocation {
-    /// It is the deadletter function.
+    /// True for the deadletter function, which stores dead letters.
     pub(crate) stores: bool,
-    /// The records that it received.
+    /// The received records.
     pub(crate) taken: Vec<(QueueName, Queued)>,
-    /// The versions of the catalogue that it was given.
+    /// The versions of the catalogue that the invocation read.
     pub(crate) versions: Vec<usize>,
-    /// Its work, by delivery.
+    /// The work for each delivery, by id.
     pub(crate) tallies: BTreeMap<Uuid, Tally>,
-    /// The deliveries that it attempted, with the numbers of their subscriptions; also what it abandoned.
+    /// Attempted deliveries with the numbers of their subscriptions, including abandoned requests.
     pub(crate) attempted: BTreeSet<(usize, Uuid)>,
-    /// The deliveries whose responses carried a reply, and the record that stands for it.
+    /// Deliveries whose responses carried a reply, each with the record of the reply.
     pub(crate) answered: Vec<(Uuid, usize)>,
-    /// Panics that were injected into it.
+    /// The number of injected panics.
     pub(crate) panics: u32,
-    /// The published records that it re-enqueued before they were read, with the deliveries of those
-    /// that are parts.
+    /// Published records that the invocation re-enqueued before they were read. A part of a record
+    /// also has its deliveries.
     pub(crate) forwarded: Vec<(String, Option<Arc<BTreeSet<Uuid>>>)>,
-    /// It is dropped at its next await.
+    /// A crashed invocation is dropped at its next await.
     pub(crate) crashed: bool,
-    /// The copies of its messages that a fault touched.
+    /// Copies of messages that a fault touched.
     pub(crate) touched: BTreeSet<u64>,
-    /// It was given very little time.
+    /// True if the invocation has very little time.
     pub(crate) short: bool,
-    /// It could not read the subscriptions.
+    /// True if the invocation could not read the subscriptions.
     pub(crate) unreadable: bool,
-    /// A call of it was slow.
+    /// True if a call of the invocation was slow.
     pub(crate) slow: bool,
-    /// Its process.
     pub(crate) process: usize,
-    /// When it began.
     pub(crate) started_ms: u64,
 }
 
 impl Invocation {
-    /// The received messages that carry a delivery of this published record.
+    /// The received messages that carry this delivery of the published record `origin`.
     pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Queued> {
         let carries_it = |held: &Queued| match held.carried.id() {
             Some(of) => of == id,
@@ -67,7 +64,7 @@ impl Invocation {
         self.taken.iter().map(|(_, held)| held).filter(|held| carries_it(held)).collect()
     }
 
-    /// The received messages that are this published record as a whole.
+    /// The received messages that carry this published record as a whole.
     pub(crate) fn messages_of(&self, message: &str) -> Vec<&Queued> {
         let received = self.taken.iter().map(|(_, held)| held);
         received.filter(|held| held.origin() == Some(message)).collect()

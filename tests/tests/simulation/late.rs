@@ -19,7 +19,7 @@ pub(crate) struct LateAnswer {
 }
 
 impl LateAnswer {
-    /// The late response to a request that timed out; an endpoint that has accepted its events
+    /// Draws the late response to a request that timed out. An endpoint that accepted the events
     /// sends only a success.
     pub(crate) fn choose(random: &mut SeededRandom, taken: bool, timeout_ms: u64) -> Option<Self> {
         let after_ms = timeout_ms + random.pick(&[1, 500, 3_000, 9_000, 40_000]);
@@ -41,7 +41,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// What happens to it.
+    /// Returns the late response, or waits forever if there is none.
     pub(crate) fn late(mut self) -> Late {
         Box::pin(async move {
             let Some(answer) = &self.answer else { return pending().await };
@@ -60,8 +60,8 @@ impl Open {
 }
 
 impl Drop for Open {
-    /// The function stopped waiting. If the endpoint has accepted the events, each is in flight
-    /// once more than necessary.
+    /// Runs when the function stops waiting. If the endpoint accepted the events, each of them is
+    /// sent once more than necessary.
     fn drop(&mut self) {
         let (number, ids) = (self.number, &self.ids);
         let Some(LateAnswer { result, .. }) = &self.answer else { return };
@@ -75,8 +75,7 @@ impl Drop for Open {
 }
 
 impl Inner {
-    /// The function receives a late response: a success ends the delivery, anything else changes
-    /// nothing.
+    /// Records a late response. A success ends the delivery; any other response changes nothing.
     fn receive_late(&mut self, number: usize, ids: &[Uuid], timed_out: &Exchange, late: &Exchange) {
         let window_ms = self.rules[number].subscription.destination.late_window_ms;
         if late.ended_ms() > timed_out.ended_ms() + window_ms {

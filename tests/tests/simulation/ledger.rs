@@ -1,7 +1,8 @@
-//! What really happened, recorded by the world and not by the functions.
+//! The true history of a world, recorded by the world and not by the functions.
 //!
-//! The checks compare the two. Everything is recorded by the id of the delivery, which the world
-//! computes itself from subscription, published record and element index.
+//! The checks compare this history with the reports of the functions. The history is kept by the id
+//! of each delivery, which the world computes from subscription, published record and element
+//! index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,26 +23,25 @@ use super::sinks::{Route, after, record_of_letter};
 /// The identity of a delivery.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// The number of its subscription; `None` for an undeliverable element.
+    /// The number of the subscription; `None` for an undeliverable element.
     pub(crate) subscription: Option<usize>,
-    /// The number of its record.
+    /// The number of the published record.
     pub(crate) record: usize,
-    /// Its index in the record.
+    /// The index of the element in the record.
     pub(crate) index: usize,
-    /// How many replies led to it.
+    /// The number of replies that led to this delivery.
     pub(crate) hops: u32,
-    /// Where it goes.
     pub(crate) route: Route,
-    /// The delivery whose dead letter it is, or follows from.
+    /// The delivery whose dead letter this one sends or follows from.
     pub(crate) from: Option<Uuid>,
-    /// The topics that its dead letters were published to.
+    /// The topics that earlier dead letters of the chain came from.
     pub(crate) via: Vec<TopicName>,
-    /// Every dead letter that led to it was a CloudEvent, if its event was one.
+    /// True if every dead letter on the way had a CloudEvents format.
     pub(crate) is_bare: bool,
 }
 
 impl Known {
-    /// A published event for a subscription.
+    /// Returns the delivery of a published event to a subscription.
     pub(crate) fn new(subscription: Option<usize>, record: usize, index: usize) -> Self {
         Self {
             subscription,
@@ -59,58 +59,58 @@ impl Known {
 /// A delivery that follows from a dead letter, as it started.
 #[derive(Debug, Clone)]
 pub(crate) struct Fresh {
-    /// Its publication time, as it reports it.
+    /// The publication time that the delivery reports.
     pub(crate) published_ms: u64,
-    /// Its event.
+    /// The text of the event.
     pub(crate) text: Arc<str>,
 }
 
 /// A request that reached an endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    /// The number of its request.
+    /// The number of the request; all events of a batch share it.
     pub(crate) request: u64,
-    /// Its start.
+    /// Start of the request.
     pub(crate) at_ms: u64,
-    /// Its end.
     pub(crate) ended_ms: u64,
     /// The result that the function got.
     pub(crate) result_seen: TransportResult,
-    /// The step that has to follow.
+    /// The step that must follow.
     pub(crate) expected: Expected,
-    /// The endpoint accepted the event, whatever result the function got.
+    /// True if the endpoint accepted the event, whatever result the function got.
     pub(crate) taken: bool,
-    /// Start of the first attempt of its chain.
+    /// Start of the first attempt of the chain.
     pub(crate) first_ms: u64,
 }
 
-/// Everything that happened in one world.
+/// The history of one world.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     /// The published records and their message ids.
     pub(crate) published: Vec<(String, Published)>,
     /// Every possible delivery.
     pub(crate) known: BTreeMap<Uuid, Known>,
-    /// Its id, by number of record and subscription and by element index.
+    /// Ids of deliveries, by number of the record, number of the subscription and element index.
     pub(crate) ids: BTreeMap<(usize, Option<usize>, usize), Uuid>,
     /// The numbers of the published records, by message id.
     records: BTreeMap<String, usize>,
-    /// The ids that stand for whole records which dispatch never decoded.
+    /// Ids that stand for whole records that dispatch never decoded, with the numbers of the
+    /// records.
     pub(crate) unprocessed: BTreeMap<Uuid, usize>,
-    /// The records that stand for replies, by the delivery they answer.
+    /// Records of replies, by the delivery that was answered.
     pub(crate) replies: BTreeMap<Uuid, usize>,
-    /// The records that publish dead letters on a topic, by the deliveries that they lead to.
+    /// Records that publish dead letters on a topic, by the deliveries that they lead to.
     records_of_letters: BTreeMap<Uuid, usize>,
-    /// The messages of replies that have to be published on a topic.
+    /// Messages of replies that must be published on a topic.
     pub(crate) owed: BTreeSet<String>,
-    /// How often a function received the reply that each of these follows from.
+    /// The number of times that a function received the reply that each delivery follows from.
     pub(crate) starts: BTreeMap<Uuid, u32>,
-    /// When each delivery was postponed, and until when.
+    /// Postponements of each delivery: the time of the decision, and the new due time.
     pub(crate) postponements: BTreeMap<Uuid, Vec<(u64, u64)>>,
-    /// Late successes that ended their deliveries, and those that no function waited for.
+    /// Late successes that ended their deliveries, and late successes that no function waited for.
     pub(crate) late_in_time: u64,
     pub(crate) late_too_late: u64,
-    /// Requests that were abandoned, and how many of their events were accepted nevertheless.
+    /// Abandoned requests, all requests, and events that were accepted in abandoned requests.
     pub(crate) abandoned: u64,
     requests: u64,
     pub(crate) taken_too_late: u64,
@@ -120,11 +120,11 @@ pub(crate) struct Ledger {
     pub(crate) seen: BTreeMap<Uuid, Vec<Seen>>,
     /// Dead letters that dispatch sent or stored itself, or that a queue redrove, by delivery.
     pub(crate) letters: BTreeMap<Uuid, u32>,
-    /// Deliveries that have to end.
+    /// Deliveries that must end.
     pub(crate) must_end: BTreeSet<Uuid>,
-    /// Deliveries of a divided record that have to end, or to wait in a part of it.
+    /// Deliveries of a divided record that must end or wait in a part of the record.
     pub(crate) divided: BTreeSet<Uuid>,
-    /// Records that were acknowledged.
+    /// Message ids of acknowledged records.
     pub(crate) acknowledged: BTreeSet<String>,
     /// Records that a queue redrove before a function handled them.
     pub(crate) redriven_records: BTreeSet<String>,
@@ -132,26 +132,25 @@ pub(crate) struct Ledger {
     pub(crate) forks: BTreeMap<Uuid, u32>,
     /// Faults that may have duplicated every chain of a record.
     pub(crate) record_forks: BTreeMap<String, u32>,
-    /// Blobs written for a dead letter, by the message that first carried it and bucket.
+    /// Blobs written for each dead letter, by the message that first carried it and the bucket.
     pub(crate) stored: BTreeMap<(String, String), (String, Vec<u8>)>,
-    /// What may follow from the dead letter of a delivery, and what did.
+    /// Deliveries that may follow from the dead letter of each delivery, and the ones that started.
     pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
     pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
     /// The replays of dead letters, each with the delivery whose event it sends again.
     pub(crate) replays: BTreeMap<Uuid, Uuid>,
-    /// Those of `unprocessed` that their queue deleted after 14 days, because storage refused them
-    /// all the time and no queue could take them.
+    /// Ids of `unprocessed` whose messages expired after 14 days. Storage always refused them, and
+    /// no queue could accept them.
     pub(crate) expired: BTreeSet<Uuid>,
     /// The most receives of one message in one queue.
     pub(crate) most_receives: u32,
-    /// What was sent.
     pub(crate) costs: Costs,
-    /// The broken rules.
+    /// One line for each violation of a rule.
     pub(crate) broken: Vec<String>,
 }
 
 impl Ledger {
-    /// A ledger that knows every delivery that these records may lead to.
+    /// Creates a ledger with every delivery that these records may lead to.
     pub(crate) fn new(published: Vec<Published>, rules: &[Rules]) -> Self {
         let mut ledger = Self::default();
         for (record, published) in published.into_iter().enumerate() {
@@ -192,7 +191,7 @@ impl Ledger {
         self.published.push((message, published));
     }
 
-    /// Whether a record with this message id was published.
+    /// True if a record with this message id was published.
     pub(crate) fn has_record(&self, message: &str) -> bool {
         self.records.contains_key(message)
     }
@@ -211,7 +210,7 @@ impl Ledger {
         ids.map(|((_, subscription, index), id)| (*subscription, *index, *id))
     }
 
-    /// Records a delivery, and all that may follow from its dead letter.
+    /// Records a delivery, and all deliveries that may follow from its dead letter.
     pub(crate) fn know(&mut self, rules: &[Rules], id: Uuid, known: Known) {
         for (next, of) in after(rules, id, &known) {
             self.after.entry(id).or_default().push(next);
@@ -220,7 +219,7 @@ impl Ledger {
         self.known.insert(id, known);
     }
 
-    /// The texts of the event of a delivery: as published, or as dead letters of another one.
+    /// The texts of the event of a delivery: as published, or as each dead letter that started it.
     pub(crate) fn texts(&self, id: Uuid) -> Vec<&str> {
         let known = &self.known[&id];
         match known.from {
@@ -231,7 +230,7 @@ impl Ledger {
         }
     }
 
-    /// When the event of a delivery was published, if a publisher did that.
+    /// The publication time of an event; `None` unless a publisher sent it.
     pub(crate) fn published_ms(&self, id: Uuid) -> Option<u64> {
         let known = self.known.get(&id).filter(|known| known.from.is_none() && known.hops == 0)?;
         Some(self.published[known.record].1.at_ms)
@@ -242,8 +241,8 @@ impl Ledger {
         self.known.get(&id).map_or("?".to_owned(), |known| mark(known.record, known.index))
     }
 
-    /// The message of the published record that a delivery comes from, or that it stands for; none
-    /// if it sends a dead letter to an address.
+    /// The message id of the published record that a delivery comes from or stands for. Empty if
+    /// the delivery sends a dead letter to an address.
     pub(crate) fn origin(&self, id: Uuid) -> &str {
         let root = self.known.get(&id).filter(|known| known.from.is_none());
         let record = root.map(|known| known.record).or(self.unprocessed.get(&id).copied());
@@ -251,7 +250,8 @@ impl Ledger {
         record.map_or("", |record| &self.published[record].0)
     }
 
-    /// A dead letter is published on a topic, perhaps once more: it is a record of its own.
+    /// Adds the record of a dead letter that is published on a topic. A second publication adds
+    /// nothing.
     pub(crate) fn add_letter(&mut self, from: Uuid, published: Published) {
         let message = record_of_letter(from);
         if self.records.contains_key(&message) {
@@ -260,7 +260,7 @@ impl Ledger {
         let record = self.published.len();
         let topic = published.topic.map_or_else(TopicName::nameless, TopicName::published);
         self.add_record(message.clone(), published);
-        // Its end if no subscription takes it any more when it is received.
+        // If no subscription matches when the record is received, this delivery is its end.
         let nobody = SubscriptionName { topic, name: NAMELESS.to_owned() };
         let id = id_of(nobody, Origin { message, index: 0 });
         self.known.insert(id, Known::new(None, record, 0));
@@ -292,7 +292,7 @@ impl Ledger {
         Some(Uuid::new_v5(&whole, part.as_bytes()))
     }
 
-    /// The same of what a queue gave up.
+    /// Returns the id of a record that a queue redrove, and records it as unprocessed.
     pub(crate) fn unprocessed_of(&mut self, held: &Queued) -> Option<Uuid> {
         let id = self.whole_id(held)?;
         let record = self.record_of(held.origin()?);
@@ -300,12 +300,12 @@ impl Ledger {
         Some(id)
     }
 
-    /// Records that a rule was broken.
+    /// Records a violation of a rule.
     pub(crate) fn record_violation(&mut self, what: String) {
         self.broken.push(what);
     }
 
-    /// A fault touched this message: its content may be handled twice.
+    /// Records that a fault touched this message, so that its content may be handled twice.
     pub(crate) fn fork(&mut self, held: &Queued) {
         match (held.carried.id(), held.origin()) {
             (Some(id), _) => *self.forks.entry(id).or_default() += 1,
@@ -316,7 +316,7 @@ impl Ledger {
         }
     }
 
-    /// The number of a request that is about to be made.
+    /// Returns the number for the next request.
     pub(crate) fn next_request(&mut self) -> u64 {
         self.requests += 1;
         self.requests
@@ -326,7 +326,7 @@ impl Ledger {
         self.requests
     }
 
-    /// How many chains the faults allow for a delivery.
+    /// The number of chains that the faults allow for a delivery.
     pub(crate) fn chains_allowed(&self, id: Uuid) -> u32 {
         let of_record = self.record_forks.get(self.origin(id));
         let follow_ups = self.known.get(&id).is_some_and(|known| known.from.is_some());
@@ -337,7 +337,7 @@ impl Ledger {
             + of_record.copied().unwrap_or(0)
     }
 
-    /// How many chains of a delivery ended visibly.
+    /// The number of chains of a delivery that ended visibly.
     pub(crate) fn ends(&self, id: Uuid) -> u32 {
         let taken =
             self.seen.get(&id).map_or(0, |seen| seen.iter().filter(|seen| seen.taken).count());
@@ -354,7 +354,7 @@ impl Ledger {
             + followed
     }
 
-    /// How often a delivery started that follows from a dead letter.
+    /// The number of starts of a delivery that follows from a dead letter.
     pub(crate) fn started_count(&self, id: Uuid) -> u32 {
         self.fresh.get(&id).map_or(0, |fresh| fresh.len() as u32)
     }

@@ -27,12 +27,10 @@ use super::world::{Inner, World};
 /// The start of every world: 2026-11-20, 07:03 UTC.
 pub(crate) const BEGINNING_MS: u64 = 1_795_158_180_123;
 
-/// The result of one seed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SeedResult {
-    /// Its seed.
     pub(crate) seed: u64,
-    /// The rule that was to be sabotaged was broken.
+    /// True if the sabotage found an opportunity.
     pub(crate) sabotaged: bool,
     deliveries: u64,
     attempts: u64,
@@ -47,12 +45,12 @@ pub(crate) struct SeedResult {
     sink_counts: SinkCounts,
     faults: Counts,
     broken: Vec<String>,
-    /// Its trace, if that was to be kept.
+    /// Empty unless the trace was kept.
     pub(crate) trace: String,
 }
 
 impl SeedResult {
-    /// The broken rules and how to replay them; `None` if there are none.
+    /// The broken rules and how to replay them; `None` if no rule was broken.
     pub(crate) fn report(&self) -> Option<String> {
         let Self { seed, broken, .. } = self;
         let replay = "cargo test -p lastmile-tests --test simulation whatever_fails -- --nocapture";
@@ -62,7 +60,6 @@ impl SeedResult {
     }
 }
 
-/// Runs one seed.
 pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> SeedResult {
     let world = World::new(create(seed, sabotage, trace));
     Driver::new(world.clone()).run();
@@ -88,11 +85,11 @@ pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> S
     }
 }
 
-/// A world at its start: subscriptions, endpoints and published records.
+/// Creates the world of a seed: subscriptions, endpoints and published records.
 fn create(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> Inner {
     let mut random = SeededRandom::new(seed);
     let began_ms = BEGINNING_MS + random.below(24) * HOUR_MS;
-    // Sometimes more subscriptions than one invocation handles in place.
+    // Some worlds have more subscriptions than one invocation handles in place.
     let subscriptions = if random.percent(6) { 11 + random.below(6) } else { 1 + random.below(3) };
     let choose = |number| Rules::choose(TOPIC, number, &mut random);
     let mut rules: Vec<Rules> = (0..subscriptions as usize).map(choose).collect();
@@ -101,7 +98,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> Inner {
     let mut behaviours: Vec<_> =
         rules.iter().map(|_| Behaviour::choose(&mut random, began_ms)).collect();
     if sabotage.is_some() {
-        // A success would hide what was broken before it.
+        // A success would hide an earlier violation.
         behaviours.fill(Behaviour::Always(500));
     }
     let within_ms = random.pick(&[1, 1, 10_000, 30 * MINUTE_MS]);
@@ -117,7 +114,8 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> Inner {
     Inner { saboteur, trace, ..Setting { random, began_ms, rules, behaviours, records }.begin() }
 }
 
-/// In some worlds, subscriptions have a delay. Drawn apart, so that the other worlds stay as they are.
+/// Gives the subscriptions of some worlds a delay. The delay has separate random numbers, so the
+/// other worlds do not change.
 fn delay(rules: &mut [Rules], seed: u64) {
     if seed % 5 == 2 {
         let mut random = SeededRandom::new(seed);
@@ -137,7 +135,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The world at its start; everything else is drawn from the random numbers.
+    /// Creates the world. Everything else is drawn from the random numbers.
     pub(crate) fn begin(self) -> Inner {
         let Self { mut random, began_ms, rules, behaviours, records } = self;
         let limits = Limits::choose(&mut random);
@@ -191,7 +189,7 @@ pub(crate) struct Summary {
     attempts: u64,
     /// Requests with more than one event.
     pub(crate) shared_requests: u64,
-    /// How often a delivery was postponed because its destination was on probation.
+    /// Postponements of deliveries, for any reason.
     pub(crate) postponements: u64,
     /// Responses that carried a reply.
     pub(crate) replies: u64,

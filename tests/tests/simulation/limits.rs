@@ -5,38 +5,38 @@ use delivery::time::duration::SECOND_MS;
 
 use super::faults::SeededRandom;
 
-/// The most that the clock of a process is wrong.
+/// The largest error of the clock of a process.
 pub(crate) const SKEW_MAX_MS: u64 = 2_000;
 
 /// The limits of one world.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// How many invocations of the events queue run at a time; the other queues have fewer.
+    /// Concurrent invocations of the events queue. The other queues have fewer.
     pub(crate) concurrency: usize,
-    /// How long a mapping gathers a batch.
+    /// The batch window of a mapping.
     pub(crate) window_ms: u64,
-    /// How many batches a mapping gathers at a time.
+    /// The number of batches that a mapping gathers at the same time.
     pub(crate) pollers: usize,
-    /// Batches are gathered also while as many invocations run as may: not on AWS, where what waits is
-    /// handed out as late as possible, but harder.
+    /// True if mappings gather batches even while all invocations are busy. AWS does not do this,
+    /// but it is a harder test.
     pub(crate) overpulls: bool,
-    /// How many messages of a queue may be received and not deleted: 120,000 on AWS.
+    /// The quota of messages in flight of a queue: 120,000 on AWS.
     pub(crate) in_flight: usize,
-    /// Messages carry groups, and a noisy group is received after the others.
+    /// True if messages carry groups, and a noisy group is received after the others.
     pub(crate) fair: bool,
-    /// Invocations share no memory unless one follows the other in the same process. Otherwise all
-    /// share one process.
+    /// True if there are several processes, so that invocations share memory only in succession.
+    /// Otherwise, one process runs all invocations.
     pub(crate) processes: bool,
-    /// How wrong the clock of a process is at most.
+    /// The largest clock error of a process in this world.
     pub(crate) skew_ms: u64,
-    /// How many of a hundred invocations begin a new process although there is an idle one.
+    /// Percentage of invocations that start a new process although one is idle.
     pub(crate) restarts: u64,
-    /// Batches are as large as they may be, if there are enough messages.
+    /// True if batches are as large as possible whenever there are enough messages.
     pub(crate) full_batches: bool,
 }
 
 impl Limits {
-    /// None that a small world reaches.
+    /// Limits that no small world reaches.
     pub(crate) const NONE: Self = Self {
         concurrency: usize::MAX,
         window_ms: 0,
@@ -50,8 +50,8 @@ impl Limits {
         full_batches: false,
     };
 
-    /// The limits of a world; without faults there are none, because there every attempt has to be
-    /// made exactly when it is due.
+    /// Draws the limits of a world. A world without faults has no limits, because each attempt must
+    /// be made exactly when it is due.
     pub(crate) fn choose(random: &mut SeededRandom) -> Self {
         if random.quiet || random.percent(50) {
             return Self::NONE;
@@ -70,14 +70,14 @@ impl Limits {
         }
     }
 
-    /// The sum of the invocations of dispatch that run at a time.
+    /// The number of concurrent invocations of dispatch.
     pub(crate) fn functions(&self) -> u32 {
         let queues = [QueueName::Events, QueueName::Retry, QueueName::Slow, QueueName::Isolation];
         let all = || queues.map(|queue| self.concurrency_of(queue)).iter().sum::<usize>();
         if self.processes { u32::try_from(all()).unwrap_or(u32::MAX) } else { 1 }
     }
 
-    /// How many invocations of a queue run at a time.
+    /// The number of concurrent invocations of a queue.
     pub(crate) fn concurrency_of(self, queue: QueueName) -> usize {
         match queue {
             QueueName::Events => self.concurrency,
@@ -89,7 +89,7 @@ impl Limits {
         }
     }
 
-    /// How many records of a queue an invocation gets at most.
+    /// The maximum number of records in a batch of a queue.
     pub(crate) fn batch_of(queue: QueueName) -> usize {
         match queue {
             QueueName::Isolation => 1,
@@ -97,13 +97,13 @@ impl Limits {
             | QueueName::Retry
             | QueueName::DeadLetter
             | QueueName::LastResort => 10,
-            // As its mapping in the template.
+            // Like the mapping in the template.
             QueueName::Slow => 500,
         }
     }
 
-    /// How long the mapping of a queue waits to fill a batch, as in the template. One process that runs everything has no window
-    /// but that of new events.
+    /// The batch window of a queue. The slow queue has a window of one second, as in the template,
+    /// unless one process runs everything.
     pub(crate) fn window_of(self, queue: QueueName) -> u64 {
         match queue {
             QueueName::Events | QueueName::Retry => self.window_ms,

@@ -9,10 +9,10 @@ use super::rules::Rules;
 use super::verdict::verdict;
 use super::world::World;
 
-/// Events, one every twelve seconds for an hour.
+/// The number of events: one every twelve seconds for an hour.
 pub(crate) const EVENTS: usize = 300;
 const EVERY_MS: u64 = 12_000;
-/// The number of the dead destination, and of the healthy ones.
+/// The numbers of the dead destination and of the healthy ones.
 const DEAD: usize = 0;
 const WELL: [usize; 2] = [1, 2];
 
@@ -23,9 +23,9 @@ pub(crate) struct Load {
     pub(crate) requests: usize,
     /// All invocations.
     pub(crate) invocations: usize,
-    /// The longest time that a delivery to the others took.
+    /// The longest time of a delivery to a healthy destination.
     pub(crate) slowest_ms: u64,
-    /// How many deliveries to the others arrived.
+    /// Deliveries to healthy destinations that arrived.
     pub(crate) arrived: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Lost deliveries: those that neither ended nor wait anywhere for their end.
+//! Finds lost deliveries, which neither ended nor wait anywhere for their end.
 //!
 //! A delivery whose dead letter went to an address or a topic ends with the deliveries that follow,
 //! which are checked in turn.
@@ -19,7 +19,7 @@ use super::rules::Expected;
 use super::sinks::{Route, sink_delivery_of};
 use super::world::Inner;
 
-/// Deliveries and records without an end.
+/// Returns a complaint for each delivery and each record without an end.
 pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let carried = |queue| world.queues.all(queue).filter_map(|held| held.carried.id());
@@ -30,7 +30,8 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     let whole = |queue| world.queues.all(queue).filter_map(|held| held.origin());
     let records: BTreeSet<&str> = ALL.into_iter().flat_map(whole).collect();
     let mut broken = Vec::new();
-    // The bound that no queue of SQS can lift: `docs/operate/rescue.md`.
+    // Expired messages do not count: SQS keeps a message for at most 14 days
+    // (`docs/operate/rescue.md`).
     for id in ledger.must_end.difference(&ledger.expired) {
         let record = ledger.unprocessed.get(id).map(|record| ledger.published[*record].0.as_str());
         if !ends.has(*id) && !record.is_some_and(|it| records.contains(it)) {
@@ -60,7 +61,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
         }
     }
     let over = world.now_ms + LIFETIME_MS / 20 >= world.began_ms + LIFETIME_MS;
-    // What is in the last-resort queue waits for a person.
+    // Messages in the last-resort queue wait for a person.
     let records_wait = READ.into_iter().flat_map(whole).next().is_some();
     if (!waiting.is_empty() || records_wait) && !over {
         broken.push("something still waits although there is time".to_owned());
@@ -68,7 +69,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     broken
 }
 
-/// Where deliveries may be.
+/// The places where a delivery may be.
 struct EndCheck<'a> {
     world: &'a Inner,
     blobs: &'a BTreeMap<Uuid, Vec<Blob>>,
@@ -77,7 +78,7 @@ struct EndCheck<'a> {
 }
 
 impl EndCheck<'_> {
-    /// Whether a delivery ended or is still in flight.
+    /// True if a delivery ended or is still in flight.
     fn has(&self, id: Uuid) -> bool {
         let ledger = &self.world.ledger;
         let known = ledger.known.get(&id);
@@ -96,8 +97,8 @@ impl EndCheck<'_> {
         }
     }
 
-    /// Whether the dead letter of this delivery was stored after an address refused it. Where it
-    /// was also stored without that, the first blob remains.
+    /// True if the dead letter of this delivery was stored after an address refused it. If it was
+    /// also stored for another reason, the first blob remains.
     fn was_returned(&self, from: Uuid) -> bool {
         let plain = self.world.ledger.letters.get(&from).is_some_and(|letters| *letters > 0);
         self.blobs
@@ -107,7 +108,7 @@ impl EndCheck<'_> {
             .any(|blob| plain || blob.properties.get("sink").is_some())
     }
 
-    /// Whether everything started that has to follow from its dead letter, and anything at all.
+    /// True if some delivery followed from this dead letter, and all that must follow started.
     fn continued(&self, id: Uuid) -> bool {
         let ledger = &self.world.ledger;
         let began = |next: &&Uuid| {
@@ -133,7 +134,7 @@ fn may_be_refused_and_dropped(world: &Inner, answered: Uuid) -> bool {
     number.is_some_and(|number| world.rules[number].subscription.dead_letter.sink == Sink::None)
 }
 
-/// Whether `deadLetter: none` explains why nothing is left of a delivery.
+/// True if `deadLetter: none` explains why a delivery left nothing behind.
 fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     let Some(known) = world.ledger.known.get(&id) else { return false };
     let Some(number) = known.subscription else { return false };

@@ -1,25 +1,33 @@
-//! Simulated lifetimes: the real functions over a fake world, hundreds of times, with injected
-//! faults; thousands of times at night.
+//! Simulated lifetimes: the real functions run over a fake world, hundreds of times, with injected
+//! faults. A nightly run has thousands of lifetimes.
 //!
 //! Time is virtual, randomness is seeded, and queues, endpoints, storage and subscriptions are
-//! fakes that misbehave. After each lifetime the world, which recorded everything, is checked
-//! against the promises: delivery at least once, nothing lost, nothing too often or too early, and
-//! every dead letter reports the truth. The rules are implemented a second time in
-//! `simulation/rules.rs`; nothing here asks the engine what the engine should do.
+//! fakes that misbehave. After each lifetime, the records of the world are checked against the
+//! promises:
+//! - every event is delivered at least once, and nothing is lost;
+//! - nothing is delivered too often or too early;
+//! - every dead letter reports the truth.
 //!
-//! Sinks are part of the world: addresses that accept, refuse, hang and recover, topics whose
-//! subscriptions send their own dead letters on and back, a queue that is busy or missing. A dead
-//! letter has to be in one of them, or in the container with the reason why.
+//! The rules are implemented a second time in `simulation/rules.rs`; nothing here asks the engine
+//! what the engine should do.
 //!
-//! The limits of AWS are part of it, scaled down until a small world reaches them: concurrency,
-//! batch windows and pollers of the mappings, throttled invocations, messages in flight, fair
-//! queues, slow and throttled calls. The functions run in several processes, each with memory and a
-//! clock of its own.
+//! Sinks are part of the world: addresses that accept, refuse, hang and recover; topics whose
+//! subscriptions send their own dead letters on and back; a queue that is busy or missing. A dead
+//! letter must be in one of them, or in the container with the reason.
 //!
-//! A run has 200 seeds; `tests/nightly` runs more, and other seeds each night. `LASTMILE_SEED=123`
-//! replays one seed and prints its trace; `LASTMILE_SEEDS=100000` runs so many, from
-//! `LASTMILE_FIRST_SEED` on. HTTP on the wire and the requests to AWS are not simulated; the adapters
-//! have tests of their own.
+//! The limits of AWS are also part of the world, scaled down until a small world reaches them:
+//! - concurrency, batch windows and pollers of the mappings;
+//! - throttled invocations, and slow and throttled calls;
+//! - messages in flight, and fair queues.
+//!
+//! The functions run in several processes, each with its own memory and clock.
+//!
+//! A run has 200 seeds; `tests/nightly` runs more, with other seeds each night. Variables choose
+//! the seeds:
+//! - `LASTMILE_SEED=123` replays one seed and prints its trace.
+//! - `LASTMILE_SEEDS=100000` runs this many seeds, starting with `LASTMILE_FIRST_SEED`.
+//!
+//! HTTP on the wire and the requests to AWS are not simulated; the adapters have their own tests.
 
 mod abandoned;
 mod acknowledging;
@@ -95,12 +103,12 @@ use crate::trace::Trace;
 
 /// Seeds of a run without `LASTMILE_SEEDS`, as in `.ci/run`.
 const SEEDS: u64 = 200;
-/// Seeds among which every kind of fault occurs, also the rarest.
+/// The number of seeds among which every kind of fault occurs.
 const SEEDS_OF_ALL_FAULTS: u64 = 2_000;
-/// Seeds whose traces are compared. In all but the first few, a process writes what it knows of several
-/// destinations at once: an order that is left to chance shows in the trace.
+/// Seeds whose traces are compared. In all but the first few, a process writes the states of
+/// several destinations at once, so that a random order shows in the trace.
 const TRACED: [u64; 12] = [0, 1, 2, 3, 56, 71, 80, 88, 90, 97, 112, 122];
-/// The failing seeds that are printed; more of them do not help.
+/// The maximum number of failing seeds that are printed.
 const FAILURES_PRINTED: usize = 10;
 
 fn variable(name: &str) -> Option<u64> {
@@ -143,11 +151,11 @@ fn whatever_fails_nothing_is_lost_and_nothing_is_delivered_too_often_or_too_earl
     let many = first..first + variable("LASTMILE_SEEDS").unwrap_or(SEEDS);
     let seeds = one.map_or(many, |seed| seed..seed + 1);
     let (summary, failures) = run_seeds(seeds.clone(), one.is_some());
-    // Written past the test harness, which shows output of failed tests only.
+    // Bypasses the test harness, which shows the output of failed tests only.
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     let count = seeds.end - seeds.start;
-    // A few seeds from elsewhere may lack a case by chance.
+    // A few seeds of another range may lack a case by chance.
     let least = if seeds.start == 0 { SEEDS } else { SEEDS_OF_ALL_FAULTS };
     if count >= least {
         assert_covers(&summary, count);
@@ -206,7 +214,7 @@ fn a_sabotaged_rule_is_detected_at_once() {
         (Sabotage::MisfilesABlob, &["its blob has a key"]),
         (Sabotage::ForgesABlob, &["its history does not add up"]),
     ] {
-        // Every fourth world has no faults: there, a sabotaged rule cannot be mistaken for one.
+        // Every fourth world has no faults, so a sabotage cannot be mistaken for a fault.
         let results = (0..400).step_by(4).map(|seed| run_seed(seed, Some(sabotage), Trace::Off));
         let sabotaged: Vec<_> = results.filter(|result| result.sabotaged).take(5).collect();
         assert_eq!(sabotaged.len(), 5, "{sabotage:?} found no opportunity");
@@ -218,7 +226,8 @@ fn a_sabotaged_rule_is_detected_at_once() {
     }
 }
 
-/// The most probes of a dead destination in the five hours of these loads: one every five minutes, and the first few.
+/// The maximum number of probes of a dead destination in five hours of load: one every five
+/// minutes, and a few at first.
 const PROBES_MAX: usize = 80;
 
 #[test]
@@ -245,7 +254,7 @@ fn assert_same_trace(seed: u64, first: &str, second: &str) {
     assert!(first == second, "seed {seed}, first difference (line from 0, both): {different:#?}");
 }
 
-/// The trace that another process prints for a seed, with the summary that follows it.
+/// Runs a seed in another process; returns its trace and the summary that follows.
 fn replay(seed: u64, first_line: &str) -> String {
     let replayed = Command::new(std::env::current_exe().expect("this test"))
         .args([

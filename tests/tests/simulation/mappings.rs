@@ -1,5 +1,6 @@
-//! Event source mappings: they receive messages, gather batches, and hand them to a function when
-//! one may be invoked. A batch that may not be stays hidden until its visibility timeout ends.
+//! Event source mappings: they receive messages, gather batches, and invoke a function with each
+//! batch. While no function may be invoked, the batch stays hidden until its visibility timeout
+//! ends.
 
 use delivery::ports::QueueName;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
@@ -9,7 +10,7 @@ use super::limits::Limits;
 use super::queued::Queued;
 use super::world::Inner;
 
-/// A batch that was not handed over for this long is given up, before its messages are visible
+/// A batch without an invocation is given up after this time, before its messages become visible
 /// again.
 const STALE_MS: u64 = 10 * MINUTE_MS;
 
@@ -34,7 +35,7 @@ impl Gathered {
 pub(crate) struct Mappings(Vec<Gathered>);
 
 impl Mappings {
-    /// The next batch of a queue that a function is invoked with.
+    /// Returns the next batch of a queue for an invocation.
     pub(crate) fn next(
         &mut self,
         world: &mut Inner,
@@ -58,7 +59,7 @@ impl Mappings {
         }
     }
 
-    /// Receives messages of a queue into a batch; returns whether there were any.
+    /// Receives messages of a queue into a batch; returns true if there were any.
     fn gather(&mut self, world: &mut Inner, queue: QueueName, running: usize) -> bool {
         let now_ms = world.now_ms;
         if !world.queues.has_visible(queue, now_ms) {
@@ -115,7 +116,7 @@ impl Mappings {
         });
     }
 
-    /// When the next batch is complete, or given up.
+    /// The next time at which a batch is complete or given up.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
         let next = |it: &Gathered| {
             if it.until_ms > now_ms { it.until_ms } else { it.since_ms + STALE_MS }
@@ -125,7 +126,8 @@ impl Mappings {
 }
 
 impl Inner {
-    /// Whether Lambda refuses to invoke a function with a batch. Its messages stay hidden.
+    /// True if Lambda refuses to invoke a function with a batch. The messages of the batch stay
+    /// hidden.
     fn throttles(&mut self, queue: QueueName, batch: &[Queued]) -> bool {
         if self.limits.processes && self.random.injects(Fault::Throttled) {
             let lasts_ms = self.random.pick(&[0, 30 * SECOND_MS, 15 * MINUTE_MS, HOUR_MS]);
@@ -139,12 +141,12 @@ impl Inner {
         throttled
     }
 
-    /// A message is received once, or as often as its hold plans; more often only if something
-    /// failed before. Waits count as no failure.
+    /// Checks that a message is received once, or as often as its hold plans. More receives need an
+    /// earlier failure, and a wait is not a failure.
     fn check_receives(&mut self, queue: QueueName, queued: &Queued) {
         let planned = queued.planned_receives(queue);
         self.ledger.most_receives = self.ledger.most_receives.max(queued.receives);
-        // An invocation that a fault touched may not have returned it yet.
+        // An invocation that a fault touched may not have returned the message yet.
         let unreturned = || self.invocations.iter().any(|it| it.touched.contains(&queued.copy));
         let explained = planned + queued.excused;
         if queued.receives > explained && !(queued.receives == explained + 1 && unreturned()) {

@@ -1,5 +1,6 @@
-//! What healthy destinations notice of those that hang or are slow beside them: the time from
-//! publication to delivery, under a load that takes most of what Lambda may run at once.
+//! The effect of destinations that hang or are slow on the healthy ones beside them. The tests
+//! measure the time from publication to delivery, under a load that uses most of the concurrency of
+//! Lambda.
 
 use std::fmt;
 use std::io::Write as _;
@@ -16,31 +17,31 @@ use super::publish::{Published, plain_record};
 use super::rules::{Rules, TOPIC};
 use super::world::{Inner, World};
 
-/// How long a healthy destination takes to answer.
+/// A healthy destination: each response takes 50 ms.
 const HEALTHY: Behaviour = Behaviour::Takes(50);
-/// After this long, what is slow has to be known.
+/// After this time, dispatch must have detected the slow destinations.
 const LEARNT_MS: u64 = 30 * SECOND_MS;
 
 /// A load on many destinations.
 struct Load {
-    /// Destinations.
     destinations: usize,
-    /// The first of them are not healthy: how each behaves.
+    /// The behaviours of the first destinations, which are not healthy.
     ill: Vec<Behaviour>,
     /// Events per second.
     per_second: usize,
-    /// Every event goes to all destinations; otherwise each to one, in turn.
+    /// True if every event goes to all destinations. Otherwise, each event goes to one of them in
+    /// turn.
     fan_out: bool,
-    /// The share of new events; the other queues have less.
+    /// Concurrent invocations of the events queue. The other queues have fewer.
     concurrency: usize,
-    /// For how long.
+    /// Duration of the load.
     seconds: usize,
 }
 
-/// What a group of destinations noticed of events that were published after what is slow was known.
+/// Delivery times of a group of destinations.
 #[derive(Debug, Default)]
 struct Noticed {
-    /// Published for them, delivered until the end, and the times that took.
+    /// The number of events published for the group, and the delivery times of those that arrived.
     published: usize,
     took_ms: Vec<u64>,
 }
@@ -83,11 +84,12 @@ impl Load {
         let (random, began_ms) = (SeededRandom::new(0), BEGINNING_MS);
         let (rules, records) = (rules.collect(), records.collect());
         let mut world = Setting { random, began_ms, rules, behaviours, records }.begin();
-        // Not one in which every attempt is made exactly when it is due, but without faults.
+        // The world has no faults, but `quiet` would require each attempt exactly when it is due.
         world.random.quiet = false;
         world.limits = Limits {
             concurrency: self.concurrency,
-            // Few, as Lambda has: what arrives while all hold a batch makes the next one larger.
+            // Few, as on Lambda: while all pollers hold a batch, new messages make the next batch
+            // larger.
             pollers: 10,
             overpulls: false,
             fair: true,
@@ -98,7 +100,7 @@ impl Load {
         world
     }
 
-    /// The world half a minute after the last event.
+    /// Runs the world until half a minute after the last event.
     fn lived(&self) -> World {
         let world = World::new(self.world());
         let ends_ms = BEGINNING_MS + (self.seconds as u64 + 30) * SECOND_MS;
@@ -106,7 +108,8 @@ impl Load {
         world
     }
 
-    /// What the destinations noticed that behave like this.
+    /// Runs the load. The returned function gives the delivery times of the destinations with a
+    /// behaviour, for events after `LEARNT_MS`.
     fn run(&self) -> impl Fn(fn(&Behaviour) -> bool) -> Noticed {
         let world = self.lived();
         let from_ms = BEGINNING_MS + LEARNT_MS;
@@ -114,7 +117,8 @@ impl Load {
     }
 }
 
-/// What the destinations noticed that behave like this, of what was published at these times.
+/// Returns the delivery times of the destinations with this behaviour, for events published in this
+/// period.
 fn noticed(world: &Inner, is_meant: fn(&Behaviour) -> bool, at_ms: Range<u64>) -> Noticed {
     assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
     let mut noticed = Noticed::default();
@@ -136,8 +140,8 @@ fn is_healthy(behaviour: &Behaviour) -> bool {
     matches!(behaviour, Behaviour::Takes(50))
 }
 
-/// With these destinations ill, the others keep their throughput, and nearly all of their events
-/// take at most four seconds longer than with none ill.
+/// Checks that ill destinations do not reduce the throughput of the healthy ones. The 99th
+/// percentile of their delivery times grows by at most four seconds.
 fn assert_spared<const N: usize>(load: &Load, cases: [(&str, Vec<Behaviour>); N]) {
     let before = load.run()(is_healthy);
     for (name, ill) in cases {
@@ -183,11 +187,12 @@ fn of_a_hundred_destinations_those_that_hang_delay_the_others_by_little() {
     assert_spared(&load, cases);
 }
 
-/// A healthy destination's events beside one that hangs: so many of a hundred within a second, and the last.
+/// Maximum delivery times to a healthy destination beside one that hangs: for 95 % of the events,
+/// and for all.
 const MOST_WITHIN_MS: u64 = SECOND_MS;
 const ALL_WITHIN_MS: u64 = 3 * SECOND_MS;
 
-/// Asserts what every healthy destination notices in each of these minutes.
+/// Checks the delivery times of the healthy destinations in each of these minutes.
 fn assert_hardly_noticed(load: &Load, minutes: Range<u64>) {
     let world = load.lived();
     let world = world.lock();
@@ -203,7 +208,7 @@ fn assert_hardly_noticed(load: &Load, minutes: Range<u64>) {
 
 #[test]
 fn of_the_events_beside_one_that_hangs_nearly_all_take_a_second_and_the_last_three() {
-    // With ten functions, with four, and with two as in a new account.
+    // Ten concurrent invocations, four, and two as in a new account.
     for (per_second, concurrency, fan_out) in
         [(100, 10, false), (33, 4, false), (10, 2, false), (5, 4, true)]
     {
@@ -224,10 +229,11 @@ fn so_they_do_beside_one_that_hangs_again_twenty_minutes_after_it_recovered() {
     assert_hardly_noticed(&load, 0..28);
 }
 
-/// Its answers take longer than `slowAfter`.
+/// A slow destination: each response takes longer than `slowAfter`.
 const SLOW: Behaviour = Behaviour::Takes(5_000);
 
-/// One that is slow beside ten that hang: its events take less than a minute, also at the beginning.
+/// Checks one slow destination beside ten that hang. Its events take less than a minute, even at
+/// the beginning.
 fn assert_slow_is_bounded(per_second: usize, concurrency: usize) {
     let mut ill = vec![Behaviour::Silent; 10];
     ill.push(SLOW);
@@ -266,7 +272,7 @@ fn ten_that_hang_delay_one_that_is_slow_by_less_than_a_minute_under_more_load() 
     assert_slow_is_bounded(200, 50);
 }
 
-/// Every kind at several shares: the rows of `bench/neighbours`.
+/// Prints the rows of `bench/neighbours`: every kind of ill destination, at several shares.
 #[test]
 #[ignore = "prints a table; bench/neighbours runs it"]
 fn table_of_neighbours() {
@@ -285,7 +291,7 @@ fn table_of_neighbours() {
         let [half, most, nearly_all, all] = [0.5, 0.95, 0.99, 1.0].map(|of| healthy.share(of));
         let (arrived, published) = (healthy.took_ms.len(), healthy.published);
         assert_eq!(arrived, published, "{name}: all of it was delivered");
-        // What was published after half a minute, for a minute and a half.
+        // Events of the first half minute do not count, so 90 seconds remain.
         let per_second = arrived as f64 / 90.0;
         let _ = writeln!(
             std::io::stdout(),

@@ -1,7 +1,7 @@
-//! What deliveries cost while they wait for a destination that is down for a day: messages, put-offs, requests to
-//! the destination and to the table.
+//! The cost of deliveries that wait for a destination that is down for a day: messages, deferrals,
+//! and requests to the destination and to the table.
 //!
-//! `lastmile cost` counts with the numbers of four thousand.
+//! `lastmile cost` uses the figures of four thousand deliveries.
 
 use std::io::Write as _;
 
@@ -23,19 +23,20 @@ use super::world::{Inner, World};
 #[path = "../../../crates/cli/src/operations/cost/measured.rs"]
 mod measured;
 
-/// The work of a day of waiting.
+/// The cost of a day of waiting.
 #[derive(Debug)]
 struct Waiting {
-    /// For each delivery, on average.
+    /// Averages for each delivery.
     messages: f64,
     put_offs: f64,
-    /// For all deliveries together.
+    /// Totals of all deliveries.
     attempts: usize,
     table_reads: u64,
     table_writes: u64,
 }
 
-/// So many deliveries of the native policy, published within an hour, whose destination is down for a day.
+/// A world with this many deliveries of the native policy, published within an hour. Their
+/// destination is down for a day.
 fn world(deliveries: usize) -> World {
     let mut rules = Rules::of_seven_days(0);
     rules.subscription.destination.probation = true;
@@ -45,9 +46,9 @@ fn world(deliveries: usize) -> World {
     let behaviours = vec![Behaviour::RecoversEvenlyAt(BEGINNING_MS + DAY_MS)];
     let (rules, records) = (vec![rules], records.collect());
     let mut world = Setting { random, began_ms, rules, behaviours, records }.begin();
-    // Not one in which every attempt is made exactly when it is due, but without faults.
+    // The world has no faults, but `quiet` would require each attempt exactly when it is due.
     world.random.quiet = false;
-    // Ten invocations of retries, as in the template.
+    // The retry queue has ten concurrent invocations, as in the template.
     world.limits = Limits {
         concurrency: 20,
         pollers: 10,
@@ -61,7 +62,7 @@ fn world(deliveries: usize) -> World {
     World::new(world)
 }
 
-/// The work of the first day.
+/// The cost of the first day.
 fn waiting(world: &Inner, deliveries: usize) -> Waiting {
     let ledger = &world.ledger;
     let messages: u64 = ledger.costs.deliveries.values().map(|sends| sends.count).sum();
@@ -75,7 +76,7 @@ fn waiting(world: &Inner, deliveries: usize) -> Waiting {
     }
 }
 
-/// The records of each invocation of the retry queue, on average.
+/// The average number of records in an invocation of the retry queue.
 fn fill(world: &Inner) -> f64 {
     let retries = world.invocations.iter().filter(|it| it.taken[0].0 == QueueName::Retry);
     let (count, records) =
@@ -99,8 +100,8 @@ fn measure(deliveries: usize) -> Waiting {
     waiting
 }
 
-/// Each costs what `lastmile cost` counts, however many wait. Together they cost the destination and the table a few
-/// requests, which do not grow with their number.
+/// Checks that each delivery costs what `lastmile cost` assumes, however many wait. The requests to
+/// the destination and to the table do not grow with the number of deliveries.
 fn assert_measured(deliveries: usize) {
     let Waiting { messages, put_offs, attempts, table_reads, table_writes } = measure(deliveries);
     for (name, counted, measured) in [
@@ -115,9 +116,9 @@ fn assert_measured(deliveries: usize) {
     }
     // Ten failures, five probes in the first five minutes, and then one every five minutes.
     assert!((285..=310).contains(&attempts), "{attempts} requests to the destination");
-    // For each of them its claim, the item of the destination, and the news.
+    // Each attempt writes its claim, the item of the destination, and the news.
     assert!(table_writes <= 3 * attempts as u64, "{table_writes} writes of the table");
-    // Ten processes that read the news every half minute would make 28,800.
+    // Ten processes that read the news every half minute would make 28,800 reads.
     assert!(table_reads <= 7_000, "{table_reads} reads of the table");
 }
 

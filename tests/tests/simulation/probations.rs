@@ -1,8 +1,8 @@
 //! Probation of dead destinations, implemented a second time: when it starts and when it ends.
 //!
-//! A failure is a result that the function got. In a world without faults the function sees
-//! everything and has to do exactly this; with faults it may know less than the world does, and
-//! never more.
+//! A failure is a result that the function received. Without faults, the function sees every
+//! result, so its probations must match exactly. With faults, it may see fewer results than the
+//! world, but never more.
 
 use std::collections::BTreeSet;
 
@@ -18,22 +18,22 @@ use super::requests::Base;
 use super::rules::Expected;
 use super::world::Inner;
 
-/// The longest probation.
+/// Maximum duration of a probation.
 const LONGEST_MS: u64 = 5 * MINUTE_MS;
-/// Deliveries come back within this time after it.
+/// Deferred deliveries return within this time after the end of probation.
 const SPREAD_MS: u64 = 15 * MINUTE_MS;
-/// A delivery is attempted this long before its end, whatever is known of its destination.
+/// A delivery is attempted this long before its time to live ends, even during probation.
 const LAST_ATTEMPT_MS: u64 = 5 * SECOND_MS;
 
-/// What is known of one destination.
+/// The failures and the probation of one destination.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watch {
-    /// Failures less what successes took away, and of which deliveries.
+    /// Recent failures: each failure adds one, and a success halves the number.
     row: u32,
-    /// How long the last probation was.
+    /// Duration of the last probation.
     lasted_ms: u64,
     of: BTreeSet<Uuid>,
-    /// All requests that failed.
+    /// The number of all failed requests.
     pub(crate) failed: u32,
     probation: Option<Probation>,
 }
@@ -46,13 +46,13 @@ struct Probation {
     until_ms: u64,
     lasts_ms: u64,
     probing: bool,
-    /// A delivery comes back at its end, as the probe.
+    /// True if a deferred delivery returns at the end of the period, as the probe.
     has_probe: bool,
 }
 
 impl Probation {
-    /// The earliest and the latest time at which a delivery comes back that is deferred now, were its time to live
-    /// endless.
+    /// The earliest and the latest return of a delivery that is deferred now, regardless of its
+    /// time to live.
     fn defer(&mut self, now_ms: u64) -> (u64, u64) {
         let is_first = now_ms < self.until_ms && !std::mem::replace(&mut self.has_probe, true);
         if is_first {
@@ -63,7 +63,7 @@ impl Probation {
     }
 }
 
-/// How long such a result puts a destination on probation.
+/// Duration of the first probation after such a result; `None` if the result begins no probation.
 fn first_ms(result: &TransportResult) -> Option<u64> {
     match result {
         TransportResult::Answered { status: 408 | 429 | 503, .. } | TransportResult::TimedOut => {
@@ -81,13 +81,13 @@ fn first_ms(result: &TransportResult) -> Option<u64> {
 }
 
 impl Watch {
-    /// The function got the result of this exchange.
+    /// Records a failed exchange, which may begin a probation or make it longer.
     fn result_seen(&mut self, ids: &[Uuid], exchange: &Exchange, now_ms: u64) {
         if matches!(
             exchange.result,
             TransportResult::Blocked | TransportResult::Unsendable | TransportResult::Aborted
         ) {
-            // Nothing was sent.
+            // No request was sent.
             self.probation.iter_mut().for_each(|probation| probation.probing = false);
             return;
         }
@@ -113,7 +113,7 @@ impl Watch {
         self.probation = Some(probation);
     }
 
-    /// The function got an answer that is a success.
+    /// Records a success, which ends a probation.
     fn success_seen(&mut self) {
         if let Some(probation) = self.probation.take() {
             (self.row, self.lasted_ms) = (10, probation.lasts_ms);
@@ -124,12 +124,12 @@ impl Watch {
         }
     }
 
-    /// A request was given up: if it was the probe, there may be another.
+    /// Records that a request was abandoned. If it was the probe, another probe may follow.
     pub(crate) fn release(&mut self) {
         self.probation.iter_mut().for_each(|probation| probation.probing = false);
     }
 
-    /// A request starts; returns why it is not allowed.
+    /// Records the start of a request; returns a complaint if the request is not allowed.
     fn admit(&mut self, now_ms: u64) -> Option<&'static str> {
         let probation = self.probation.as_mut().filter(|probation| probation.since_ms < now_ms)?;
         if now_ms < probation.until_ms {
@@ -141,13 +141,13 @@ impl Watch {
 }
 
 impl Inner {
-    /// A request of these deliveries starts.
+    /// Checks the start of a request for these deliveries.
     pub(crate) fn watch_request(&mut self, number: usize, ids: &[Uuid]) {
         let (now_ms, [first, ..]) = (self.clock_ms(), ids) else { return };
         let Some(address) = self.address_of(*first) else { return };
         self.check_left_alone(address, ids);
         let watched = self.rules[number].subscription.destination.probation;
-        // Deliveries that would end meanwhile are attempted.
+        // Deliveries that would end during probation are attempted.
         if ids.iter().all(|id| self.ends_soon(number, *id, now_ms)) {
             return;
         }
@@ -158,7 +158,7 @@ impl Inner {
         }
     }
 
-    /// The function gets its result.
+    /// Records the result of a request for these deliveries.
     pub(crate) fn watch_result(&mut self, number: usize, ids: &[Uuid], exchange: &Exchange) {
         let now_ms = self.clock_ms();
         let Some(address) = ids.first().and_then(|id| self.address_of(*id)) else { return };
@@ -175,14 +175,14 @@ impl Inner {
         let lives_ms = self.rules[number].subscription.retry.time_to_live_ms;
         let own_ms = lives_ms.map_or(u64::MAX, |own_ms| own_ms + self.delayed_ms(id));
         let lives_ms = own_ms.min(LIFETIME_MAX_MS);
-        // A delivery that follows from a dead letter was published with its message.
+        // A delivery that follows from a dead letter has the publication time of its message.
         let of_messages = || self.bases(id).iter().map(|base| base.published_ms).min();
         let published_ms = self.ledger.published_ms(id).or_else(of_messages);
         published_ms.is_some_and(|from_ms| now_ms + LAST_ATTEMPT_MS >= from_ms + lives_ms)
     }
 
-    /// When a delivery ends without another attempt. The attempt alone after a refused batch has no end of its
-    /// own.
+    /// The time at which a delivery ends without another attempt. A retry alone after a refused
+    /// batch ignores the time to live.
     fn ends_ms(&self, number: usize, delivery: &Delivery) -> u64 {
         let own_ms = self.rules[number].subscription.retry.time_to_live_ms;
         let own_ms = own_ms.filter(|_| delivery.batching != Batching::RetryAlone);
@@ -191,7 +191,8 @@ impl Inner {
         delivery.published_ms + lives_ms.min(LIFETIME_MAX_MS)
     }
 
-    /// A delivery was postponed: only its due time changed, and its destination is on probation.
+    /// Checks a deferred delivery. Its destination must be on probation, and its new due time must
+    /// follow from that probation.
     pub(crate) fn check_deferred(
         &mut self,
         number: usize,
@@ -224,11 +225,11 @@ impl Inner {
         }
     }
 
-    /// Records that a delivery was postponed, also of one whose chains were received together: each
-    /// postponement costs a message.
+    /// Records that a delivery was postponed, because each postponement costs a message. This
+    /// includes a delivery whose chains were received together.
     pub(crate) fn note_deferred(&mut self, delivery: &Delivery, bases: &[Base], wait_ms: u64) {
         let now_ms = self.clock_ms();
-        // As long as its destination is left alone, or it waits for its turn.
+        // The delivery waits for `Retry-After`, or for its turn.
         let until_ms = if self.is_left_alone(delivery) {
             Some(delivery.due_ms)
         } else {
@@ -247,12 +248,12 @@ impl Inner {
     }
 }
 
-/// Whether the newest history entry of a delivery is a postponement.
+/// True if the newest history entry of a delivery has the outcome `Probation`.
 pub(crate) fn is_deferred(delivery: &Delivery) -> bool {
     delivery.history.newest().is_some_and(|entry| entry.outcome == Outcome::Probation)
 }
 
-/// The entries of a history that are attempts, or may be.
+/// The smallest and the largest number of attempts in a history. Omitted entries may be attempts.
 pub(crate) fn entries_of_attempts(delivery: &Delivery) -> (u32, u32) {
     let kept = delivery.history.first().iter().chain(delivery.history.last());
     let attempts = kept.filter(|entry| entry.outcome != Outcome::Probation).count() as u32;

@@ -1,5 +1,4 @@
-//! The processes of the functions. Each has memory of its own, a clock of its own, and one
-//! invocation at a time.
+//! The processes of the functions. Each has its own memory and clock, and one invocation at a time.
 
 use std::sync::Arc;
 
@@ -15,9 +14,7 @@ use super::world::World;
 /// A function in a process.
 #[derive(Debug, Clone)]
 pub(crate) enum Function {
-    /// dispatch.
     Dispatch(Arc<Dispatch<World>>),
-    /// deadletter.
     Letters(Arc<DeadLetters<World>>),
 }
 
@@ -37,12 +34,12 @@ impl Function {
     }
 }
 
-/// What the world knows of a process.
+/// The clock of a process, and the subscriptions that it read last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
-    /// Its clock, compared with that of SQS.
+    /// Difference between the clock of the process and that of SQS.
     pub(crate) skew_ms: i64,
-    /// The version of the subscriptions that it read last, and when.
+    /// The version of the subscriptions that the process read last, and the time of the read.
     pub(crate) read: usize,
     pub(crate) read_ms: u64,
 }
@@ -54,7 +51,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// An idle process of a function, or a new one.
+    /// Takes an idle process of a function, or starts a process.
     pub(crate) fn take(&mut self, world: &World, stores: bool) -> (usize, Function) {
         let is_idle = |(_, function): &(usize, Function)| function.stores() == stores;
         let idle = self.idle.iter().position(is_idle);
@@ -83,13 +80,13 @@ impl Processes {
         })
     }
 
-    /// A process ends with what it remembers: its invocation crashed, or was killed. One that runs
-    /// everything is followed by another.
+    /// Ends a process and its memory after a crash or a kill. If one process runs everything, the
+    /// next invocation starts another.
     pub(crate) fn end(&mut self, number: usize) {
         self.idle.retain(|(process, _)| *process != number);
     }
 
-    /// A process that has ended an invocation is idle.
+    /// Marks a process as idle after its invocation.
     pub(crate) fn release(&mut self, world: &World, number: usize, function: Function) {
         if world.with(|inner| inner.limits.processes) {
             self.idle.push((number, function));

@@ -1,5 +1,5 @@
-//! Checks on what is re-enqueued as it was received: published records that wait, records that move
-//! to isolation, and dead letters that storage does not take yet.
+//! Checks on messages that are re-enqueued as they were received: waiting records, records that
+//! move to isolation, and dead letters that storage does not accept yet.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use uuid::Uuid;
 use super::queued::{Carried, Queued};
 use super::world::Inner;
 
-/// How long a record waits for the subscriptions, each time anew; the last one repeats.
+/// The waits of a record for the subscriptions, in order. The last one repeats.
 const WAITS_MS: [u64; 5] = [5 * MINUTE_MS, 10 * MINUTE_MS, 20 * MINUTE_MS, 40 * MINUTE_MS, HOUR_MS];
 /// The longest time between two tries to store a dead letter.
 const STORING_EVERY_MS: u64 = 5 * MINUTE_MS;
 
 impl Inner {
-    /// A published record that is re-enqueued unread says all that its publisher and SQS said.
+    /// Checks that a record that is re-enqueued unread keeps all data from its publisher and from
+    /// SQS.
     pub(crate) fn check_publication(
         &mut self,
         queue: QueueName,
@@ -71,7 +72,6 @@ impl Inner {
                 }
                 self.check_isolated(message);
             }
-            // The retry queue takes what the retry queue refuses.
             QueueName::Retry => self.check_held(message, publication, &counts),
             QueueName::Events | QueueName::Slow | QueueName::DeadLetter | QueueName::LastResort => {
                 self.record_violation_of(publication, "re-enqueued in the wrong queue");
@@ -79,7 +79,7 @@ impl Inner {
         }
     }
 
-    /// Whether this is a part of something that was received, and does not wait.
+    /// True if the publication is a part of a received record, and does not wait.
     fn is_new_part(
         &mut self,
         queue: QueueName,
@@ -95,8 +95,8 @@ impl Inner {
             && received.into_iter().any(is_of)
     }
 
-    /// A part has the publisher's own elements, says all that its record said, and is less than what
-    /// was received.
+    /// Checks that a part has the published elements, the data of its record, and fewer deliveries
+    /// than the received message.
     fn check_part(&mut self, queue: QueueName, message: &Message, publication: &Publication) {
         let record = self.ledger.record_of(&publication.message);
         let published = &self.ledger.published[record].1;
@@ -134,7 +134,8 @@ impl Inner {
         }
     }
 
-    /// The deliveries that a part of a record may lead to; what is for no subscription is in the first.
+    /// The deliveries that a part of a record may lead to. The first part includes the deliveries
+    /// without a subscription.
     pub(crate) fn ids_of_part(
         &self,
         body: &str,
@@ -157,7 +158,8 @@ impl Inner {
         Some(Arc::new(ids.map(|(.., id)| id).collect()))
     }
 
-    /// It counts its waits itself, and each is as long as its count says.
+    /// Checks that a waiting record counts its waits, and that each wait has the length for its
+    /// count.
     fn check_held(&mut self, message: &Message, publication: &Publication, before: &[Hold]) {
         let Hold { count, until_ms, .. } = publication.hold;
         let counted = before.iter().any(|hold| hold.count + 1 == count);
@@ -172,8 +174,8 @@ impl Inner {
         }
     }
 
-    /// A record moves to isolation as it is, with the number of all its receives, and only if it
-    /// was received more often than planned.
+    /// Checks that a record moves to isolation as it is, with the number of all its receives. It
+    /// may move only after more receives than planned.
     pub(crate) fn check_isolated(&mut self, message: &Message) {
         let carried = Carried::of(message);
         let taken = &self.invocations[self.current].taken;
@@ -201,7 +203,7 @@ impl Inner {
         }
     }
 
-    /// A dead letter that waits for its time or for storage stays as it is.
+    /// Checks that a dead letter does not change while it waits for its time or for storage.
     pub(crate) fn check_kept_waiting(&mut self, letter: &DeadLetter, wait_ms: u64) {
         let id = letter.delivery.id;
         if self.received_with(letter).is_none() {
@@ -213,8 +215,8 @@ impl Inner {
         }
     }
 
-    /// The received message that carries a dead letter, or that the function made it of: one that a
-    /// queue gave up.
+    /// The received message that carries a dead letter, or the redriven message from which the
+    /// function created it.
     pub(crate) fn received_with(&self, letter: &DeadLetter) -> Option<Queued> {
         let same = |queued: &Queued| match &queued.carried {
             Carried::DeadLetter(before) => **before == *letter,

@@ -1,4 +1,4 @@
-//! What publishers send: a mix of valid and invalid records.
+//! The records that publishers send, both valid and invalid.
 //!
 //! Every element carries a unique mark, so that a request, a message and a blob can be traced to
 //! their element.
@@ -24,9 +24,8 @@ pub(crate) enum ElementKind {
 /// One element of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Element {
-    /// Its text, as published.
+    /// The text, as published.
     pub(crate) text: String,
-    /// Its kind.
     pub(crate) kind: ElementKind,
 }
 
@@ -37,22 +36,21 @@ pub(crate) struct Published {
     pub(crate) at_ms: u64,
     /// The `topic` attribute.
     pub(crate) topic: Option<&'static str>,
-    /// Its body.
     pub(crate) body: String,
-    /// Its elements.
     pub(crate) elements: Vec<Element>,
-    /// Its body leaves no room for our attributes.
+    /// True if the body leaves no room for our attributes.
     pub(crate) big: bool,
-    /// The attribute that only we may write, made up by the publisher.
+    /// A forged attribute, which only our functions may write.
     pub(crate) forged: Option<Attribute>,
-    /// Its message group.
+    /// The message group of SQS.
     pub(crate) group: Option<&'static str>,
-    /// The moment that its one element is published for.
+    /// The `deliverat` of the only element.
     pub(crate) deliver_at_ms: Option<u64>,
 }
 
 impl Published {
-    /// Whether its topic has subscriptions; the deployment's default topic has.
+    /// True if the topic has subscriptions. A record without a topic belongs to the default topic,
+    /// which has some.
     pub(crate) fn is_known(&self) -> bool {
         self.topic.is_none_or(|topic| topic == TOPIC || topic.starts_with("shop/t"))
     }
@@ -74,7 +72,7 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, random: &mut SeededRa
             (text.clone(), vec![Element { text, kind: ElementKind::Malformed }])
         }
         1 | 2 => {
-            // Sometimes more than one invocation handles in place.
+            // Some records have more elements than one invocation handles in place.
             let count = if random.percent(5) { 60 } else { 4 };
             array(number, 1 + random.below(count) as usize, random)
         }
@@ -88,14 +86,14 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, random: &mut SeededRa
     Published { at_ms, topic, body, elements, big, forged, group, deliver_at_ms: None }
 }
 
-/// The body and the elements of a record with so many.
+/// The body and the elements of a record with `count` elements.
 fn array(number: usize, count: usize, random: &mut SeededRandom) -> (String, Vec<Element>) {
     let elements: Vec<Element> = (0..count).map(|index| element(number, index, random)).collect();
     let texts: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
     (format!(" [{}]\n", texts.join(" , ")), elements)
 }
 
-/// A record with so many elements.
+/// A record with `count` elements.
 pub(crate) fn large_record(
     number: usize,
     at_ms: u64,
@@ -106,7 +104,7 @@ pub(crate) fn large_record(
     Published { body, elements, ..plain_record(number, at_ms) }
 }
 
-/// A dead letter that is published on a topic. Which subscriptions take it depends on its delivery.
+/// A dead letter that is published on a topic. Its delivery decides which subscriptions get it.
 pub(crate) fn published_letter_text(topic: &str, text: &str) -> Published {
     let topic =
         [TOPIC, FIRST_SINK_TOPIC, SECOND_SINK_TOPIC].into_iter().find(|name| *name == topic);
@@ -133,7 +131,8 @@ pub(crate) fn plain_record(number: usize, at_ms: u64) -> Published {
     }
 }
 
-/// A record with one CloudEvent that has this value of `deliverat`: that of a moment, or one that cannot be.
+/// A record with one CloudEvent that has this `deliverat`. For an invalid value, `deliver_at_ms` is
+/// `None`.
 pub(crate) fn record_for(
     number: usize,
     at_ms: u64,

@@ -1,5 +1,5 @@
-//! The messages of one queue, by the time of their next change, so that hundreds of thousands may
-//! wait.
+//! The messages of one queue, sorted by the time of their next change. This is fast even with
+//! hundreds of thousands of messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,20 +13,18 @@ const RETENTION_MAX_MS: u64 = 14 * DAY_MS;
 /// Messages by the time of their next change, and by their copy.
 type ByTime = BTreeSet<(u64, u64)>;
 
-/// One queue.
 #[derive(Debug)]
 pub(crate) struct QueueState {
-    /// The retention period of a message.
     retention_ms: u64,
     pub(crate) messages: BTreeMap<u64, Queued>,
-    /// Delayed, or received and not deleted; by when they become visible.
+    /// Delayed messages and messages in flight, by the time at which they become visible.
     pub(crate) hidden: ByTime,
-    /// Visible, by group.
+    /// Visible messages, by group.
     pub(crate) visible: BTreeMap<String, ByTime>,
-    /// Received and not deleted, and how many of them each group has.
+    /// Messages that were received and not deleted, and the number of them in each group.
     pub(crate) in_flight: BTreeSet<u64>,
     pub(crate) of_group: HashMap<String, usize>,
-    /// By when they are deleted.
+    /// All messages, by the time at which they expire.
     pub(crate) expiry: ByTime,
     /// The copy of each receipt that is still valid.
     pub(crate) receipts: HashMap<String, u64>,
@@ -48,7 +46,7 @@ impl Default for QueueState {
 }
 
 impl QueueState {
-    /// Keeps each message for this long.
+    /// Sets the retention period of the queue.
     pub(crate) fn keep_for(&mut self, retention_ms: u64) {
         self.retention_ms = retention_ms;
         let messages = self.messages.values();
@@ -80,7 +78,7 @@ impl QueueState {
         }
     }
 
-    /// Makes visible what was hidden until now.
+    /// Makes messages visible whose delay or visibility timeout is over.
     pub(crate) fn reveal(&mut self, now_ms: u64) {
         while let Some((at_ms, copy)) = self.hidden.first().copied()
             && at_ms <= now_ms
@@ -93,7 +91,7 @@ impl QueueState {
         }
     }
 
-    /// A message is no longer in flight.
+    /// Records that a message is no longer in flight.
     fn land(&mut self, queued: &Queued) {
         if self.in_flight.remove(&queued.copy)
             && let Some(count) = self.of_group.get_mut(queued.group_key())
@@ -102,8 +100,9 @@ impl QueueState {
         }
     }
 
-    /// The visible message that is received next: the oldest; in a fair queue the oldest of the
-    /// group with the fewest in flight. A message without a group is fair to all.
+    /// The visible message that is received next: the oldest one. A fair queue prefers the group
+    /// with the fewest messages in flight. A message without a group counts as a group with none in
+    /// flight.
     pub(crate) fn next(&self, fair: bool) -> Option<u64> {
         let noise = |group: &str| {
             let counts = fair && !group.is_empty();

@@ -1,4 +1,4 @@
-//! A message in a queue, and what it carries.
+//! A message in a queue, and its content.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,23 +15,22 @@ use uuid::Uuid;
 
 use super::sinks::sink_delivery_of;
 
-/// What a message carries, as it was sent.
+/// The content of a message, as it was sent.
 #[derive(Debug, Clone)]
 pub(crate) enum Carried {
-    /// Nothing: it comes from a publisher.
+    /// Nothing, because the message comes from a publisher.
     Nothing,
     /// A published record that was re-enqueued before it was read.
     Publication(Arc<Publication>),
     /// A delivery in progress.
     Delivery(Arc<Delivery>),
-    /// A dead letter.
     DeadLetter(Arc<DeadLetter>),
     /// The end of a replayed delivery.
     ReplayEnd(Arc<ReplayEnd>),
 }
 
 impl Carried {
-    /// What a message carries, decoded as the next function will decode it.
+    /// Decodes the content of a message as the next function will.
     pub(crate) fn of(message: &Message) -> Self {
         const READABLE: &str = "a written attribute can be read";
         match &message.attribute {
@@ -51,7 +50,7 @@ impl Carried {
         }
     }
 
-    /// The delivery that it carries.
+    /// The delivery in progress, or the delivery of the dead letter.
     pub(crate) fn delivery(&self) -> Option<&Delivery> {
         match self {
             Self::Nothing | Self::Publication(_) | Self::ReplayEnd(_) => None,
@@ -60,8 +59,8 @@ impl Carried {
         }
     }
 
-    /// The delivery that a blob would belong to; for a sink delivery that is the one whose dead
-    /// letter it carries.
+    /// The delivery that a blob would belong to. For a sink delivery, this is the delivery whose
+    /// dead letter it sends.
     pub(crate) fn kept(&self) -> Option<&Delivery> {
         match self.delivery() {
             Some(Delivery { target: DeliveryTarget::Sink(letter), .. }) => Some(&letter.delivery),
@@ -69,8 +68,8 @@ impl Carried {
         }
     }
 
-    /// The chain that it belongs to: that of the sink delivery if a dead letter was returned from
-    /// its sink.
+    /// The id of the chain of the message. A dead letter that its sink returned belongs to the
+    /// chain of the sink delivery.
     pub(crate) fn id(&self) -> Option<Uuid> {
         match self {
             Self::DeadLetter(letter) if letter.returned.is_some() => {
@@ -90,11 +89,10 @@ impl Carried {
 pub(crate) struct Queued {
     /// The number of this copy of the message; a message that is delivered twice has two copies.
     pub(crate) copy: u64,
-    /// Its id.
+    /// The message id.
     pub(crate) message: String,
-    /// The message that first carried the dead letter that it carries; else its own id.
+    /// The id of the message that first carried this dead letter. For other messages, their own id.
     pub(crate) letter_of: String,
-    /// Its body.
     pub(crate) body: Arc<str>,
     /// The `topic` attribute.
     pub(crate) topic: Option<String>,
@@ -102,30 +100,30 @@ pub(crate) struct Queued {
     pub(crate) attribute: Option<Attribute>,
     /// Our attribute, as it was sent.
     pub(crate) carried: Carried,
-    /// The deliveries that a part of a record may lead to; `None` if it is no part.
+    /// The deliveries that a part of a record may lead to; `None` unless the message is a part.
     pub(crate) part: Option<Arc<BTreeSet<Uuid>>>,
-    /// Its message group.
+    /// The message group of SQS.
     pub(crate) group: Option<String>,
-    /// SentTimestamp.
+    /// `SentTimestamp` of SQS.
     pub(crate) sent_ms: u64,
     /// The time of the first receive from this queue.
     pub(crate) first_received_ms: Option<u64>,
-    /// How often it was received from this queue.
+    /// The number of receives from this queue.
     pub(crate) receives: u32,
-    /// How many of its receives are explained by what failed.
+    /// The number of receives that earlier failures explain.
     pub(crate) excused: u32,
     /// The `receives` attribute.
     pub(crate) earlier_receives: u32,
     /// The `unread` attribute.
     pub(crate) unread: u32,
-    /// When it becomes visible.
+    /// The time at which the message becomes visible.
     pub(crate) visible_ms: u64,
-    /// The receipt of its last receive.
+    /// The receipt of the last receive.
     pub(crate) receipt: String,
 }
 
 impl Queued {
-    /// The message id of the published record that it is as a whole.
+    /// The id of the published record, if the message carries a record or a part of one.
     pub(crate) fn origin(&self) -> Option<&str> {
         match &self.carried {
             Carried::Nothing => Some(&self.message),
@@ -134,12 +132,12 @@ impl Queued {
         }
     }
 
-    /// Whether it is a published record, or a part of it, with this delivery.
+    /// True if the message is this published record, or a part of it with this delivery.
     pub(crate) fn holds(&self, id: Uuid, origin: &str) -> bool {
         self.origin() == Some(origin) && self.part.as_ref().is_none_or(|part| part.contains(&id))
     }
 
-    /// When what it carries was published.
+    /// The publication time of the content.
     pub(crate) fn published_ms(&self) -> u64 {
         match &self.carried {
             Carried::Nothing => self.sent_ms,
@@ -150,7 +148,7 @@ impl Queued {
         }
     }
 
-    /// How it was held before it was received.
+    /// The hold of the record or delivery, as it was sent.
     pub(crate) fn hold(&self) -> Hold {
         match &self.carried {
             Carried::Publication(publication) => publication.hold,
@@ -159,12 +157,12 @@ impl Queued {
         }
     }
 
-    /// How often it is received if nothing fails: a hold longer than one delay costs one more.
+    /// The number of receives if nothing fails. A hold longer than one delay needs one more.
     pub(crate) fn planned_receives(&self, queue: QueueName) -> u32 {
         1 + u32::from(queue.is_internal() && self.hold().until_ms > self.sent_ms + DELAY_MAX_MS)
     }
 
-    /// Its message group, empty if it has none.
+    /// The message group; empty if there is none.
     pub(crate) fn group_key(&self) -> &str {
         self.group.as_deref().unwrap_or_default()
     }

@@ -26,7 +26,7 @@ pub(crate) const ALL: [QueueName; 6] = [
     QueueName::DeadLetter,
     QueueName::LastResort,
 ];
-/// The delay of a message that carries a wait: a long one is several of the same length.
+/// The delay of a message that carries a wait. A long wait is divided into several equal delays.
 pub(crate) fn delay_ms(wait_ms: u64) -> u64 {
     delay_seconds(wait_ms) * SECOND_MS
 }
@@ -58,11 +58,10 @@ pub(crate) struct Queues {
 /// The result of polling a queue.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
-    /// The batch.
     pub(crate) batch: Vec<Queued>,
     /// Messages that were moved to the redrive target instead.
     pub(crate) redriven: Vec<Queued>,
-    /// More are visible, but too many are in flight.
+    /// True if more messages are visible, but too many are in flight.
     pub(crate) quota_reached: bool,
 }
 
@@ -106,7 +105,7 @@ impl Queues {
         self.state(queue).put(queued);
     }
 
-    /// A queue keeps each message for this long.
+    /// Sets the retention period of a queue.
     pub(crate) fn keep_for(&mut self, queue: QueueName, retention_ms: u64) {
         self.state(queue).keep_for(retention_ms);
     }
@@ -122,7 +121,7 @@ impl Queues {
         READ.iter().filter_map(next).map(|(at_ms, _)| *at_ms).min()
     }
 
-    /// Whether a queue has visible messages.
+    /// True if a queue has visible messages.
     pub(crate) fn has_visible(&mut self, queue: QueueName, now_ms: u64) -> bool {
         self.state(queue).reveal(now_ms);
         !self.state(queue).visible.is_empty()
@@ -151,7 +150,8 @@ impl Queues {
                 Some((next, _)) => {
                     let queued = state.remove(copy).expect("a visible message is there");
                     received.redriven.push(queued.clone());
-                    // Publishers wrote what the events queue gave up, so the function reads no attribute of it.
+                    // Messages that the events queue redrives come from publishers, so the function
+                    // ignores their attributes.
                     let attribute = queued.attribute.filter(|_| queue != QueueName::Events);
                     let queued = Queued {
                         attribute,
@@ -177,14 +177,14 @@ impl Queues {
         self.state(queue).remove(copy);
     }
 
-    /// The last receive of a message is explained by what failed.
+    /// Records that a failure explains the last receive of a message.
     pub(crate) fn excuse(&mut self, queue: QueueName, copy: u64) {
         if let Some(queued) = self.state(queue).messages.get_mut(&copy) {
             queued.excused += 1;
         }
     }
 
-    /// Changes when a received message becomes visible.
+    /// Changes the time at which a received message becomes visible.
     pub(crate) fn change_visibility(
         &mut self,
         queue: QueueName,
@@ -202,8 +202,8 @@ impl Queues {
         true
     }
 
-    /// Deletes messages past their retention, except in the last-resort queue, which is for people
-    /// to read; returns them.
+    /// Deletes messages past their retention, and returns them. The last-resort queue is excluded,
+    /// because people read it.
     pub(crate) fn delete_expired(&mut self, now_ms: u64) -> Vec<(QueueName, Queued)> {
         let mut expired = Vec::new();
         for queue in READ {

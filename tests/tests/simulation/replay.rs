@@ -7,31 +7,31 @@ use super::ledger::Seen;
 use super::rules::{Expected, Rules};
 use super::sinks::Route;
 
-/// The most that rounding a wait up to whole seconds may delay an attempt.
+/// The maximum delay of an attempt because its wait is rounded up to whole seconds.
 const ROUNDING_MS: u64 = 1_000;
 
-/// How long an invocation waits for late responses when it has no other work.
+/// Time that an invocation waits for late responses when it has no other work.
 const LISTENING_MS: u64 = 10_000;
 
-/// What the world recorded of a delivery.
+/// The records of the world about one delivery.
 pub(crate) struct DeliveryRecord<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) seen: &'a [Seen],
-    /// When it was postponed, and until when.
+    /// Postponements: the time of the decision, and the new due time.
     pub(crate) postponements: &'a [(u64, u64)],
     pub(crate) published_ms: u64,
     /// Time from publication to start.
     pub(crate) delayed_ms: u64,
     pub(crate) route: Route,
-    /// It leaves no room for our attributes.
+    /// True if the event leaves no room for our attributes.
     pub(crate) big: bool,
-    /// Some subscription in its world waits for late responses.
+    /// True if some subscription of the world waits for late responses.
     pub(crate) waits_for_late: bool,
-    /// How long it may wait for its turn in place.
+    /// The longest wait in place for a turn.
     pub(crate) turn_ms: u64,
 }
 
-/// Replays the attempts by the rules; returns the reasons that the delivery may have ended with,
+/// Replays the attempts by the rules. Returns the reasons that the delivery may have ended with;
 /// none if it was delivered.
 pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String> {
     let DeliveryRecord { rules, seen, published_ms, delayed_ms, route, big, turn_ms, .. } = routing;
@@ -49,7 +49,8 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
         {
             due_ms = check_postponement(due_ms, *at_ms, *until_ms, turn_ms)?;
         }
-        // Where its invocation ran out of time, it was re-enqueued with the last of the others.
+        // If its invocation ran out of time, the delivery was re-enqueued together with the last of
+        // the other deliveries.
         let before = index.checked_sub(1).map(|before| &seen[before].result_seen);
         let held_up = routing.waits_for_late && matches!(before, Some(TransportResult::TimedOut));
         let late_ms = ROUNDING_MS + turn_ms + if held_up { LISTENING_MS } else { 0 };
@@ -97,7 +98,8 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
     if big
         && (!seen.is_empty() || (route == Route::Event && rules.subscription.destination.probation))
     {
-        // Detected when it is re-enqueued, which may be before its time to live has passed.
+        // The size is detected when the delivery is re-enqueued, perhaps before its time to live
+        // has passed.
         ends.push("EventTooLargeToResend".to_owned());
     }
     if !ends.is_empty() {
@@ -106,12 +108,14 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
     Err(format!("no attempt after {} although one was due", seen.len()))
 }
 
-/// Whether a postponement came before an attempt; at the same time, one that ends later followed it.
+/// True if a postponement came before an attempt. At the same time, a postponement that ends later
+/// came after the attempt.
 fn precedes(at_ms: u64, until_ms: u64, attempt_ms: u64) -> bool {
     at_ms < attempt_ms || (at_ms == attempt_ms && until_ms <= attempt_ms)
 }
 
-/// A due attempt is postponed: not to before it was due, and not long after.
+/// Checks that a due attempt was postponed neither before it was due nor long after. Returns the
+/// new due time.
 fn check_postponement(
     due_ms: (u64, u64),
     at_ms: u64,

@@ -1,8 +1,8 @@
 //! Responses that carry an event: the deliveries that follow from them, computed a second time.
 //!
-//! An endpoint that receives an event twice sends the same reply both times. Each reply is recorded
-//! in the ledger as a record of its own that no publisher sent. A reply to a topic is published there in
-//! one message, which is handled like any other record from then on.
+//! An endpoint that receives an event twice sends the same reply both times. The ledger has a
+//! separate record for each reply, although no publisher sent it. A reply to a topic is published
+//! there in one message, which is then handled like any other record.
 
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::{Delivery, DeliveryTarget, Origin, Publication};
@@ -21,8 +21,8 @@ use super::world::Inner;
 pub(crate) const HOPS_MAX: u32 = 10;
 
 impl Inner {
-    /// The response to the request of one delivery; with a reply if its subscription wants replies
-    /// and the random numbers choose one.
+    /// The response to the request of one delivery. It carries a reply if the subscription accepts
+    /// replies and the random numbers choose one.
     pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
         let wanted = self.rules[number].subscription.reply.is_some()
             && self.ledger.known[&id].route == Route::Event;
@@ -46,7 +46,7 @@ impl Inner {
         Exchange { content, ..Exchange::new(result, exchange.started_ms, exchange.duration_ms) }
     }
 
-    /// The record that stands for the reply to a delivery.
+    /// The number of the record for the reply to a delivery. The first call creates the record.
     fn reply(&mut self, number: usize, answered: Uuid, at_ms: u64) -> usize {
         if let Some(record) = self.ledger.replies.get(&answered) {
             let published = &mut self.ledger.published[*record].1;
@@ -60,7 +60,7 @@ impl Inner {
         let is_published = self.is_published(number) && hops <= HOPS_MAX;
         let to: Vec<(usize, Route)> = match is_published {
             true => of_topic(&self.rules, TOPIC).map(|number| (number, Route::Event)).collect(),
-            // For its address, or as a dead letter.
+            // The reply goes to its address, or becomes a dead letter.
             false => vec![(number, Route::Reply)],
         };
         for (number, route) in to {
@@ -92,7 +92,7 @@ impl Inner {
         answered.iter().any(|(_, of)| self.ledger.published[*of].0 == publication.message)
     }
 
-    /// A reply to a topic is published with its own text, and says what led to it.
+    /// Checks that a reply to a topic is published with its own text and its number of hops.
     pub(crate) fn check_published_reply(
         &mut self,
         queue: QueueName,
@@ -115,20 +115,21 @@ impl Inner {
         }
     }
 
-    /// A reply is refused if too many deliveries follow from its event: then it is a dead letter of the subscription whose
-    /// subscriber sent it. Those of the first generation are always allowed.
+    /// True if a reply was refused because too many deliveries follow from its event. The reply is
+    /// then a dead letter of the subscription whose subscriber sent it. Replies of the first
+    /// generation are always allowed.
     pub(crate) fn is_refused_reply(&self, delivery: &Delivery) -> bool {
         let has_others = self.ledger.known.get(&delivery.id).is_some_and(|known| known.hops > 1);
         delivery.target == DeliveryTarget::Reply && delivery.attempts == 0 && has_others
     }
 
-    /// Whether this invocation received the reply that a delivery follows from.
+    /// True if this invocation received the reply that a delivery follows from.
     pub(crate) fn is_told(&self, id: Uuid) -> bool {
         let record = self.ledger.known.get(&id).map(|known| known.record);
         self.invocations[self.current].answered.iter().any(|(_, of)| Some(*of) == record)
     }
 
-    /// A delivery that follows from a reply starts with fresh state.
+    /// Checks that a delivery that follows from a reply starts with fresh state.
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
         let routing = (known.hops, known.route);
@@ -143,11 +144,11 @@ impl Inner {
         }
     }
 
-    /// A message is done; if this invocation received replies to its deliveries, those have to be
-    /// delivered from now on.
+    /// Records that a message is done. If this invocation received replies to its deliveries, those
+    /// replies must now be delivered.
     pub(crate) fn note_replies_owed(&mut self, held: &Queued) {
         if self.invocation().panics > 0 {
-            // Its attempt may have been counted as aborted.
+            // The attempt may have been counted as aborted.
             return;
         }
         let versions = self.invocation().versions.clone();

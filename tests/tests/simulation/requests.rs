@@ -17,7 +17,7 @@ use super::sinks::{Route, address};
 use super::trace::request_digest;
 use super::world::Inner;
 
-/// What the messages of the running invocation say about a delivery.
+/// The state of a delivery in one message of the running invocation.
 pub(crate) struct Base {
     pub(crate) attempts: u32,
     pub(crate) due_ms: u64,
@@ -58,8 +58,8 @@ impl Base {
         }
     }
 
-    /// How many attempts it may make under this limit; a retry alone after a refused batch is made
-    /// whatever the limit.
+    /// The number of attempts left under this limit. A retry alone after a refused batch ignores
+    /// the limit.
     fn left(&self, most: u32) -> u32 {
         most.saturating_sub(self.attempts).max(u32::from(self.batching == Batching::RetryAlone))
     }
@@ -83,8 +83,8 @@ impl Inner {
         messages.into_iter().map(|held| Base::of(held, self.delayed_ms(id))).collect()
     }
 
-    /// The recipient of a request and its deliveries, in order; `None` if nothing may lead to such
-    /// a request.
+    /// The number of the subscription and the deliveries of a request, in order. The deliveries are
+    /// empty if nothing may lead to such a request.
     pub(crate) fn addressees(&self, request: &Request) -> (usize, Vec<Uuid>) {
         let host = request.url.host_str().unwrap_or_default();
         let number =
@@ -116,7 +116,8 @@ impl Inner {
         (number, ids)
     }
 
-    /// A request reaches an endpoint: the result that the function gets, and the late response.
+    /// Handles a request that reaches an endpoint. Returns the result for the function, and the
+    /// late response.
     pub(crate) fn request(&mut self, request: &Request) -> (Exchange, Option<LateAnswer>) {
         let (now_ms, clock_ms) = (self.now_ms, self.clock_ms());
         let (number, ids) = self.addressees(request);
@@ -170,8 +171,8 @@ impl Inner {
         (exchange, late)
     }
 
-    /// A body holds the events as they were published, and no more of them than the subscription
-    /// allows.
+    /// Checks that a body has the events as they were published, and no more of them than the
+    /// subscription allows.
     fn check_body(&mut self, number: usize, ids: &[Uuid], request: &Request) {
         let batch = self.rules[number].subscription.batch;
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
@@ -213,7 +214,7 @@ impl Inner {
         }
     }
 
-    /// Each event of a request has to be allowed and due.
+    /// Checks that an event of a request is allowed and due.
     fn check_member(&mut self, number: usize, id: Uuid, members: usize) {
         let bases = self.bases(id);
         let invocation = &self.invocations[self.current];
@@ -222,7 +223,7 @@ impl Inner {
         let most = facts.iter().flatten().map(|facts| facts.max_attempts).max();
         let allowed: u32 = bases.iter().map(|base| base.left(most.unwrap_or(0))).sum();
         let retry = &self.rules[number].subscription.retry;
-        // Of one that started twice, the younger may go on.
+        // If the delivery started twice, the younger one may go on.
         let base_ms = bases.iter().map(|base| base.published_ms).max().unwrap_or(0);
         let published_ms = self.ledger.published_ms(id).unwrap_or(base_ms);
         let age_ms = self.clock_ms().saturating_sub(published_ms);
@@ -240,7 +241,7 @@ impl Inner {
             tally.last,
             Some((_, Expected::Delivered | Expected::Final | Expected::RetriedAlone))
         );
-        // A retry alone after a refused batch is made whatever the limits are.
+        // A retry alone after a refused batch ignores the limits.
         let alone = bases.iter().any(|base| base.batching == Batching::RetryAlone);
         let unbatched = bases.iter().all(|base| base.batching != Batching::Allowed);
         let complaints = [
@@ -264,7 +265,7 @@ impl Inner {
         }
     }
 
-    /// Records what a request means for one of its events.
+    /// Records the result of a request for one of its events.
     fn note_member(
         &mut self,
         number: usize,

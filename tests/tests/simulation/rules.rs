@@ -25,10 +25,10 @@ use super::sinks;
 pub(crate) const TOPIC: &str = "shop/orders";
 /// The container that some subscriptions name.
 pub(crate) const OWN_CONTAINER: &str = "own-letters/of/ours";
-/// Filters match this type only.
+/// The only event type that filters match.
 pub(crate) const WANTED_TYPE: &str = "order.created";
 
-/// The step that has to follow an exchange.
+/// The step that must follow an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// Done.
@@ -44,9 +44,9 @@ pub(crate) enum Expected {
 /// A subscription and its rules by the documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    /// What the engine gets.
+    /// The subscription that the engine gets.
     pub(crate) subscription: Subscription,
-    /// Its filter matches one type of CloudEvents only.
+    /// True if the filter matches only one type of CloudEvents.
     pub(crate) filtered: bool,
     waits: Waits,
 }
@@ -68,7 +68,7 @@ impl Rules {
         destination.slow_after_ms = random.pick(&[200, 2_000, 2_000, 600_000]);
         destination.late_window_ms = random.pick(&[0, 0, 5_000, 180_000]);
         subscription.reply = reply(number, random);
-        // Knative has replies and no batches; the others have batches and no replies here.
+        // A subscription with replies has no batches.
         subscription.batch = batch(random).filter(|_| subscription.reply.is_none());
         subscription.filter = if filtered { filter } else { Filter::EVERYTHING };
         subscription.dead_letter.sink = sinks::choose(topic, number, random);
@@ -93,7 +93,7 @@ impl Rules {
         Self::of_topic_and_number(TOPIC, number)
     }
 
-    /// The same, of this topic.
+    /// Like `of_seven_days`, for a subscription of this topic.
     pub(crate) fn of_topic_and_number(topic: &str, number: usize) -> Self {
         const WAITS: [u64; 9] =
             [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000];
@@ -103,8 +103,8 @@ impl Rules {
         Self { subscription, filtered: false, waits }
     }
 
-    /// The step that has to follow for each event of a request with this result, limits apart: of
-    /// several refused events, perhaps only one was at fault.
+    /// The step that must follow for each event of a request with this result, apart from limits.
+    /// If several events are refused, perhaps only one of them was at fault.
     pub(crate) fn expected_of(&self, result_seen: &TransportResult, events: usize) -> Expected {
         let splits =
             self.subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
@@ -123,7 +123,7 @@ impl Rules {
         }
     }
 
-    /// The same for a request with one event.
+    /// The step that must follow a request with one event.
     pub(crate) fn expected(&self, result_seen: &TransportResult) -> Expected {
         let (success, never, otherwise_ms): (u16, &[u16], u64) = match self.subscription.dialect {
             Dialect::Knative => (299, &[302, 400, 401, 403, 410, 413, 422], 0),
@@ -161,8 +161,8 @@ impl Rules {
         }
     }
 
-    /// The shortest and the longest wait after this many attempts, the last of which ended then and
-    /// asked for a minimum wait.
+    /// The shortest and the longest wait after this many attempts. The last attempt ended at
+    /// `ended_ms` and requires a wait of at least `least_ms`.
     pub(crate) fn wait_ms(
         &self,
         attempts: u32,
@@ -190,8 +190,8 @@ pub(crate) fn of_topic<'a>(rules: &'a [Rules], topic: &'a str) -> impl Iterator<
         .map(|(at, _)| at)
 }
 
-/// A subscription of this number with nothing but a profile, whose dead letters are native and
-/// written at once.
+/// A subscription of this number with only a profile. Its dead letters have the format `namespace`
+/// and are written at once.
 fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     let url = format!("https://s{number}.example.com/in").parse().expect("an address");
     let name = format!("{topic}/s{number}").parse().expect("a name");
@@ -204,8 +204,8 @@ fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     subscription
 }
 
-/// The reply target, if replies are wanted. At most one subscription sends them to its own topic,
-/// otherwise a chain of replies would grow with each hop.
+/// The reply target, if the subscription accepts replies. At most one subscription sends them to
+/// its own topic, because a chain of replies would otherwise grow with each hop.
 fn reply(number: usize, random: &mut SeededRandom) -> Option<ReplyTo> {
     match random.below(8) {
         0 => Some(ReplyTo::Address(
@@ -216,7 +216,7 @@ fn reply(number: usize, random: &mut SeededRandom) -> Option<ReplyTo> {
     }
 }
 
-/// The batch settings, if there are any: small ones, since a world has few events.
+/// The batch settings, if there are any. Batches are small, because a world has few events.
 fn batch(random: &mut SeededRandom) -> Option<Batch> {
     random.percent(45).then(|| Batch {
         max_events: 2 + random.below(4) as u32,
@@ -228,7 +228,8 @@ fn batch(random: &mut SeededRandom) -> Option<Batch> {
 /// A catalogue of these subscriptions.
 pub(crate) fn catalogue(subscriptions: impl IntoIterator<Item = Subscription>) -> Arc<Catalogue> {
     let mut catalogue = Catalogue::default();
-    // Chains of replies end here by their length; how many may follow from one event is a table of its own.
+    // Chains of replies end here by their length. Another test checks the number of deliveries that
+    // may follow from one event.
     let topic = Topic::new(TOPIC.parse().expect("a topic"));
     catalogue.add_topic(Topic {
         settings: TopicSettings { max_replies: u32::MAX, ..topic.settings.clone() },

@@ -1,5 +1,4 @@
-//! Named scenarios: what happens in outages that operators know, each in one world without other
-//! faults.
+//! Named scenarios: outages that operators know, each in one world without other faults.
 
 use std::io::Write as _;
 
@@ -37,7 +36,7 @@ fn world(records: Vec<Published>, behaviour: Behaviour) -> Inner {
     let (random, behaviours) = (SeededRandom::new(0), vec![behaviour]);
     let began_ms = BEGINNING_MS;
     let mut world = Setting { random, began_ms, rules, behaviours, records }.begin();
-    // Not one in which every attempt is made exactly when it is due, but without faults.
+    // The world has no faults, but `quiet` would require each attempt exactly when it is due.
     world.random.quiet = false;
     world.limits = LIMITS;
     world
@@ -56,7 +55,7 @@ fn records(count: usize, every_ms: u64) -> Vec<Published> {
     (0..count).map(|number| plain_record(number, BEGINNING_MS + every_ms * number as u64)).collect()
 }
 
-/// How many deliveries arrived.
+/// The number of deliveries that arrived.
 fn arrived(world: &Inner) -> usize {
     world.ledger.seen.values().filter(|seen| seen.iter().any(|seen| seen.taken)).count()
 }
@@ -82,7 +81,7 @@ fn three_hours_of_throttling_dead_letter_nothing() {
     let world = run(throttled);
     let world = world.lock();
     assert_eq!((arrived(&world), world.ledger.letters.len()), (300, 0));
-    // It was hard enough: they were received again and again, and then handled alone.
+    // The test was hard enough: records were received again and again, and then handled alone.
     assert!(world.ledger.most_receives >= 10, "{}", world.ledger.most_receives);
     assert!(world.random.counts[&Fault::Isolated] > 100, "{:?}", world.random.counts);
     assert!(!world.random.counts.contains_key(&Fault::Redriven));
@@ -117,7 +116,8 @@ fn one_record_that_crashes_the_function_ends_alone_and_the_nine_beside_it_are_de
 fn three_hours_without_the_retry_queue_dead_letter_nothing_not_even_from_isolation() {
     let outage_ms = BEGINNING_MS + 3 * HOUR_MS;
     let mut refused = world(records(10, 0), Behaviour::RecoversAt(outage_ms));
-    // First throttled, so that they are received again and move to isolation.
+    // At first, invocations are throttled, so that the records are received again and move to
+    // isolation.
     refused.throttled_ms = BEGINNING_MS..BEGINNING_MS + MINUTE_MS;
     refused.no_retries_until_ms = Some(outage_ms);
     let world = run(refused);
@@ -134,7 +134,8 @@ fn records_of_thousands_of_elements_survive_crashes_between_their_parts() {
         let mut random = SeededRandom::with_faults(seed, 40, Fault::Crash);
         let records = vec![large_record(0, BEGINNING_MS, ELEMENTS, &mut random)];
         let mut rules = vec![Rules::of_seven_days(0), Rules::of_seven_days(1)];
-        // The crashes are over by then. Waiting out a `Retry-After` of a day would cost 100,000 messages.
+        // The crashes are over within an hour. Waiting for a `Retry-After` of a day would cost
+        // 100,000 messages.
         rules[1].subscription.retry.time_to_live_ms = Some(HOUR_MS);
         let behaviours = vec![Behaviour::Takes(20), Behaviour::Flaky(20)];
         let began_ms = BEGINNING_MS;

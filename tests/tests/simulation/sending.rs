@@ -14,7 +14,7 @@ use super::queues::delay_ms;
 use super::trace::digest;
 use super::world::{Inner, Touched};
 
-/// Where a message is sent, and after which wait it is received.
+/// The queue that a message is sent to, and its wait there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Way {
     queue: QueueName,
@@ -71,8 +71,8 @@ impl Inner {
         if is_lost { Err(QueueError("no answer".to_owned())) } else { Ok(()) }
     }
 
-    /// A queue has a message, and its sender does not know: it may send it to another queue as well,
-    /// and if that fails too, its record is redelivered.
+    /// Records that a queue has a message although its sender got an error. The sender may send it
+    /// to another queue as well. If that fails too, its record is redelivered.
     pub(crate) fn note_perhaps_twice(&mut self, way: Way, carried: &Carried) {
         let touched = self.touched_by(way, carried);
         self.fork(&touched);
@@ -81,7 +81,7 @@ impl Inner {
         {
             *self.ledger.record_forks.entry(publication.message.clone()).or_default() += 1;
         }
-        // What starts here came with no message of its own.
+        // A delivery that starts here has no received message of its own.
         let Some(id) = carried.id() else { return };
         let invocation = &self.invocations[self.current];
         if invocation.messages_for(id, self.ledger.origin(id)).is_empty() {
@@ -89,14 +89,16 @@ impl Inner {
         }
     }
 
-    /// A queue did not take a message: its record is redelivered, and it is sent again.
+    /// Records that a queue refused a message. Its record is redelivered, and the message is sent
+    /// again.
     pub(crate) fn note_not_taken(&mut self, way: Way, carried: &Carried) {
         let stores = self.invocation().stores;
         self.ledger.costs.excuse(carried, stores);
         self.fork(&self.touched_by(way, carried));
     }
 
-    /// What a message touches: of a delivery that starts here, what it follows from.
+    /// The content that a fault in sending this message touches. For a delivery that starts here,
+    /// this is the delivery that it follows from.
     pub(crate) fn touched_by(&self, way: Way, carried: &Carried) -> Touched {
         if let Carried::Publication(publication) = carried
             && let Some(from) = self.published_letter(publication)
@@ -108,8 +110,9 @@ impl Inner {
         known.and_then(|known| known.from).map_or_else(|| Touched::of(carried), Touched::one)
     }
 
-    /// The delivery that starts with a message. However new they look, what moves to isolation or to the slow lane was
-    /// received, and so was what ends with a dead letter, unless it was too large to start.
+    /// The delivery that starts with a message. No delivery starts in isolation or in the slow
+    /// queue, however new it looks. A dead letter starts a delivery only if the event was too large
+    /// to be sent.
     fn starts<'a>(&self, way: Way, carried: &'a Carried) -> Option<&'a Delivery> {
         let was_received = match carried {
             Carried::DeadLetter(letter) => letter.reason != Reason::EventTooLargeToResend,
@@ -124,7 +127,7 @@ impl Inner {
         delivery.filter(|delivery| self.is_fresh(delivery, way.wait_ms))
     }
 
-    /// Records what is in a queue from now on.
+    /// Records that a message is now in a queue.
     fn note_sent(
         &mut self,
         queue: QueueName,
@@ -137,9 +140,9 @@ impl Inner {
             Carried::Publication(publication) => {
                 self.invocation().forwarded.push((publication.message.clone(), part));
             }
-            // A dead letter that goes on waiting is no further one.
+            // A dead letter that continues to wait is not another one.
             Carried::DeadLetter(letter) if queue == QueueName::DeadLetter && !stores => {
-                // One that returns from a sink ends the chain of its sink delivery.
+                // A dead letter that returns from a sink ends the chain of its sink delivery.
                 let returned = carried.id().filter(|_| letter.returned.is_some());
                 let chain = returned.unwrap_or_else(|| self.chain_of(letter.delivery.id));
                 *self.ledger.letters.entry(chain).or_default() += 1;
@@ -215,7 +218,7 @@ impl Inner {
         received.map(|queued| queued.letter_of)
     }
 
-    /// A readable name for what a message carries.
+    /// A readable name for the content of a message.
     fn name_of(&self, carried: &Carried) -> String {
         match (carried.id(), carried) {
             (Some(id), _) => self.ledger.name(id),

@@ -6,42 +6,42 @@ use lastmile_tests::memory_table::MemoryTable;
 use super::faults::Fault;
 use super::world::Inner;
 
-/// How long it cannot be reached.
+/// The longest time for which the table is unreachable.
 const UNREACHABLE_MS: u64 = 3_600_000;
 
-/// A fault of the table that lasts.
+/// A lasting fault of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Nothing is answered.
+    /// Every request fails.
     Unreachable,
     /// Every other request is refused.
     Throttled,
-    /// Every request takes so long.
+    /// Every request takes this long.
     Takes(u64),
-    /// All items are lost, again with each request.
+    /// Each request first removes all items.
     Emptied,
 }
 
-/// The table, and when it can be reached.
+/// The table and its faults.
 #[derive(Debug, Default)]
 pub(crate) struct SharedTable {
     pub(crate) table: MemoryTable,
-    /// How long each request takes.
+    /// The duration of a request without a fault.
     pub(crate) latency_ms: u64,
-    /// It has no faults of its own accord.
+    /// True if the world injects no faults into the table.
     pub(crate) is_reliable: bool,
-    /// Its fault, and when that ends.
+    /// The current fault, and the time of its end.
     trouble: Option<(Trouble, u64)>,
-    /// Counts the requests while it is throttled.
+    /// The number of requests during throttling.
     throttled: u64,
-    /// What operators will write, and when.
+    /// Planned writes of operators, with their times.
     planned: Vec<(u64, ItemKey, Entry)>,
     /// Every entry that was written, or may have been, in order.
     pub(crate) written: Vec<(ItemKey, String)>,
 }
 
 impl SharedTable {
-    /// An operator writes an entry at this time.
+    /// Plans that an operator writes an entry at this time.
     pub(crate) fn plan(&mut self, at_ms: u64, key: ItemKey, entry: Entry) {
         self.planned.push((at_ms, key, entry));
     }
@@ -58,7 +58,7 @@ impl SharedTable {
         }
     }
 
-    /// This is wrong with it until then.
+    /// Injects this fault until the given time.
     pub(crate) fn disturb(&mut self, trouble: Trouble, until_ms: u64) {
         self.trouble = Some((trouble, until_ms));
     }

@@ -1,5 +1,4 @@
-//! What several processes know of a destination that fails for hours, also while they cannot tell each
-//! other.
+//! The shared state of a destination that fails for hours, also while processes cannot share it.
 
 use std::io::Write as _;
 
@@ -24,8 +23,8 @@ use super::world::{Inner, World};
 const EVENTS: usize = 2_700;
 const EVERY_MS: u64 = 4 * SECOND_MS;
 
-/// Events for a destination that fails for the first two hours. This is wrong
-/// with the table for the first one.
+/// Publishes events for a destination that fails for the first two hours. The table has this fault
+/// during the first hour.
 fn run(trouble: Option<Trouble>, restarts: u64, limit: impl Fn(&mut Destination)) -> World {
     let mut rules = Rules::of_seven_days(0);
     rules.subscription.destination.probation = true;
@@ -36,7 +35,7 @@ fn run(trouble: Option<Trouble>, restarts: u64, limit: impl Fn(&mut Destination)
     let behaviours = vec![Behaviour::RecoversAt(BEGINNING_MS + 2 * HOUR_MS)];
     let (rules, records) = (vec![rules], records.collect());
     let mut world = Setting { random, began_ms, rules, behaviours, records }.begin();
-    // Not one in which every attempt is made exactly when it is due, but without faults.
+    // The world has no faults, but `quiet` would require each attempt exactly when it is due.
     world.random.quiet = false;
     world.limits = Limits {
         concurrency: 6,
@@ -67,7 +66,7 @@ fn failed(world: &World) -> Vec<(u64, u64)> {
     failed
 }
 
-/// Whether it was failing: at first, and after each write of its state.
+/// Returns, for the beginning and for each write of its state, whether the destination was failing.
 fn states(world: &World) -> Vec<bool> {
     let world = world.lock();
     let item = key(&world).health_item("shop");
@@ -99,7 +98,8 @@ fn a_destination_that_fails_for_two_hours_is_probed_by_one_process_at_a_time() {
         probes.len()
     );
     assert!(probes.windows(2).all(|pair| pair[0].1 <= pair[1].0), "two at once: {probes:?}");
-    // 10 s, twice as long each time, five minutes at most: 23 in two hours without the first minute.
+    // A probation lasts 10 s, then twice as long each time, at most five minutes. That makes 23
+    // probes in two hours without the first minute.
     assert!((20..=28).contains(&probes.len()), "{probes:?}");
     // The first deferred delivery of a process comes back at the end of the period.
     let gaps = probes.windows(2).map(|pair| pair[1].0 - pair[0].1);
@@ -112,7 +112,7 @@ fn a_destination_that_fails_for_two_hours_is_probed_by_one_process_at_a_time() {
     assert_eq!(arrived(&world), EVENTS);
 }
 
-/// Each process goes on by itself, and everything arrives.
+/// Each process continues by itself, and everything arrives.
 #[test]
 fn deliveries_go_on_while_something_is_wrong_with_the_table_for_an_hour() {
     use Trouble::{Emptied, Takes, Throttled, Unreachable};
@@ -142,7 +142,7 @@ fn what_is_published_in_six_days_of_being_disabled_is_set_aside_and_the_rest_is_
     let (random, began_ms, records) = (SeededRandom::new(0), BEGINNING_MS, records.collect());
     let behaviours = vec![Behaviour::Takes(20)];
     let mut world = Setting { random, began_ms, rules: vec![rules], behaviours, records }.begin();
-    // Not one in which every attempt is made exactly when it is due, but without faults.
+    // The world has no faults, but `quiet` would require each attempt exactly when it is due.
     world.random.quiet = false;
     let key = key(&world);
     let healthy = DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", began_ms);
@@ -165,6 +165,7 @@ fn what_is_published_in_six_days_of_being_disabled_is_set_aside_and_the_rest_is_
     assert!(requests.all(|at_ms| at_ms >= enabled_ms), "while it was disabled");
     let set_aside = world.ledger.letters.len();
     assert_eq!(arrived + set_aside, 200);
-    // One an hour; processes read the news within half a minute.
+    // One event an hour is published in these six days. Processes read the news within half a
+    // minute.
     assert!((143..=145).contains(&set_aside), "{set_aside}");
 }

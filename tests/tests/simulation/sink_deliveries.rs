@@ -17,18 +17,18 @@ use super::trace::digest;
 use super::world::Inner;
 
 impl Inner {
-    /// True if a delivery starts here with a message of this wait: it sends a dead letter to an address.
+    /// True if a message with this wait starts a delivery that sends a dead letter to an address.
     pub(crate) fn is_fresh(&self, delivery: &Delivery, wait_ms: u64) -> bool {
         let known = self.ledger.known.get(&delivery.id);
         let known = known.filter(|known| known.route == Route::Sink);
         let Some(from) = known.and_then(|known| known.from) else { return false };
         let goes_on =
             self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
-        // Its message and one that it follows from were received together, and both may be due in
-        // the same millisecond: this is a start, or looks like one.
+        // The message of this delivery and the one that it follows from may be received together,
+        // and both may be due in the same millisecond. This is then a start, or looks like one.
         let is_due = delivery.due_ms <= self.clock_ms();
-        // What gave up its turn or is paused was received: no start has a hold, or waits although it
-        // is due.
+        // A delivery that gave up its turn or is paused was received before. A start has no hold,
+        // and does not wait although it is due.
         let looks_new = delivery.attempts == 0
             && !delivery.abandoned
             && delivery.hold.is_none()
@@ -38,7 +38,7 @@ impl Inner {
         (!goes_on || looks_new) && !self.bases(from).is_empty()
     }
 
-    /// The chain that ends with a dead letter: that of the sink delivery if it was returned, else
+    /// The chain that a dead letter ends: that of the sink delivery if the sink returned it, else
     /// that of the delivery itself.
     pub(crate) fn chain_of(&self, id: Uuid) -> Uuid {
         let sink_delivery = sink_delivery_of(id);
@@ -64,7 +64,7 @@ impl Inner {
         held.flat_map(of_message).find(tells)
     }
 
-    /// A dead letter is published on a topic with all that is known of it, and not too early.
+    /// Checks that a dead letter is published on a topic with all its data, and not too early.
     pub(crate) fn check_published_letter(
         &mut self,
         from: Uuid,
@@ -92,8 +92,8 @@ impl Inner {
         self.ledger.add_letter(from, published_letter_text(&topic, &message.body));
     }
 
-    /// A delivery that sends a dead letter to an address starts with fresh state, carries all that is
-    /// known of the dead letter, and is not sent too early.
+    /// Checks the start of a delivery that sends a dead letter to an address. The delivery has
+    /// fresh state, carries the whole dead letter, and is not sent too early.
     pub(crate) fn check_fresh(&mut self, delivery: &Delivery, message: &Message) {
         let id = delivery.id;
         let known = self.ledger.known[&id].clone();
@@ -135,8 +135,8 @@ impl Inner {
         }
     }
 
-    /// A dead letter is not sent to its sink before its delay has passed, and no later than that or
-    /// now.
+    /// Checks that a dead letter goes to its sink when its delay has passed, or now if that is
+    /// later.
     fn check_due(&mut self, from: Uuid, due_ms: u64) {
         let number = self.ledger.known.get(&from).and_then(|known| known.subscription);
         let Some(number) = number else { return };
@@ -158,7 +158,7 @@ impl Inner {
         }
     }
 
-    /// A dead letter as a reader outside sees it: its id, its reason, and the event.
+    /// Checks a dead letter as a reader outside sees it: its id, its reason, and the event.
     fn check_letter_text(&mut self, of: Uuid, text: &str) {
         let result_seen = properties(&serde_json::from_str(text).unwrap_or(Value::Null));
         let mark = self.ledger.mark(of);
@@ -175,7 +175,7 @@ impl Inner {
         }
     }
 
-    /// The body of a request to a sink's address.
+    /// Checks the body of a request to a sink's address.
     pub(crate) fn check_sink_request(&mut self, sink_delivery: Uuid, body: &str) {
         let from = self.ledger.known[&sink_delivery].from.expect("it follows from a dead letter");
         self.check_letter_text(from, body);
@@ -189,8 +189,8 @@ impl Inner {
         }
     }
 
-    /// A dead letter that its sink refused is the one that was sent there, and reports how that
-    /// failed.
+    /// Checks that a dead letter that its sink refused is the one that was sent there, and reports
+    /// the failure.
     pub(crate) fn check_returned(&mut self, letter: &DeadLetter) {
         let (id, sink_delivery) = (letter.delivery.id, sink_delivery_of(letter.delivery.id));
         let Some(returned) = &letter.returned else { return };
@@ -260,14 +260,14 @@ impl Inner {
         }
     }
 
-    /// Records that a delivery which sends a dead letter to an address was sent.
+    /// Records that a delivery that sends a dead letter to an address was sent.
     pub(crate) fn note_fresh(&mut self, delivery: &Delivery) {
         let Delivery { published_ms, event, .. } = delivery;
         let fresh = Fresh { published_ms: *published_ms, text: event.text().clone() };
         self.ledger.fresh.entry(delivery.id).or_default().push(fresh);
     }
 
-    /// A dead letter that is sent to an external queue.
+    /// Sends a dead letter to an external queue.
     pub(crate) fn send_to_sink(
         &mut self,
         queue: &SinkQueue,

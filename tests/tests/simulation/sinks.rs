@@ -1,10 +1,13 @@
-//! Where the dead letters of a world go, and which deliveries may follow from them, computed a
-//! second time.
+//! The sinks of the dead letters of a world, and the deliveries that may follow from them, computed
+//! a second time.
 //!
-//! A dead letter that is sent to an address is a sink delivery: a delivery of its own with the same
-//! event. One that is published to a topic is a record of its own, with a delivery for each of its subscriptions, whose
-//! event is the dead letter. A topic that a dead letter came from never gets it back, so all that
-//! may follow from a delivery is known from the start.
+//! - An address gets a dead letter by a sink delivery, which is a separate delivery of the same
+//!   event.
+//! - A topic gets a dead letter as a separate record, with one delivery for each subscription. The
+//!   event of these deliveries is the dead letter.
+//!
+//! A dead letter never returns to a topic that it came from. All deliveries that may follow from a
+//! delivery are therefore known from the start.
 
 use delivery::delivery::{DELIVERY_NAMESPACE, DeliveryTarget, Origin};
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
@@ -19,11 +22,11 @@ use super::publish::ElementKind;
 use super::rules::{OWN_CONTAINER, Rules, TOPIC};
 use super::world::Inner;
 
-/// The topics that dead letters are published to; the second one also gets what the first one could
-/// not deliver.
+/// The topics that dead letters are published to. The second topic also gets the dead letters of
+/// the first one.
 pub(crate) const FIRST_SINK_TOPIC: &str = "shop/lost";
 pub(crate) const SECOND_SINK_TOPIC: &str = "shop/beyond";
-/// The external queue.
+/// The external queue for dead letters.
 pub(crate) const SINK_QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
 /// The target of a delivery.
@@ -48,7 +51,8 @@ impl Route {
     }
 }
 
-/// The number of the address that deliveries on this route of a subscription go to: each is a destination of its own.
+/// The number of the address for this route of a subscription. Each route is a separate
+/// destination.
 pub(crate) fn address(number: usize, route: Route) -> usize {
     let of_route = match route {
         Route::Event => 0,
@@ -58,8 +62,8 @@ pub(crate) fn address(number: usize, route: Route) -> usize {
     3 * number + of_route
 }
 
-/// A sink for the subscription of this topic and number; dead letters that came by a topic often go
-/// on to another.
+/// Draws a sink for the subscription of this topic and number. Dead letters that came by a topic
+/// often go on to another topic.
 pub(crate) fn choose(topic: &str, number: usize, random: &mut SeededRandom) -> Sink {
     let goes_on = topic != TOPIC && random.percent(40);
     match if goes_on { 7 } else { random.below(14) } {
@@ -79,7 +83,7 @@ pub(crate) fn choose(topic: &str, number: usize, random: &mut SeededRandom) -> S
     }
 }
 
-/// Adds the subscriptions of the topics that these sinks name; sometimes there are none.
+/// Adds subscriptions to the topics that these sinks name; sometimes none.
 pub(crate) fn add_sink_subscriptions(rules: &mut Vec<Rules>, random: &mut SeededRandom) {
     for (topic, most) in [(FIRST_SINK_TOPIC, 3), (SECOND_SINK_TOPIC, 2)] {
         let is_named = |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
@@ -160,7 +164,8 @@ pub(crate) fn properties(letter: &Value) -> Value {
 }
 
 impl Inner {
-    /// Whether its subscription's filter matches; what is no longer a CloudEvent has no type.
+    /// True if the filter of the subscription matches. An event that is no longer a CloudEvent has
+    /// no type.
     pub(crate) fn takes(&self, known: &Known) -> bool {
         let kind = self.ledger.published[known.record].1.elements[known.index].kind;
         let filtered = known.subscription.is_some_and(|number| self.rules[number].filtered);

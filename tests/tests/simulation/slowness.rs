@@ -1,4 +1,4 @@
-//! Calls of AWS that are slow, throttled, or refused for a whole batch.
+//! AWS calls that are slow, throttled, or refused for a whole batch.
 
 use delivery::ports::{Message, QueueError, QueueName};
 use delivery::time::duration::SECOND_MS;
@@ -8,26 +8,26 @@ use super::queued::Carried;
 use super::sending::Way;
 use super::world::Inner;
 
-/// The limit of a call, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`).
+/// The timeout of a call with all its tries (`adapters::aws_ports::OPERATION_TIMEOUT`).
 const CALL_MAX_MS: u64 = 8 * SECOND_MS;
-/// How long the tries of a throttled call take.
+/// The duration of all tries of a throttled call.
 const TRIES_MS: u64 = 2 * SECOND_MS;
 /// Messages that are sent to a queue within this share a batch.
 const BATCH_MS: u64 = 20;
 
-/// How a call goes.
+/// The duration of a call, and whether it times out.
 #[derive(Debug)]
 pub(crate) enum Pace {
     /// At once.
     Quick,
-    /// It takes this long.
+    /// The call takes this long.
     Slow(u64),
-    /// It times out: the caller gets an error.
+    /// The call times out after this long, and the caller gets an error.
     TimesOut(u64),
 }
 
 impl Inner {
-    /// How long the next call of AWS takes.
+    /// Draws the pace of the next AWS call.
     pub(crate) fn pace(&mut self) -> Pace {
         if !self.random.injects(Fault::SlowCall) {
             return Pace::Quick;
@@ -38,7 +38,7 @@ impl Inner {
         if wait_ms < CALL_MAX_MS { Pace::Slow(wait_ms) } else { Pace::TimesOut(wait_ms) }
     }
 
-    /// How long a call takes that ends, whatever it brings.
+    /// Draws the duration of a call. Here, a timeout is only a slow call.
     pub(crate) fn pause_ms(&mut self) -> u64 {
         match self.pace() {
             Pace::Quick => 0,
@@ -64,7 +64,7 @@ impl Inner {
             Pace::Slow(wait_ms) => (wait_ms, self.send(queue, message, carried)),
             Pace::TimesOut(wait_ms) => {
                 if self.random.percent(50) {
-                    // Whatever the queue says, nobody hears it.
+                    // The caller never gets the response of the queue.
                     self.note_perhaps_twice(way, &carried);
                     let _ = self.send(queue, message, carried);
                 } else {
@@ -76,8 +76,8 @@ impl Inner {
         }
     }
 
-    /// Whether a queue refuses a message until the tries of the call are used up: SQS throttles
-    /// the call, or KMS does, and then every message of the batch is refused.
+    /// True if a queue refuses a message until the tries of the call are used up. If SQS throttles,
+    /// only this call is refused. If KMS throttles, every message of the batch is refused.
     fn refuses(&mut self, queue: QueueName) -> bool {
         if self.random.injects(Fault::BatchRefused) {
             self.refuses_until_ms = Some((queue, self.now_ms + BATCH_MS));

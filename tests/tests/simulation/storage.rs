@@ -7,10 +7,9 @@ use uuid::Uuid;
 
 use super::faults::{Fault, SeededRandom};
 
-/// The default container.
 pub(crate) const DEFAULT_CONTAINER: &str = "dead-letters/all";
 
-/// How a bucket behaves.
+/// The behaviour of a bucket, or of the external queue.
 #[derive(Debug, Clone, Copy)]
 enum Availability {
     /// Accepts everything.
@@ -21,20 +20,20 @@ enum Availability {
     MissingUntil(u64),
 }
 
-/// Two buckets, the default one and one that some subscriptions name, and a queue that some name.
+/// Two buckets and an external queue. Some subscriptions name the second bucket or the queue.
 #[derive(Debug)]
 pub(crate) struct Storage {
     default: Availability,
     own: Availability,
     queue: Availability,
-    /// What the queue received, by the id of the delivery.
+    /// The number of messages in the external queue, by the id of their delivery.
     pub(crate) sink_messages: BTreeMap<Uuid, u32>,
-    /// What is stored, by bucket and key.
+    /// Stored blobs, by bucket and key.
     pub(crate) blobs: BTreeMap<(String, String), Vec<u8>>,
 }
 
 impl Storage {
-    /// Storage for one world.
+    /// Draws the availability of storage for one world.
     pub(crate) fn choose(random: &mut SeededRandom, now_ms: u64) -> Self {
         let default = Self::availability(random, now_ms, 4);
         let own = Self::availability(random, now_ms, 20);
@@ -55,14 +54,14 @@ impl Storage {
         }
     }
 
-    /// Every container refuses everything until then.
+    /// Makes every container refuse everything until this time.
     pub(crate) fn refuse_until(&mut self, until_ms: u64) {
         (self.default, self.own) =
             (Availability::RefusesUntil(until_ms), Availability::RefusesUntil(until_ms));
     }
 
-    /// Writes a blob; returns whether it is there, which is not always the result that the writer
-    /// gets.
+    /// Writes a blob. Returns whether it is stored, and the result for the writer, which may
+    /// differ.
     pub(crate) fn put(
         &mut self,
         random: &mut SeededRandom,
@@ -82,7 +81,7 @@ impl Storage {
         (true, Self::maybe_lose_answer(random))
     }
 
-    /// Whether the default container accepts nothing now, and did not before.
+    /// True if the default container accepts nothing now, and accepted nothing before.
     pub(crate) fn refuses(&self, now_ms: u64) -> bool {
         match self.default {
             Availability::Fine => false,
@@ -92,7 +91,8 @@ impl Storage {
         }
     }
 
-    /// Puts a dead letter into the external queue; returns whether it is there.
+    /// Puts a dead letter into the external queue. Returns whether it is there, and the result for
+    /// the sender.
     pub(crate) fn send_to_sink(
         &mut self,
         random: &mut SeededRandom,
@@ -117,7 +117,7 @@ impl Storage {
 }
 
 impl Availability {
-    /// Why nothing is accepted now.
+    /// The error of a write now; `None` if writes are accepted.
     fn refusal(self, random: &mut SeededRandom, now_ms: u64) -> Option<PutError> {
         match self {
             Self::RefusesUntil(until_ms) if now_ms < until_ms => {

@@ -1,5 +1,4 @@
-//! Checks on every dead letter that is stored: blobs, and what they share with dead letters in
-//! external queues.
+//! Checks on every stored dead letter. Some of these checks also apply to external queues.
 
 use delivery::ports::PutError;
 use delivery::time::moment::hour_folder;
@@ -13,7 +12,7 @@ use super::trace::digest;
 use super::world::{Inner, Touched};
 
 impl Inner {
-    /// A blob that is written to storage.
+    /// Checks a blob, and stores it.
     pub(crate) fn store(
         &mut self,
         bucket: &str,
@@ -44,8 +43,8 @@ impl Inner {
         answer
     }
 
-    /// Dispatch wrote a blob itself, or tried to. If it could not, the record is redelivered and
-    /// its attempts are repeated. A missing container of a subscription's own does not count as a
+    /// Records that dispatch wrote a blob itself, or tried to. If the write failed, the record is
+    /// redelivered and its attempts are repeated. A missing container of a subscription is no
     /// failure, because the default container replaces it.
     pub(crate) fn note_stored_directly(
         &mut self,
@@ -60,8 +59,8 @@ impl Inner {
             self.ledger.must_end.insert(chain);
             let begins = self.ledger.known.get(&id).is_some_and(|known| known.from.is_some());
             if begins && self.bases(id).is_empty() {
-                // Too large to travel to its sink: the dead letter is stored where its delivery
-                // started.
+                // The dead letter is too large for its sink, so it is stored where the sink
+                // delivery started.
                 *self.ledger.starts.entry(id).or_default() += 1;
             }
         }
@@ -75,7 +74,7 @@ impl Inner {
         }
     }
 
-    /// The key of a blob follows from the message, and so do its bytes.
+    /// Checks that the key and the bytes of a blob follow from its message.
     fn check_blob(&mut self, id: Uuid, bucket: &str, key: &str, bytes: &[u8]) {
         if !self.ledger.known.contains_key(&id) && !self.ledger.unprocessed.contains_key(&id) {
             return self.ledger.record_violation(format!("a blob without a delivery: {key}"));
@@ -90,7 +89,7 @@ impl Inner {
         let right = |held: &Queued| {
             let decided_ms = match &held.carried {
                 Carried::DeadLetter(letter) => letter.decided_ms,
-                // What came without a decision was decided when it was first received.
+                // A message without a dead letter was decided when it was first received.
                 Carried::Nothing
                 | Carried::Publication(_)
                 | Carried::Delivery(_)
@@ -122,8 +121,8 @@ impl Inner {
             .collect()
     }
 
-    /// A dead letter is stored in one place once, or twice with the same content however often its
-    /// message was re-enqueued, and not too early.
+    /// Checks that a dead letter is stored once in one place, or again with the same content, and
+    /// not too early. Its message may have been re-enqueued any number of times.
     pub(crate) fn check_stored_copy(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
         let messages_with = self.messages_with(id);
         let [held] = &messages_with[..] else { return };
@@ -131,7 +130,7 @@ impl Inner {
         {
             self.record_violation(id, "its dead letter was written before its delay had passed");
         }
-        // One without our attribute was decided when this copy of its message was received.
+        // A message without our attribute was decided when this copy was received.
         if self.ledger.unprocessed.contains_key(&id) {
             return;
         }

@@ -1,4 +1,5 @@
-//! The subscriptions over time: what the files say, and what a function has read of them.
+//! The subscriptions over time: the content of the files, and the versions that a function has
+//! read.
 
 use std::sync::Arc;
 
@@ -11,9 +12,8 @@ use super::rules::{Rules, catalogue, of_topic};
 /// The facts of one subscription in one version that the checks need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    /// The maximum number of attempts.
     pub(crate) max_attempts: u32,
-    /// Paused: held, not attempted.
+    /// Deliveries of a paused subscription are not attempted.
     pub(crate) paused: bool,
 }
 
@@ -21,11 +21,11 @@ pub(crate) struct Facts {
 #[derive(Debug)]
 struct Version {
     from_ms: u64,
-    /// `None`: they cannot be read.
+    /// `None` if the files cannot be read.
     catalogue: Option<Arc<Catalogue>>,
-    /// By number of the subscription; `None`: it is missing.
+    /// Facts by number of the subscription; `None` if the subscription is missing.
     facts: Vec<Option<Facts>>,
-    /// The faults of this version, until they are counted.
+    /// The faults of this version that were not yet counted.
     brings: Vec<Fault>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// The versions of one world; without faults there is one.
+    /// Draws the versions of one world. A world without faults has one version.
     pub(crate) fn choose(rules: &[Rules], random: &mut SeededRandom, now_ms: u64) -> Self {
         let mut versions = Self { list: Vec::new() };
         let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
@@ -60,7 +60,7 @@ impl Versions {
         versions
     }
 
-    /// Some time after the last version nothing can be read, and then the same again.
+    /// Makes the files unreadable some time after the last version, and then restores that version.
     fn break_for_a_while(&mut self, random: &mut SeededRandom) {
         let Some(Version { from_ms, catalogue, facts, .. }) = self.list.last() else { return };
         let (catalogue, facts) = (catalogue.clone(), facts.clone());
@@ -70,7 +70,7 @@ impl Versions {
         self.list.push(Version { from_ms: mended_ms, catalogue, facts, brings: Vec::new() });
     }
 
-    /// Nothing can be read until the time when these subscriptions can.
+    /// The files cannot be read until this time.
     pub(crate) fn broken_until(mended_ms: u64, rules: &[Rules]) -> Self {
         let mut versions = Self { list: Vec::new() };
         versions.add_unusable(0, rules.len());
@@ -79,8 +79,8 @@ impl Versions {
         versions
     }
 
-    /// The subscriptions of the topic with this name are paused until a time. Nothing can be read from then until
-    /// another time.
+    /// The subscriptions of this topic are paused until `until_ms`. The files then cannot be read
+    /// until `readable_ms`.
     pub(crate) fn paused(topic: &str, until_ms: u64, readable_ms: u64, rules: &[Rules]) -> Self {
         let mut versions = Self { list: Vec::new() };
         let resumed: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
@@ -94,7 +94,7 @@ impl Versions {
         versions
     }
 
-    /// Some time after this one subscription is paused for a while, removed, or gets fewer
+    /// Changes one subscription after this time: it is paused for a while, removed, or gets fewer
     /// attempts.
     fn change(&mut self, rules: &mut [Option<Rules>], random: &mut SeededRandom, after_ms: u64) {
         let from_ms = after_ms + random.pick(&[1_000, 30_000, 600_000, 10_000_000]);
@@ -153,7 +153,8 @@ impl Versions {
         });
     }
 
-    /// The version that a process reads now: the newest, if its last read is old enough.
+    /// The version that a process uses now. The process reads the newest version if its last read
+    /// is old enough.
     pub(crate) fn look(&self, by: &mut Memory, now_ms: u64, looked_at_every_ms: u64) -> usize {
         if now_ms.saturating_sub(by.read_ms) >= looked_at_every_ms {
             by.read_ms = now_ms;
@@ -162,7 +163,7 @@ impl Versions {
         by.read
     }
 
-    /// The newest version up to this one that can be read.
+    /// The newest readable version up to this one.
     pub(crate) fn last_good(&self, version: usize) -> Option<usize> {
         self.list[..=version].iter().rposition(|version| version.catalogue.is_some())
     }
@@ -177,7 +178,7 @@ impl Versions {
         self.list[version].catalogue.clone()
     }
 
-    /// The facts of a subscription in these versions, without those that cannot be read.
+    /// The facts of a subscription in these versions. Unreadable versions are left out.
     pub(crate) fn facts(&self, versions: &[usize], subscription: usize) -> Vec<Option<Facts>> {
         let readable = versions
             .iter()
@@ -186,7 +187,7 @@ impl Versions {
         readable.map(|version| version.facts[subscription]).collect()
     }
 
-    /// Whether every readable version has this subscription.
+    /// True if every readable version has this subscription.
     pub(crate) fn always_have(&self, subscription: usize) -> bool {
         let mut readable = self.list.iter().filter(|version| version.catalogue.is_some());
         readable.all(|version| version.facts[subscription].is_some())

@@ -1,8 +1,8 @@
 //! One fake world behind all ports: time, randomness, queues, endpoints, storage, subscriptions.
 //!
-//! The world decides which faults disturb a call, and what a call does. Every message and every
-//! request passes `checks` on its way and is recorded in the ledger; what can only be judged at the
-//! end is in `verdict`.
+//! The world decides which faults disturb a call, and the effect of the call. Every message and
+//! every request passes `checks` on its way and is recorded in the ledger. Rules that can only be
+//! judged at the end are in `verdict`.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,6 @@ use super::versions::Versions;
 /// The whole environment of the functions.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// Now.
     pub(crate) now_ms: u64,
     /// The start of the world.
     pub(crate) began_ms: u64,
@@ -48,30 +47,30 @@ pub(crate) struct Inner {
     pub(crate) sink_behaviours: Vec<Behaviour>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) loads: Loads,
-    /// What all processes share.
+    /// The table that all processes share.
     pub(crate) shared: SharedTable,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
     pub(crate) limits: Limits,
     /// Every process so far.
     pub(crate) processes: Vec<Memory>,
-    /// While Lambda invokes no function.
+    /// The period in which Lambda invokes no function.
     pub(crate) throttled_ms: Range<u64>,
-    /// Until when a queue refuses every message.
+    /// A queue that refuses every message, and the end of that time.
     pub(crate) refuses_until_ms: Option<(QueueName, u64)>,
-    /// Until when the retry queue refuses every message.
+    /// The end of the time in which the retry and slow queues refuse every message.
     pub(crate) no_retries_until_ms: Option<u64>,
-    /// Who waits for which time.
+    /// Wakers, each with the time that it waits for.
     pub(crate) timers: Vec<(u64, Waker)>,
     /// Every invocation so far.
     pub(crate) invocations: Vec<Invocation>,
-    /// The invocation that is being polled, or was last.
+    /// The index of the invocation that is being polled, or was polled last.
     pub(crate) current: usize,
-    /// One is being polled.
+    /// True while an invocation is being polled.
     pub(crate) polling: bool,
     /// The record whose requests always crash the function.
     pub(crate) crashing_record: Option<usize>,
-    /// Storing always makes the function panic.
+    /// True if storing always makes the function panic.
     pub(crate) storage_panics: bool,
     pub(crate) trace: Trace,
 }
@@ -80,7 +79,7 @@ pub(crate) struct Inner {
 #[derive(Debug, Clone)]
 pub(crate) struct World(Arc<Mutex<Inner>>);
 
-/// What a port call touches, for the ledger's account of faults.
+/// The content that a port call touches. The ledger uses it to account for faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
     Everything,
@@ -96,7 +95,7 @@ impl Touched {
         Self::Deliveries(vec![id])
     }
 
-    /// What a message touches.
+    /// The content that a message touches.
     pub(crate) fn of(carried: &Carried) -> Self {
         match (carried.id(), carried) {
             (Some(id), _) => Self::one(id),
@@ -112,7 +111,7 @@ impl Touched {
     }
 }
 
-/// What disturbs a port call.
+/// An effect that disturbs a port call.
 #[derive(Debug)]
 pub(crate) enum Disturbance {
     None,
@@ -123,7 +122,7 @@ pub(crate) enum Disturbance {
 }
 
 impl World {
-    /// Another handle on this world.
+    /// Wraps a world in a shared handle.
     pub(crate) fn new(inner: Inner) -> Self {
         Self(Arc::new(Mutex::new(inner)))
     }
@@ -212,8 +211,8 @@ impl Inner {
 }
 
 impl Inner {
-    /// The newest subscriptions; if they cannot be read, the last good ones, unless only the newest
-    /// will do.
+    /// The newest subscriptions. If they cannot be read, the last good ones, unless `newest_only`
+    /// is set.
     pub(crate) fn catalogue(
         &mut self,
         looked_at_every_ms: u64,

@@ -1,4 +1,4 @@
-//! Which connections the sender keeps: those of exchanges that ended with an answer, and no others.
+//! The connections that the sender keeps: only those of exchanges that ended with an answer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,19 +13,19 @@ use lastmile_tests::scripted::{Scripted, Step, answer};
 use super::hostile::trusting;
 use super::{LATE, LONG_MS, SHORT_MS, answered, exchange_with, request, sender};
 
-/// Until then a server has noticed that its connection was closed, on a busy machine too. Longer than an idle connection
-/// is kept.
+/// The time within which a server notices a closed connection, even on a busy machine. It is longer
+/// than the time for which an idle connection is kept.
 const CLOSED_WITHIN: Duration = Duration::from_secs(60);
-/// More than a client answers to what it reads of an idle connection.
+/// More bytes than a client sends in answer to what it reads from an idle connection.
 const IDLE_READ_MAX_BYTES: usize = 2 * 1_024 * 1_024;
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
-/// Waits until so many connections of a server have ended.
+/// Waits until this many connections of a server have ended. Returns false after `CLOSED_WITHIN`.
 async fn ended(server: &Scripted, connections: usize) -> bool {
     within(|| server.ended_connections() == connections).await
 }
 
-/// Waits until a server has had so many connections.
+/// Waits until a server has had this many connections. Returns false after `CLOSED_WITHIN`.
 async fn opened(server: &Scripted, connections: usize) -> bool {
     within(|| server.connections() == connections).await
 }
@@ -39,7 +39,7 @@ async fn within(is_so: impl Fn() -> bool) -> bool {
     tokio::time::timeout(CLOSED_WITHIN, until).await.is_ok()
 }
 
-/// The first request is answered with these steps, all others with 200.
+/// A server that answers the first request with these steps, and all others with 200.
 pub(super) async fn first(steps: Vec<Step>) -> Scripted {
     let is_first = AtomicBool::new(true);
     let script = move |_: &_| match is_first.swap(false, Ordering::SeqCst) {
@@ -49,7 +49,7 @@ pub(super) async fn first(steps: Vec<Step>) -> Scripted {
     Scripted::start(script).await.expect("a free port")
 }
 
-/// By itself none of these exchanges would end: what ends them long before the timeout is the budget.
+/// None of these exchanges would end by itself. The budget ends them long before the timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flooded_connection_is_closed_at_once_and_never_reused() {
     let authority = Authority::new().expect("a key");
@@ -70,7 +70,7 @@ async fn a_flooded_connection_is_closed_at_once_and_never_reused() {
     }
 }
 
-/// The client answers each ping: so its answers say how many it has read.
+/// The client answers each ping, so its answers show how many pings it has read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_connection_is_closed_once_it_is_flooded() {
     let authority = Authority::new().expect("a key");

@@ -1,5 +1,5 @@
-//! `SendHttp`: never fails. Every result is an `Exchange`, and it ends within the request's
-//! timeout.
+//! `SendHttp` never fails. Every result is an `Exchange`, which ends within the timeout of the
+//! request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,11 +30,12 @@ use connections::first;
 const GRACE_MS: u64 = 60_000;
 /// The timeout of requests that are expected to time out.
 const SHORT_MS: u64 = 300;
-/// When a late response comes: on a busy machine a timeout may be noticed late too, but before that.
+/// The delay of a late response. It is long, because a busy machine may notice the timeout late.
 const LATE: Duration = Duration::from_millis(10 * SHORT_MS);
 /// The timeout of all other requests.
 pub(crate) const LONG_MS: u64 = 60_000;
-/// Nothing listens there, and nothing ever will: a port that was just freed may be taken again.
+/// An address where nothing listens. A port that was just freed may be used again by another
+/// program.
 const NOBODY: &str = "http://127.0.0.1:1";
 
 pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
@@ -53,7 +54,7 @@ pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
     }
 }
 
-/// A sender that may reach the loopback address, and so the scripted server.
+/// A sender that may reach the loopback address, where the scripted server is.
 pub(crate) fn sender() -> HttpSender {
     sender_allowing("127.0.0.1")
 }
@@ -77,7 +78,7 @@ async fn exchange(sender: &impl SendHttp, timeout_ms: u64, steps: &[Step]) -> (E
     (made, server)
 }
 
-/// Runs an exchange and asserts what is promised of every one: it ends in time and reports its
+/// Runs an exchange, and checks the promises of every exchange: it ends in time and reports its
 /// times.
 pub(crate) async fn exchange_with(sender: &impl SendHttp, request: &Request) -> Exchange {
     let before_ms = Machine.now_ms();
@@ -154,7 +155,7 @@ async fn keeps_an_exchange_open_for_a_late_response(sender: &(impl SendHttp + Sy
     assert_eq!(server.requests().len(), 2);
 }
 
-/// Of a late response no more is read than of any other.
+/// The sender reads no more of a late response than of any other response.
 async fn cuts_a_late_response(sender: &(impl SendHttp + Sync)) {
     let long = vec![b'x'; 2 * ANSWER_MAX_BYTES];
     let server = Scripted::start(move |_| vec![answer("200 OK", &[], &long)]).await;
@@ -165,7 +166,7 @@ async fn cuts_a_late_response(sender: &(impl SendHttp + Sync)) {
     assert_eq!(made.result, answered(200, None, &[b'x'; ANSWER_MAX_BYTES]));
 }
 
-/// User and password of a URL are sent as RFC 7617 says.
+/// The sender sends user and password of a URL as RFC 7617 requires.
 async fn sends_the_user_of_a_url(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     for (user, sent) in [
@@ -208,7 +209,7 @@ async fn reports_status_body_and_retry_after(sender: &impl SendHttp) {
     }
 }
 
-/// What a response says about its body, and whether all of it was read, is reported too.
+/// The sender also reports the headers that describe the body, and whether it read the whole body.
 async fn reports_what_the_response_says_about_its_body(sender: &impl SendHttp) {
     let headers = [
         ("Content-Type", "text/plain"),
@@ -431,7 +432,7 @@ async fn the_sender_survives_a_connection_that_was_closed_while_idle() {
 
 #[tokio::test]
 async fn connections_are_reused_at_maximum_concurrency() {
-    // None is answered before all are under way: each needs a connection of its own.
+    // No request is answered before all are in progress, so each needs its own connection.
     let all = Step::Meet(Arc::new(Barrier::new(Concurrency::DEFAULT.most as usize)));
     let steps = vec![all, answer("204 No Content", &[], b"")];
     let server = Scripted::start(move |_| steps.clone()).await.expect("a free port");

@@ -1,4 +1,5 @@
-//! Events that arrive by HTTP: what the HTTP protocol binding says of content types and of `ce-*` headers.
+//! Events that arrive by HTTP: the rules of the HTTP protocol binding for content types and `ce-*`
+//! headers.
 
 use delivery::event::binary::{ContentMode, header_text, structured};
 use delivery::event::{Input, Members};
@@ -7,7 +8,7 @@ use lastmile_tests::conformance::{BINDING, Results};
 
 use crate::events::decode_one;
 
-/// The bytes of a `ce-subject`, what it says, and what is not as the text has it.
+/// The bytes of a `ce-subject`, its decoded text, and the name of our departure from the binding.
 type Header = (&'static [u8], Option<&'static str>, Option<&'static str>);
 
 const HEADERS: [Header; 17] = [
@@ -30,7 +31,8 @@ const HEADERS: [Header; 17] = [
     (b"%zz", None, Some("lone-percent")),
 ];
 
-/// A content type, and the mode that it says whatever headers there are.
+/// A content type, the mode that it selects whatever headers there are, and the name of our
+/// departure from the binding.
 const MODES: [(&str, ContentMode, Option<&str>); 8] = [
     ("application/cloudevents+json", ContentMode::Structured, None),
     ("application/cloudevents+json; charset=UTF-8", ContentMode::Structured, None),
@@ -42,7 +44,8 @@ const MODES: [(&str, ContentMode, Option<&str>); 8] = [
     ("application/cloudevents-batch+xml", ContentMode::OtherFormat, Some("no-format")),
 ];
 
-/// The name of a `ce-*` header without its beginning, whether it is accepted, and what is not as the text has it.
+/// The name of a `ce-*` header without its prefix, whether it is accepted, and the name of our
+/// departure from the binding.
 type Name = (&'static str, bool, Option<&'static str>);
 
 const NAMES: [Name; 9] = [
@@ -57,7 +60,8 @@ const NAMES: [Name; 9] = [
     ("data_base64", false, None),
 ];
 
-/// Whether a request in binary mode is published with an attribute of this name, whose value is kept.
+/// True if a request in binary mode with an attribute of this name is published. The published
+/// event must have the value of the attribute.
 fn is_published(name: &str) -> bool {
     let required =
         [("specversion", "1.0"), ("id", "1"), ("source", "/s"), ("type", "t"), (name, "x")];

@@ -30,7 +30,7 @@ struct Case {
 }
 
 impl Case {
-    /// The event as JSON; where the case says nothing, any valid one will do.
+    /// The event as JSON. A case without an event gets any valid event.
     fn event(&self) -> String {
         let any = [("specversion", "1.0"), ("id", "1"), ("source", "/any"), ("type", "any")];
         let any = any.map(|(name, value)| (name.to_owned(), Json::from(value)));
@@ -39,20 +39,20 @@ impl Case {
         serde_json::to_string(&event).expect("JSON")
     }
 
-    /// The wanted value and error, as this test shows them.
+    /// The expected value and error, in the notation of this test.
     fn wanted(&self) -> String {
-        // Where the kit says nothing, the value is the default of a boolean.
+        // If the kit names no result, the default of a boolean is expected.
         let result = self.result.clone().unwrap_or(Json::Bool(false));
         shown(&result, self.error.as_deref())
     }
 
-    /// The value and error here.
+    /// Our value and error, in the notation of this test.
     fn found(&self) -> String {
         let event = self.event();
         let members = Members::parse(&event).expect("an object");
         let cesql: Cesql = match self.expression.parse() {
             Ok(cesql) => cesql,
-            // Here it is found when the expression is read.
+            // Our reader already finds a missing function when it reads the expression.
             Err(ParseError::NoFunction { .. }) => {
                 return shown(&false.into(), Some("missingFunction"));
             }
@@ -104,7 +104,7 @@ pub(super) fn results() -> Option<Results> {
         count += 1;
         let Case { name, expression, .. } = case;
         assert_eq!(case.found(), case.wanted(), "{}: {name}: {expression}", file.name);
-        // As a filter, all of them mean the same.
+        // As a filter, an error and any value but `true` mean no match.
         let wants = case.error.is_none() && case.result == Some(Json::Bool(true));
         let event = case.event();
         let takes = |cesql: Cesql| cesql.takes(&Members::parse(&event).expect("an object"));

@@ -1,9 +1,12 @@
-//! The requests for each event of the corpus, and for a set made here, in both modes.
+//! The requests for each event of the corpus, and for a generated set of events, in both modes.
 //!
-//! `events` checks which of them are accepted; here it is checked what is sent. A structured body
-//! is the published text, and a binary message follows the HTTP binding, implemented a second time
-//! by other means. Each invalid case of the format tests has its row in `docs/reference/conformance.md`, and
-//! so has each way in which an event read back from binary mode differs from what was published.
+//! `events` checks which of these events are accepted; this module checks the requests:
+//! - A structured body is the published text.
+//! - A binary message follows the HTTP binding, which is implemented a second time here.
+//!
+//! `docs/reference/conformance.md` has a row for each invalid case of the format tests. It also has
+//! a row for each difference between a published event and the event that is read back from binary
+//! mode.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -62,7 +65,7 @@ impl Message {
     fn demanded(event: &str) -> Self {
         let mut members = members(event);
         for name in ["data", "data_base64"] {
-            // Null is absent.
+            // A null member counts as absent.
             members
                 .remove(name)
                 .filter(|raw| raw.get() != "null")
@@ -75,7 +78,7 @@ impl Message {
             .filter(|declared| !declared.is_empty());
         let data = members.remove("data");
         let base64 = members.remove("data_base64");
-        // Bytes of unknown type have no content type, and neither has no data.
+        // Bytes of unknown type have no content type, nor has an event without data.
         let default =
             data.as_ref().filter(|_| base64.is_none()).map(|_| "application/json".to_owned());
         let declared = declared.or(default);
@@ -98,8 +101,8 @@ impl Message {
     }
 }
 
-/// 3.1.3.2 of the HTTP binding: everything but printable ASCII, and of that the space, the double
-/// quote and `%`.
+/// Encodes as in 3.1.3.2 of the HTTP binding: everything but printable ASCII, and also the space,
+/// the double quote and `%`.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -112,7 +115,7 @@ fn percent_encoded(text: &str) -> String {
     encoded
 }
 
-/// `*/json` and `*/*+json`.
+/// True for `*/json` and `*/*+json`.
 fn says_json(content_type: &str) -> bool {
     let essence = content_type.to_lowercase();
     let essence = essence.split(';').next().expect("a first part").trim_end();
@@ -145,7 +148,7 @@ fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
             .unwrap_or_else(|| panic!("{name}: {attribute}"));
         let decoded = percent_encoding::percent_decode_str(header).decode_utf8().expect("UTF-8");
         if let AttributeValue::Time(time) = value {
-            // The SDK writes times in its own form; they are equal as instants.
+            // The SDK writes times in its own form, so they are compared as instants.
             let instant = |text: &str| text.parse::<jiff::Timestamp>().expect("a time");
             assert_eq!(instant(&decoded), instant(&time.to_rfc3339()), "{name}");
         } else {
@@ -247,7 +250,7 @@ const DATA: [&str; 26] = [
     r#""data_base64":"eyJhIjogMX0=""#,
 ];
 
-/// Each attribute with each data.
+/// Combines each attribute with each data.
 fn made_events() -> Vec<String> {
     let pairs =
         ATTRIBUTES.iter().flat_map(|attributes| DATA.iter().map(move |data| [*attributes, *data]));
@@ -350,8 +353,8 @@ fn the_docs_list_the_accepted_elements_of_every_invalid_batch() {
     );
 }
 
-/// How an event that is read back may differ from what was published, where headers cannot express
-/// it.
+/// A difference between a published event and the event that is read back, because headers cannot
+/// express the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     SaysContentType,
@@ -380,7 +383,7 @@ impl Change {
         Self::Base64IsJson,
     ];
 
-    /// For the docs: the published members, what is read back, and why.
+    /// A row of the docs: the published members, the members that are read back, and the reason.
     fn row(self) -> [&'static str; 3] {
         match self {
             Self::SaysContentType => {
@@ -431,8 +434,8 @@ fn read_back(message: &Message) -> BTreeMap<String, Raw> {
     )
 }
 
-/// The differences between an event and what is read back; a difference without a name here is a
-/// bug.
+/// Returns the differences between an event and the event that is read back. Panics at a difference
+/// that is not a `Change`, because that is a bug.
 fn changes(event: &str, message: &Message) -> BTreeSet<Change> {
     let (mut was, mut is) = (members(event), read_back(message));
     let mut changes: BTreeSet<Change> =
@@ -477,7 +480,8 @@ fn attribute_change(name: &str, was: &str, is: Option<&str>, event: &str) -> Opt
     }
 }
 
-/// Takes the data from both and returns how it changed: JSON keeps its spelling, bytes stay bytes.
+/// Removes the data from both events and returns its change: JSON keeps its spelling, and bytes
+/// stay bytes.
 fn data_change(
     was: &mut BTreeMap<String, Raw>,
     is: &mut BTreeMap<String, Raw>,

@@ -1,4 +1,5 @@
-//! Events of other projects: real ones, and the valid and the invalid ones of the format tests of CloudEvents.
+//! Events of other projects: real events, and the valid and invalid events of the format tests of
+//! CloudEvents.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -91,8 +92,8 @@ fn every_valid_batch_of_the_format_tests_is_accepted() {
     }
 }
 
-/// Every event and batch of the format tests: accepted if valid, and refused if not, or a departure; `None`
-/// without a corpus.
+/// Checks every event and batch of the format tests: a valid one must be accepted, and an invalid
+/// one must be refused or be a departure. Returns `None` without a corpus.
 pub(super) fn format_results() -> Option<Results> {
     let mut results = Results::of(FORMAT);
     let folder = |file: &str| corpus(&format!("cloudevents-format/{file}.json"));
@@ -128,19 +129,19 @@ fn departure(case: &str) -> &'static str {
     }
 }
 
-/// Why we accept what the format calls invalid. Accepting anything that is not listed here is a
-/// bug.
+/// The reason why we accept an event that the format calls invalid. Accepting any other invalid
+/// event is a bug.
 pub(super) fn why_laxer(case: &str) -> &'static str {
     match case {
-        // Event Grid and real publishers write times of their own; we compute nothing from an
-        // event's time.
+        // Event Grid and real publishers write times in forms of their own. We compute nothing from
+        // the time of an event.
         "invalidTimeGarbage"
         | "invalidTimeToMinute"
         | "invalidTimeOffsetX"
         | "invalidTimeOffsetOutOfRange"
         | "invalidTimeOffsetNonInteger"
         | "invalidTimeOffsetHourOnly" => "a time is carried, not read",
-        // The content type is for the subscriber to understand; we send the bytes either way.
+        // The subscriber has to understand the content type; we send the bytes either way.
         "invalidNonRfc2046DataContentType" | "invalidEmptyDataContentType" => {
             "a content type is carried, not read"
         }
@@ -148,8 +149,8 @@ pub(super) fn why_laxer(case: &str) -> &'static str {
         "invalidEmptyDataSchema" | "invalidEmptySubject" => {
             "an empty optional attribute is carried"
         }
-        // Upper case and dots are common in what brokers add; refusing them would dead-letter
-        // events that everyone else accepts.
+        // Upper case and dots are common in attributes that brokers add. Refusing them would
+        // dead-letter events that all others accept.
         "invalidCapitalizedExtension" | "invalidPunctuatedExtension" => {
             "an odd attribute name is carried"
         }
@@ -159,7 +160,7 @@ pub(super) fn why_laxer(case: &str) -> &'static str {
     }
 }
 
-/// The events of other projects: as they are in their files, and as their test cases have them.
+/// The events of other projects, from their files and from their test cases.
 fn all_events() -> Option<Vec<String>> {
     let mut events = Vec::new();
     for (file, member) in [("valid-events", "event"), ("invalid-events", "event")] {

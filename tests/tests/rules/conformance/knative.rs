@@ -1,7 +1,8 @@
-//! Knative's rekt tests of brokers and channels, on the core alone: who receives what, and how often.
+//! Knative's rekt tests of brokers and channels, on the core alone: the requests that each receiver
+//! gets.
 //!
-//! Subscribers refuse their first requests and may reply, as those of the tests do. The names of cases, and the
-//! rule by which the tests compute what everybody has to receive, are those of `test/rekt/features`.
+//! Subscribers refuse their first requests and may reply, like the subscribers of those tests. The
+//! names of the cases and the rule for the expected requests come from `test/rekt/features`.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,14 +36,14 @@ pub(super) fn catalogue(text: &str) -> Catalogue {
     read(&files).into_result().unwrap_or_else(|findings| panic!("{text}\n{findings:#?}"))
 }
 
-/// What a subscriber does, and what it got.
+/// The behaviour of a subscriber, and the requests that it received.
 #[derive(Default)]
 struct Receiver {
-    /// How many requests it refuses first, and how.
+    /// The number of requests that the receiver refuses first, and its response to them.
     refuses: usize,
     status: u16,
     body: &'static str,
-    /// The event that it answers with.
+    /// The event that the receiver replies with.
     reply: Option<String>,
     received: Vec<Request>,
 }
@@ -82,7 +83,7 @@ impl World {
         Exchange { content: Some(content), ..Exchange::new(answered(200, reply), now_ms, 0) }
     }
 
-    /// Delivers an event to all that want it, until nothing is left.
+    /// Delivers an event to all matching subscriptions, until no delivery is left.
     fn publish(&mut self, catalogue: &Catalogue, topic: &str, event: &str) {
         let topic: TopicName = topic.parse().expect("a topic");
         let event = Event::recall(&event.into(), Input::CloudEvents);
@@ -136,18 +137,18 @@ impl World {
         }
     }
 
-    /// How many requests a receiver got.
+    /// The number of requests that a receiver got.
     fn count(&self, host: &str) -> usize {
         self.0.get(&format!("{host}.example.com")).map_or(0, |of| of.received.len())
     }
 
-    /// The last request that it got.
+    /// The last request that a receiver got.
     fn last(&self, host: &str) -> &Request {
         self.0[&format!("{host}.example.com")].received.last().expect("a request")
     }
 }
 
-/// The deliveries of an event that a delivery led to on a topic.
+/// The deliveries of an event that another delivery published on a topic.
 fn published(message: &Message, catalogue: &Catalogue) -> Vec<Delivery> {
     let publication = read_publication(message.attribute.value()).expect("it can be read");
     let event = Event::recall(&message.body, Input::CloudEvents);
@@ -157,7 +158,7 @@ fn published(message: &Message, catalogue: &Catalogue) -> Vec<Delivery> {
     publication.deliveries(0, &event, &matching).collect()
 }
 
-/// A `delivery` of the tests: how many retries, and whether it has a sink.
+/// A `delivery` of the tests: the number of retries, and whether there is a sink.
 #[derive(Clone, Copy)]
 struct Spec {
     retry: usize,
@@ -175,11 +176,10 @@ fn delivery_field(spec: Option<Spec>, sink: &str) -> String {
     format!(", delivery: {{retry: {retry}{}}}", if has_sink { &sink } else { "" })
 }
 
-/// Stock Knative writes this into a broker without `delivery`.
+/// The number of retries that stock Knative writes into a broker without `delivery`.
 const STOCK_RETRIES: usize = 10;
 
-/// The rule of the tests: the nearest `delivery` says how often, and without a sink of its own what fails goes to
-/// that of the broker or channel, if it has one.
+/// The number of attempts by the rule of the tests: the nearest `delivery` decides.
 fn attempts(own: Option<Spec>, parent: Option<Spec>) -> usize {
     1 + own.or(parent).map_or(STOCK_RETRIES, |spec| spec.retry)
 }
@@ -209,7 +209,8 @@ fn event(kind: &str) -> String {
     )
 }
 
-/// Of a broker and two triggers: `delivery` of the broker, and of each trigger with the requests it refuses.
+/// The `delivery` of a broker and of two triggers. Each trigger also has the number of requests
+/// that its subscriber refuses.
 type Topology = (Option<Spec>, [(Option<Spec>, usize); 2]);
 
 const DELIVERY: [(&str, Topology); 5] = [
@@ -244,7 +245,7 @@ const DELIVERY: [(&str, Topology); 5] = [
     ),
 ];
 
-/// Whether everybody gets what the tests of delivery say.
+/// True if every receiver gets the requests that the tests of `delivery` require.
 fn delivers(class: &str, (broker, triggers): Topology) -> bool {
     let fields = [0, 1].map(|index| delivery_field(triggers[index].0, &format!("t{index}dlq")));
     let catalogue = catalogue(&broker_file(class, &delivery_field(broker, "brokerdlq"), &fields));
@@ -266,7 +267,9 @@ fn delivers(class: &str, (broker, triggers): Topology) -> bool {
     passes && world.count("brokerdlq") == if has_sink { in_broker_sink } else { 0 }
 }
 
-/// Filters of triggers by type, and the type of the first trigger's reply; who gets an event of the type `full`.
+/// A case of routing: its name, the filters of the triggers by type, the type of the first
+/// trigger's reply, and the number of requests of each trigger. The published event has the type
+/// `full`.
 type Routing =
     (&'static str, &'static [Option<&'static str>], Option<&'static str>, &'static [usize]);
 
@@ -292,7 +295,7 @@ fn routes(class: &str, filters: &[Option<&str>], reply: Option<&str>, expected: 
     let sent = event("full");
     world.publish(&catalogue, "n/b", &sent);
     let counts: Vec<usize> = (0..filters.len()).map(|of| world.count(&format!("t{of}"))).collect();
-    // What arrives is what was sent, or the reply.
+    // Each trigger gets the published event, or the reply.
     let is_same = |index: usize| match reply {
         Some(kind) if index == 1 => world.last("t1").body == event(kind).as_bytes(),
         Some(_) | None => world.last(&format!("t{index}")).body == sent.as_bytes(),
@@ -314,8 +317,8 @@ pub(super) fn broker() -> Results {
     results
 }
 
-/// A subscription of the tests of channels: requests that the subscriber refuses, whether it replies, and requests
-/// that the receiver of the reply refuses.
+/// A subscription of the tests of channels: the number of requests that the subscriber refuses,
+/// whether it replies, and the number of replies that are refused.
 struct Subscribed {
     refuses: usize,
     replies: bool,

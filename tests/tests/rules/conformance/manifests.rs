@@ -1,7 +1,9 @@
-//! The files of others, as their authors wrote them: once each reference has an address, they deploy.
+//! Files of other projects, as their authors wrote them. They deploy once each reference has an
+//! address.
 //!
-//! Separate from the tests of the dialects, which hold the meaning of each field: these files are real ones,
-//! from the repositories of Knative and of Azure. Each has its row in `docs/reference/conformance.md`.
+//! Separate from the tests of the dialects, which check the meaning of each field. These are real
+//! files from the repositories of Knative and of Azure. Each has a row in
+//! `docs/reference/conformance.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +30,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A document that gives every reference which the reading lacks an address.
+/// A document with an address for every reference that the reading lacks.
 fn mapped(reading: &Reading) -> String {
     let missing = reading.findings.iter().filter_map(|finding| finding.reference.as_ref());
     let entries: Map<String, Value> = missing
@@ -36,7 +38,7 @@ fn mapped(reading: &Reading) -> String {
             let address = match of.used_for {
                 ReferenceUse::Events => "https://a.example.com/",
                 ReferenceUse::DeadLetters => "s3://dead-letters",
-                // Its address is known.
+                // A reference that is used for tokens has an address already.
                 ReferenceUse::Token => return None,
             };
             Some((of.key.clone(), address.into()))
@@ -49,12 +51,12 @@ fn of_severity(reading: &Reading, severity: Severity) -> Vec<&Finding> {
     reading.findings.iter().filter(|finding| finding.severity == severity).collect()
 }
 
-/// A real file, once its references have addresses.
+/// A real file, read with an address for each of its references.
 struct Read {
     /// The repository and the path in it.
     name: String,
     reading: Reading,
-    /// How many references it has.
+    /// The number of references that needed an address.
     mapped: usize,
 }
 
@@ -77,7 +79,7 @@ impl Read {
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
-    /// Its row: what becomes of it, and what it says that has another meaning here or none.
+    /// The row of the docs: the result, and the warnings and notes.
     fn row(&self) -> String {
         let [warnings, notes] = [Severity::Warning, Severity::Note].map(|severity| {
             let found = of_severity(&self.reading, severity);
@@ -111,7 +113,8 @@ fn knative_files_are_accepted_once_their_references_have_addresses() {
     assert_table("reference/conformance.md", "knative-files", head, &rows);
 }
 
-/// A file of Event Grid: its subscriptions once each reference has an address, and what `check` says.
+/// The row of an Event Grid file: its subscriptions once each reference has an address, the result,
+/// and the warnings.
 fn row(path: &Path) -> String {
     let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
     let text = fs::read_to_string(path).expect("text");

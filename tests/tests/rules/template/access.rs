@@ -1,4 +1,4 @@
-//! What the roles of the functions allow: all that a function does, and nothing else.
+//! The permissions of the functions' roles: everything that a function does, and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
 const INGRESS: &str = "IngressRole";
 
-/// The statements of a role, each with the condition under which it is there.
+/// The statements of a role, each with its template condition.
 fn of_role(role: &str) -> Vec<(Option<&'static str>, &'static Value)> {
     let policies = properties(role)["Policies"].as_array().expect("a role has policies");
     policies.iter().flat_map(|policy| statements(&policy["PolicyDocument"])).collect()
@@ -21,7 +21,7 @@ fn named(role: &str, id: &str) -> Option<(Option<&'static str>, &'static Value)>
     of_role(role).into_iter().find(|(_, statement)| statement["Sid"] == id)
 }
 
-/// What a role allows: the action, the resource, and the condition under which it is there.
+/// The permissions of a role: action, resource, and template condition.
 fn allowed(role: &str) -> BTreeSet<(&'static str, &'static str, &'static str)> {
     let mut all = BTreeSet::new();
     let allowing = |(_, statement): &(_, &Value)| statement["Effect"] == "Allow";
@@ -87,7 +87,7 @@ fn no_queue_of_the_stack_is_a_sink_whatever_sinks_are_named() {
         let (condition, denied) = named(role, "OwnQueuesAreNoSinks").expect("a statement");
         assert_eq!((condition, &denied["Effect"]), (None, &json!("Deny")), "{role}");
         assert_eq!(texts(&denied["Action"]), ["sqs:SendMessage"], "{role}");
-        // What it sends to for other reasons it refuses itself: `adapters::sinks`.
+        // `adapters::sinks` refuses the queues that the function sends to for other reasons.
         let denied = texts(&denied["Resource"]).into_iter();
         let known: BTreeSet<String> =
             denied.chain(always(role, "sqs:SendMessage")).map(str::to_owned).collect();
@@ -112,7 +112,7 @@ fn dispatch_may_list_the_subscriptions_and_nothing_else() {
             .map(|it| &it["Condition"])
             .collect()
     };
-    // The keys of objects, also as the prefixes of their versions, and the folder itself.
+    // The prefix may be the key of an object, to list its versions, or the folder itself.
     let subscriptions = json!({"StringLike": {"s3:prefix": "subscriptions/*"}});
     assert_eq!(conditions("s3:ListBucket"), [&subscriptions]);
     assert_eq!(conditions("s3:ListBucketVersions"), [&subscriptions]);
@@ -120,8 +120,8 @@ fn dispatch_may_list_the_subscriptions_and_nothing_else() {
 
 #[test]
 fn no_function_may_write_ledgers_of_replays_or_dismissals() {
-    // deadletter may record ends beside the ledgers, which its own statement allows. Ledgers and dismissals do not
-    // end in .json: the bucket denies them.
+    // A separate statement allows deadletter to record ends beside the ledgers. Ledgers and
+    // dismissals do not end in .json, so the bucket denies them.
     for (role, files) in [(DISPATCH, "*"), (DEADLETTER, "*.json")] {
         let found = named(role, "LeaveReplaysAlone");
         let (condition, denied) = found.unwrap_or_else(|| panic!("{role} may write ledgers"));
@@ -213,7 +213,7 @@ fn who_sends_to_one_queue_or_reads_one_bucket_uses_the_key_through_that_service_
     };
     let (_, use_key) = named(INGRESS, "UseKey").expect("a statement");
     assert!(is_through(use_key, &["sqs"]), "{INGRESS}");
-    // A statement with a condition is a list of three.
+    // A statement with a template condition is a list of three elements.
     let template = read("infra/github.yaml");
     let policy = &template["Resources"]["ApplyRole"]["Properties"]["Policies"][0]["PolicyDocument"];
     let statements = policy["Statement"].as_array().expect("a list");
@@ -291,7 +291,8 @@ fn dispatch_alone_may_be_in_a_vpc_and_its_code_may_not_touch_the_network() {
     }
     let (_, denied) = named(DISPATCH, "LeaveNetworkAlone").expect("a statement");
     assert_eq!((&denied["Effect"], &denied["Action"]), (&json!("Deny"), &json!("ec2:*")));
-    // Whatever CloudFormation calls the function: a name of it is shortened where the stack's is long.
+    // The condition matches a function of any name, because CloudFormation shortens the name if the
+    // name of the stack is long.
     assert_eq!(denied["Condition"], json!({"Null": {"lambda:SourceFunctionArn": "false"}}));
 }
 

@@ -1,4 +1,4 @@
-//! The functions, what invokes them, and what they are told.
+//! The functions, their triggers, and their settings.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use super::{TEMPLATE, matching, properties, read, resources, surrounding};
 pub(super) const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
 /// The longest delay of a message.
 const DELAY_MAX_SECONDS: u64 = 900;
-/// Those that read queues.
+/// The functions that read queues.
 const FUNCTIONS: [&str; 2] = ["DeadLetterFunction", "DispatchFunction"];
-/// The one that publishes over HTTP.
+/// The function that publishes over HTTP.
 const INGRESS: &str = "IngressFunction";
 
-/// What a mapping invokes: of dispatch, its alias where the deployment is gradual.
+/// The target of a mapping. For dispatch, this is the alias if the deployment is gradual.
 fn invoked(function: &str) -> Value {
     match function {
         "DispatchFunction" => {
@@ -29,7 +29,7 @@ fn invoked(function: &str) -> Value {
     }
 }
 
-/// The mappings of a function, by the queue that they take messages from.
+/// The mappings of a function, by the queue that they read.
 fn mappings(function: &str) -> BTreeMap<&'static str, &'static Value> {
     let of_function = resources(MAPPING).into_iter();
     let of_function =
@@ -108,7 +108,8 @@ fn to_each_timeout_belongs_a_visibility_timeout_that_outlasts_it_with_the_longes
         let visibility = number(&timeouts[&timeout.to_string()]["Visibility"]);
         assert_eq!(visibility, (6 * timeout).max(360), "{timeout}");
         assert!(visibility >= timeout + longest, "{timeout}");
-        // What a crashed function had is late by that, and what waits by a delay more, which is no alarm yet.
+        // Messages of a crashed function are late by the visibility timeout, and waiting messages
+        // by one delay more. Neither raises an alarm yet.
         let [events, waits] =
             ["EventsAlarm", "RetryAlarm"].map(|of| number(&timeouts[&timeout.to_string()][of]));
         assert!(visibility < events && events + DELAY_MAX_SECONDS == waits, "{timeout}");
@@ -244,7 +245,7 @@ fn a_deployment_is_gradual_only_if_it_has_a_name() {
     assert_eq!(TEMPLATE["Conditions"]["IsGradual"], json!([["GradualDeployment", ""]]));
     let dispatch = properties("DispatchFunction");
     assert_eq!(dispatch["DeploymentPreference"]["Enabled"], "GradualDeployment");
-    // Both change with the name, or a new version would not be published, or not be possible.
+    // Both texts change with the name, because Lambda publishes a new version only after a change.
     assert_eq!(dispatch["VersionDescription"], "GradualDeployment");
     let description = dispatch["Description"][1].as_str().expect("a text with the name");
     assert!(description.contains("${GradualDeployment}"), "{description}");
@@ -344,10 +345,10 @@ fn the_ingress_is_public_only_with_keys() {
     assert_eq!(by_url["FunctionUrlAuthType"], "NONE");
     let invoked = properties("IngressInvokePermission");
     assert_eq!(invoked["Action"], "lambda:InvokeFunction");
-    // Without this condition everybody could invoke it by the API of Lambda as well.
+    // Without this condition, anyone could also invoke the function through the Lambda API.
     assert_eq!(invoked["InvokedViaFunctionUrl"], true);
     assert_eq!(resources("AWS::Lambda::Permission").len(), 2);
-    // The function does not start with `keys` and none named.
+    // The function does not start if `keys` is set and no key is named.
     assert_eq!(variables(INGRESS)["INGRESS_AUTHORIZATION"], "Ingress");
     assert_eq!(variables(INGRESS)["PUBLISHER_KEYS"], json!([",", "PublisherKeyArns"]));
 }
@@ -360,7 +361,7 @@ fn a_public_address_cannot_use_up_the_account_unless_that_is_small() {
     assert_eq!(TEMPLATE["Conditions"]["ReservesForIngress"], json!([[share, 0]]));
     for (all, row) in TEMPLATE["Mappings"]["Shares"].as_object().expect("a mapping") {
         let all: u64 = all.parse().expect("a number");
-        // An account must keep 100 that nobody reserves.
+        // An account must keep 100 unreserved concurrent executions.
         assert_eq!(row["Ingress"], if all < 100 { 0 } else { all / 5 }, "{all}");
     }
     for function in FUNCTIONS {
@@ -407,7 +408,7 @@ fn a_boundary_and_traces_are_for_every_function_where_they_are_asked_for() {
 fn what_a_list_of_metrics_or_keys_may_have_the_functions_read() {
     let pattern =
         |name: &str| TEMPLATE["Parameters"][name]["AllowedPattern"].as_str().expect("one");
-    // CloudFormation matches each member of a list.
+    // CloudFormation matches the pattern with each member of a list.
     for (member, is_allowed) in [
         ("topic", true),
         ("outcome", true),

@@ -1,4 +1,5 @@
-//! The policies that people attach to their roles: each allows what its commands need in this stack, and nothing else.
+//! The policies that people attach to their roles. Each allows the actions that its commands need
+//! in this stack, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +14,11 @@ const DISMISS: &str = "ConsoleDismissPolicy";
 const PURGE: &str = "ConsolePurgePolicy";
 const ALL: [&str; 4] = [DISMISS, PURGE, READ, REPLAY];
 
-/// An action, a resource, and the condition of the template under which the policy has the statement.
+/// An action, a resource, and the template condition of the statement.
 type Allowed = (&'static str, &'static str, &'static str);
 
-/// The statements of a policy, each with its condition. All of them are found: they name an action and a resource.
+/// The statements of a policy, each with its template condition. Fails if a statement has other
+/// members, such as `NotAction`.
 fn of_policy(policy: &str) -> Vec<(Option<&'static str>, &'static Value)> {
     let all = statements(&properties(policy)["PolicyDocument"]);
     for (_, statement) in &all {
@@ -48,7 +50,7 @@ fn each<const N: usize>(actions: [&'static str; N], resources: &[&'static str]) 
     actions.into_iter().flat_map(with).collect()
 }
 
-/// The same actions on the key of the stack and on the one before or after it.
+/// These actions on the key of the stack, and on the key before or after it.
 fn of_keys<const N: usize>(actions: [&'static str; N]) -> Vec<Allowed> {
     let with = |action| {
         [(action, "KmsKeyArn", "HasKmsKey"), (action, "PreviousKmsKeyArn", "HasPreviousKmsKey")]
@@ -107,7 +109,8 @@ fn who_replays_writes_ledgers_and_sends_to_two_queues() {
             of_keys(["kms:Decrypt", "kms:GenerateDataKey"]),
         ],
     );
-    // The policy of the retry queue denies it to others, so whoever attaches this one has to read of that.
+    // The policy of the retry queue denies sending to everyone else, so the descriptions must name
+    // `OperatorArns`.
     let descriptions = [
         &properties(REPLAY)["Description"],
         &TEMPLATE["Outputs"]["ConsoleReplayPolicyArn"]["Description"],
@@ -166,7 +169,8 @@ fn each_policy_for_people_is_an_output_and_attached_to_nobody() {
     found.sort_unstable();
     assert_eq!(found, ALL);
     for name in ALL {
-        // A name would need CAPABILITY_NAMED_IAM. A changed description makes another policy, so it depends on nothing.
+        // A name would need CAPABILITY_NAMED_IAM. A changed description creates another policy, so
+        // the description has no variables.
         let members = properties(name).as_object().expect("a policy has properties");
         let members: Vec<&str> = members.keys().map(String::as_str).collect();
         assert_eq!(members, ["Description", "PolicyDocument"], "{name}");

@@ -8,8 +8,8 @@ use super::{TEMPLATE, matching, properties, resources, statements, texts};
 
 const QUEUE: &str = "AWS::SQS::Queue";
 
-/// The statements about a queue, each with the condition under which it is there. They are in one policy: of several
-/// for a queue, SQS keeps the last.
+/// The statements about a queue, each with its template condition. A queue has only one policy,
+/// because SQS keeps only the last one.
 fn statements_about(queue: &str) -> Vec<(Option<&'static str>, &'static Value)> {
     let policies = resources("AWS::SQS::QueuePolicy").into_iter();
     let naming = policies.filter(|(_, policy)| texts(&policy["Queues"]).contains(&queue));
@@ -19,7 +19,7 @@ fn statements_about(queue: &str) -> Vec<(Option<&'static str>, &'static Value)> 
     all.filter(|(_, statement)| texts(&statement["Resource"]).contains(&arn.as_str())).collect()
 }
 
-/// Whether a queue refuses this action to everybody in this case, if the condition of the template holds.
+/// True if a queue denies this action to everyone in this case, under this template condition.
 fn denies(queue: &str, condition: Option<&str>, action: &str, case: &Value) -> bool {
     statements_about(queue).into_iter().any(|(under, statement)| {
         under == condition
@@ -133,7 +133,7 @@ fn every_queue_refuses_requests_without_tls() {
     }
 }
 
-/// Everybody but the functions that read queues, and the operators.
+/// A condition for everyone except the functions that read queues and the operators.
 fn others() -> Value {
     let operators = json!([",", "OperatorArns"]);
     let trusted = json!([",", [",", ["DispatchRole.Arn", "DeadLetterRole.Arn", operators]]]);
@@ -164,7 +164,7 @@ fn only_the_functions_and_the_operators_take_or_purge_messages() {
 #[test]
 fn no_publisher_is_everybody() {
     let parameter = &TEMPLATE["Parameters"]["PublisherArns"];
-    // CloudFormation matches it with each element of the list.
+    // CloudFormation matches the pattern with each element of the list.
     let pattern = parameter["AllowedPattern"].as_str().expect("a pattern");
     let publishers = "arn:aws:iam::123456789012:role/shop-*\n\
                       arn:aws:iam::123456789012:root\n\

@@ -1,4 +1,4 @@
-//! The environments of `samconfig.toml`: what they set is a parameter with an allowed value.
+//! The environments of `samconfig.toml` set existing parameters to allowed values.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ fn environments() -> Vec<(String, String)> {
     text.split("\n[").skip(1).map(of).collect()
 }
 
-/// What a text overrides: names and values.
+/// The parameters that a text overrides: names and values.
 fn overrides(text: &str) -> Vec<(String, String)> {
     let quoted = text.lines().map(str::trim).filter(|line| line.starts_with('"'));
     let both = quoted.filter_map(|line| line.trim_matches(['"', ',']).split_once('='));

@@ -1,8 +1,9 @@
-//! Fields of Knative's objects: whether each is honoured here, or what `check` says of it.
+//! Checks that each field of Knative's objects is honoured here or reported by `check`.
 //!
-//! Separate from the tests of single fields and from the real files, which have few of them: a field that is
-//! accepted, changes nothing and is reported nowhere has to be listed here with the reason, or this fails. The fields are those of
-//! the CRDs of knative/eventing 8cf4c4b and of its extensions for Kafka and RabbitMQ in June 2026.
+//! Separate from the tests of single fields and from the real files, which have few of the fields.
+//! If a field is accepted, changes nothing and is not reported, it must be listed here with the
+//! reason. The fields are those of the CRDs of knative/eventing 8cf4c4b and of its extensions for
+//! Kafka and RabbitMQ in June 2026.
 
 mod rows;
 
@@ -63,7 +64,7 @@ fn template(kind: &str) -> Value {
     json!({"apiVersion": "messaging.knative.dev/v1", "kind": kind})
 }
 
-/// What a row changes.
+/// The object that a row changes.
 fn subject(of: &str) -> Value {
     match of {
         "delivery" => json!({"retry": 1}),
@@ -105,7 +106,7 @@ fn subject(of: &str) -> Value {
     }
 }
 
-/// The files of which the subject is a part.
+/// The files that the subject is a part of.
 fn files(of: &str, subject: Value) -> Vec<Value> {
     let linear = || value(LINEAR);
     match of {
@@ -179,7 +180,7 @@ fn changed(mut subject: Value, field: &str, text: &str) -> Value {
     subject
 }
 
-/// What becomes of a field, and what `check` says of it.
+/// The effect of a field, and the message of `check` about it.
 fn outcome((of, field, text, _): &Row) -> (Option<Here>, String) {
     let before = reading(of, subject(of));
     let after = reading(of, changed(subject(of), field, text));

@@ -1,23 +1,23 @@
-//! The fields, a value of each, and what becomes of it.
+//! The fields, a value of each, and the effect of that value.
 //!
 //! Separate because it is a table.
 
-/// What becomes of a field.
+/// The effect of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Here {
-    /// It changes subscriptions as it does in Knative.
+    /// The field changes subscriptions, as in Knative.
     Honoured,
-    /// `check` warns of it.
+    /// `check` reports a warning.
     Warning,
-    /// `check` refuses it.
+    /// `check` reports an error.
     Error,
-    /// Nothing, for this reason.
+    /// The field has no effect, for this reason.
     Nothing(&'static str),
 }
 
 use Here::{Error, Honoured, Nothing, Warning};
 
-/// The value of a field that is removed.
+/// The value in a row that removes its field.
 pub(super) const ABSENT: &str = "";
 
 const OF_SOURCE: Here = Nothing("configures the source, of which `check` says that it is not run");
@@ -26,7 +26,8 @@ const OF_CLUSTER: Here = Nothing("is about the cluster that runs it");
 const CONTROLLER: Here = Nothing("is written by controllers");
 const BY_NAME: Here = Nothing("what is referred to is found by its name");
 
-/// An object, a field of it, a value, and what becomes of that. Slashes are between the names of fields.
+/// An object, a field, a value, and the effect of that value. Slashes separate the names of nested
+/// fields.
 pub(super) type Row = (&'static str, &'static str, &'static str, Here);
 
 const DELIVERY: [Row; 20] = [
@@ -336,6 +337,6 @@ pub(super) const KINDS: [(&str, &str); 16] = [
     ("apps/v1", "Deployment"),
 ];
 
-/// All of them.
+/// The rows of all tables.
 pub(super) const ROWS: [&[Row]; 8] =
     [&BROKER, &TRIGGER, &SUBSCRIPTION, &CHANNELS, &DELIVERY, &DESTINATION, &SOURCES, &CONFIG_MAPS];
