@@ -128,8 +128,7 @@ impl Shared {
                 (StatusCode::SERVICE_UNAVAILABLE, soon)
             }
             Some(Behaviour::IsDown) => (StatusCode::SERVICE_UNAVAILABLE, soon),
-            // The same events are refused each time: a refused event is not retried, and its
-            // duplicate must be refused too.
+            // Refuses a duplicate of a refused event too, because a refused event is not retried.
             Some(Behaviour::Refuses) if id.bytes().map(u64::from).sum::<u64>() % 3 == 0 => {
                 (StatusCode::BAD_REQUEST, soon)
             }
