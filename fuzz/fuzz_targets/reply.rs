@@ -4,8 +4,8 @@
 //! - The same response gives the same ids.
 //! - Replies to replies never exceed the limit of the topic, however the destinations respond.
 //!
-//! The input has a line of options, a line with the content type, a line of attributes
-//! (`name=value`, separated by spaces), and the body of the response.
+//! The input has three lines and the body of the response. The lines are the options, the content
+//! type, and the attributes (`name=value`, separated by spaces).
 
 #![no_main]
 
@@ -101,7 +101,7 @@ fn catalogue(
 
 /// Gives every delivery the same response until no reply follows.
 fn follow(first: Vec<Delivery>, catalogue: &Catalogue, exchange: &Exchange, most: u32) {
-    // The reply budget of each first delivery is at least one.
+    // With a limit above zero, each first delivery has a reply budget of at least one.
     let most = most.max(most.min(1) * u32::try_from(first.len()).unwrap_or(u32::MAX));
     let (mut waiting, mut of_later_generations) = (first, 0_u32);
     while let Some(delivery) = waiting.pop() {

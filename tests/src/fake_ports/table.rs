@@ -114,8 +114,8 @@ impl FakePorts {
         assert_eq!(answer, PermitAnswer::Taken);
     }
 
-    /// Reserves places for this many other deliveries in a line of a destination, starting now,
-    /// with this distance.
+    /// Reserves places for this many other deliveries in a line of a destination, starting now and
+    /// spaced by `each_us`.
     pub fn give_places_to_others(&self, item: &ItemKey, line: LineName, count: u32, each_us: u64) {
         self.change_table(|table, now_ms| {
             let take = TakePlaces {

@@ -300,7 +300,8 @@ fn every_permission_is_used_by_the_function_that_has_it() {
         let mut called = Source::of(&[function]).all_called;
         called.extend(match role {
             // AWS SDKs call the code that implements their traits for dispatch, so no method of
-            // dispatch leads there.
+            // dispatch leads there. All calls therefore count as calls of dispatch, which has most
+            // permissions.
             DISPATCH => all.all_called.clone(),
             _ => all.reached_from(&called),
         });

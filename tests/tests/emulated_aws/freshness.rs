@@ -1,7 +1,7 @@
 //! The delay until a change of a topic is in use, and the requests of processes for it.
 //!
-//! This test is separate from the contracts of reading topics because it uses processes of Lambda,
-//! the permissions of the template, and the command line that makes the change. Figures:
+//! This test is separate from the contracts of reading topics. It uses processes of Lambda, the
+//! permissions of the template, and the command line that makes the change. Figures:
 //! `docs/reference/figures/emulated-aws.md`.
 
 use std::collections::BTreeMap;

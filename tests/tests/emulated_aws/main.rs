@@ -1,5 +1,5 @@
-//! The whole application on an emulated AWS: the template as deployed, the binaries as built, real
-//! queues, event source mappings and buckets, and processes that are killed.
+//! The whole application on an emulated AWS. The template and the binaries are those of a
+//! deployment, and the queues, event source mappings and buckets are real. Tests kill processes.
 //!
 //! These tests are separate from the simulation, which covers every rule but has no processes. They
 //! show that the simulated application is the one that runs. They need Linux and Python, but no

@@ -1,5 +1,8 @@
-//! The signals that operators see of the deployed application: metric lines in its logs, lines
-//! about deliveries, and the nested stack with alarms and a dashboard.
+//! The signals that operators see of the deployed application:
+//!
+//! - metric lines in its logs;
+//! - lines about deliveries;
+//! - the nested stack with alarms and a dashboard.
 //!
 //! These tests are separate from those over fake ports, which cannot show that the real binaries
 //! write whole lines and that CloudFormation accepts the templates.

@@ -1,6 +1,6 @@
 //! The permissions of the functions on AWS. The emulated AWS enforces the roles of the template and
-//! the policies of its queues and buckets, for the functions of all tests and for the calls of this
-//! file.
+//! the policies of its queues and buckets. It does so for the functions of all tests and for the
+//! calls of this file.
 //!
 //! These tests are separate because functions never see a refused call. Lambda receives messages
 //! and writes logs for the function, and the emulated Lambda needs no permission for that. Only the
@@ -520,8 +520,8 @@ fn put(table: &str) -> Value {
     json!({"TableName": table, "Item": {"pk": {"S": "permissions"}, "sk": {"S": "of-permissions"}}})
 }
 
-/// Checks at the end of every test that no function made a call that its role does not allow, in
-/// this test or an earlier one.
+/// Checks that no function made a call that its role does not allow, in this test or an earlier
+/// one. Every test ends with this check.
 pub(crate) fn assert_no_call_was_denied(stack: &Stack) {
     // One test requests a token for an audience that the template does not allow.
     let is_wrong = |call: &Value| call["allowed"] == false && call["action"] != TOKEN_CALL;

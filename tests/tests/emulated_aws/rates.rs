@@ -1,6 +1,6 @@
 //! A rate and a maximum of concurrent requests that several processes share.
 //!
-//! These tests are separate from the rules' own tests and from the simulation: here real processes
+//! These tests are separate from the rules' own tests and from the simulation. Here real processes
 //! contend for one item of the table, and a queue delays messages. Figures:
 //! `docs/reference/figures/emulated-aws.md`.
 
@@ -23,8 +23,8 @@ use crate::stack::Stack;
 use crate::subscriber::{Arrival, Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 
-/// The number of events without the variable `EVENTS`. [`CONCURRENCY`] limits the concurrent
-/// invocations for new events and for retries without the variable of this name.
+/// The number of events without the variable `EVENTS`. Without the variable `CONCURRENCY`,
+/// [`CONCURRENCY`] limits the concurrent invocations, both for new events and for retries.
 const EVENTS: usize = 2_000;
 const CONCURRENCY: usize = 20;
 const TOPIC: &str = "shop/limited";

@@ -49,8 +49,8 @@ const PARAMETERS: [&str; 12] = [
 /// The queues whose visibility timeout depends on that of the functions, by their outputs.
 const WITH_TIMEOUT: [&str; 4] =
     ["EventsQueueUrl", "RetryQueueUrl", "SlowQueueUrl", "DeadLetterQueueUrl"];
-/// The visibility timeout of queues whose functions keep the default timeout. It is short, so that
-/// a message of a killed function is redelivered within a test.
+/// The visibility timeout of these queues, unless a test sets `DispatchTimeout`. It is short, so
+/// that a message of a killed function is redelivered within a test.
 const SHORT_SECONDS: u32 = 30;
 
 /// The parameters of a second stack, in a VPC whose existence the emulated AWS does not check.

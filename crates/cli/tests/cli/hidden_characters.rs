@@ -1,5 +1,5 @@
-//! No output of the program contains an invisible character, regardless of its author: authors of
-//! files, publishers, endpoints, or people with write access to the buckets.
+//! No output of the program contains an invisible character. This holds for text of all authors: of
+//! files, publishers, endpoints, and people with write access to the buckets.
 //!
 //! The tests plant the same text wherever a command reads something. The output shows a replacement
 //! character instead, and JSON an escape.
@@ -239,7 +239,7 @@ fn in_dead_letters_and_replays() {
     assert!(shown.contains('\u{fffd}') && !shown.chars().any(is_hidden), "{shown:?}");
 }
 
-/// No page contains the text, even in an attribute, because browsers apply it there too.
+/// No page contains the text, even in an attribute, because browsers interpret it there too.
 #[tokio::test]
 async fn in_the_page_of_dead_letters() {
     let container = TestContainer::folder();

@@ -1,5 +1,5 @@
-//! nginx as a destination. It accepts only clients with a certificate of its authority, and its own
-//! certificate is trusted by no machine.
+//! nginx as a destination. It accepts only clients with a certificate of one authority. No machine
+//! trusts the authority of its own certificate.
 //!
 //! On a machine without nginx, the test is reported as skipped.
 
