@@ -1,9 +1,11 @@
 //! The cost of many subscriptions: `bench/catalogues`.
 //!
-//! Each case is a folder of files that `lastmile apply` writes into a folder of topics, which dispatch reads as a bucket. It is
-//! started several times, as the other measurements do it: until it asks for work, its first delivery, then
-//! batches of ten events for one topic, and at last events for a thousand topics in turn. Between the runs one
-//! subscription is added.
+//! `lastmile apply` writes the files of each case into a folder of topics, which dispatch reads as
+//! a bucket. Each run adds one subscription, starts dispatch anew, and measures:
+//!
+//! - its start and its first delivery;
+//! - batches of ten events for one topic;
+//! - events for up to a thousand topics in turn.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,18 +25,18 @@ use crate::hostile;
 use crate::measure::{invoke, invoke_for, wait_until_ready};
 use crate::server::Server;
 
-/// Subscriptions in one file.
+/// Subscriptions per file.
 const OF_A_FILE: usize = 10_000;
-/// The topics that get an event each at the end.
+/// The most topics that receive events in turn at the end of a run.
 const TOPICS: usize = 1_000;
 const RECORDS: usize = 10;
-/// How often each of them gets one that is measured.
+/// Measured rounds of [`TOPICS`] events.
 const ROUNDS: usize = 5;
 const RUNS: usize = 5;
 const WARM_UP: Duration = Duration::from_millis(500);
 const MEASURED: Duration = Duration::from_millis(2_000);
 
-/// Topics, and subscriptions of each, of which one matches.
+/// Numbers of topics and of subscriptions per topic, one of which matches the events.
 struct Case {
     topics: usize,
     of_each: usize,
@@ -42,24 +44,24 @@ struct Case {
 
 const CASES: [Case; 4] = [
     Case { topics: 1, of_each: 1 },
-    // Each run adds one, and a topic has at most 10,000.
+    // Each run adds a subscription, and a topic has at most 10,000.
     Case { topics: 1, of_each: 9_990 },
     Case { topics: 10_000, of_each: 10 },
     Case { topics: 100_000, of_each: 10 },
 ];
 
-/// One run of dispatch.
+/// The result of one run of dispatch.
 struct Run {
     start: Duration,
     first: Duration,
-    /// CPU time of an event, all for one topic.
+    /// CPU time per event if all events have one topic.
     event: Duration,
-    /// The same, for topics in turn that have been read before.
+    /// CPU time per event if topics take turns and have been read before.
     in_turn: Duration,
     peak_bytes: u64,
 }
 
-/// Measures all cases below this folder; returns the table.
+/// Measures all cases below `folder` and returns the table.
 pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<String> {
     let port = Server::start_of(0, |_| Cloud::default()).await?.0.subscriber.port();
     let mut table = String::from(
@@ -99,7 +101,7 @@ pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<St
     Ok(format!("{table}\n{}\n", hostile::measure(binaries).await?))
 }
 
-/// Writes the files of a case and applies them.
+/// Writes the files of a case and applies them. Returns the duration of `lastmile apply`.
 fn apply(case: &Case, binaries: &Path, here: &Path, port: u16) -> anyhow::Result<Duration> {
     let files = here.join("files");
     std::fs::create_dir_all(&files)?;
@@ -127,7 +129,8 @@ fn apply(case: &Case, binaries: &Path, here: &Path, port: u16) -> anyhow::Result
     Ok(clock::now() - started)
 }
 
-/// Adds a subscription that matches nothing to a topic; how long that took, and the bytes of what it wrote.
+/// Adds a subscription that matches nothing to a topic. Returns the duration, and the size of the
+/// topic's object in bytes.
 fn change(
     number: usize,
     topic: usize,
@@ -157,7 +160,7 @@ fn topic_name(number: usize) -> String {
     format!("topic{number}")
 }
 
-/// The objects that `apply` wrote, as a bucket has them.
+/// The objects that `apply` wrote, by their keys in a bucket.
 fn objects(here: &Path) -> anyhow::Result<BTreeMap<String, Bytes>> {
     let mut objects = BTreeMap::new();
     let folder = here.join("subscriptions");
@@ -188,7 +191,7 @@ async fn run(dispatch: &Contender, topics: usize, port: u16, here: &Path) -> any
     let (invocations, _) = invoke_for(MEASURED, &mut invoker, &ten, dispatch).await?;
     let events = u32::try_from(invocations)? * u32::try_from(RECORDS)?;
     let event = (function.cpu()? - before) / events;
-    // Once to read them, and again to measure.
+    // The first round reads the topics and is not measured.
     let (mut before, mut events) = (function.cpu()?, 0);
     for round in 0..=ROUNDS {
         for first in (0..TOPICS).step_by(RECORDS) {

@@ -1,7 +1,9 @@
-//! A fake SQS and S3 that accept every request and count.
+//! A fake SQS and S3 that accept and count every request.
 //!
-//! Nothing is stored: a message gets an id and is handed on if somebody wants it, an object gets an ETag. Only the objects
-//! of topics can be read. Requests to SQS and the messages in them are counted, because SQS bills by request.
+//! The fakes store nothing. A message gets an id and is passed to the channel of
+//! [`Cloud::sending`], if there is one. An object gets an ETag. Only the objects of the config
+//! bucket can be read. Requests to SQS and the messages in them are counted, because SQS bills by
+//! request.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,16 +21,16 @@ use crate::http::{Body, respond};
 
 const AWS_JSON: &str = "application/x-amz-json-1.0";
 
-/// What S3 answers about an object that is not there.
+/// The body of S3's response if an object does not exist.
 const NO_SUCH_KEY: &[u8] = b"<Error><Code>NoSuchKey</Code><Message>no</Message></Error>";
 
-/// The objects of a page of a listing, as S3 has them at most.
+/// The most objects on a page of a listing, as in S3.
 const PAGE: usize = 1_000;
 
 /// No contender verifies the checksum, so zeros will do.
 const MD5: &str = "00000000000000000000000000000000";
 
-/// The services.
+/// The fake services, with their counters.
 #[derive(Default)]
 pub(crate) struct Cloud {
     /// The objects of the config bucket, by key.
@@ -42,10 +44,10 @@ pub(crate) struct Cloud {
 /// A message that was sent to SQS.
 #[derive(Debug)]
 pub(crate) struct Sent {
-    /// The name of its queue.
+    /// The queue's name, not its URL.
     pub(crate) queue: String,
     pub(crate) body: String,
-    /// As the API of SQS has them.
+    /// The attributes in the format of the SQS API.
     pub(crate) attributes: Value,
     pub(crate) delay_seconds: u64,
 }
@@ -63,12 +65,12 @@ impl Sent {
     }
 }
 
-/// The requests that SQS has received.
+/// Counts of the requests that SQS has received.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SqsUsage {
     /// Requests of every kind.
     pub(crate) requests: u64,
-    /// Messages in them.
+    /// Messages in these requests.
     pub(crate) messages: u64,
 }
 
@@ -83,7 +85,7 @@ impl Cloud {
         Self { objects, ..Self::default() }
     }
 
-    /// The same, and every message goes there.
+    /// Passes every message to `sent`.
     pub(crate) fn sending(self, sent: UnboundedSender<Sent>) -> Self {
         Self { sent: Some(sent), ..self }
     }
@@ -101,7 +103,6 @@ impl Cloud {
         self.storage_requests.load(Ordering::Relaxed)
     }
 
-    /// Handles one request.
     pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
@@ -115,7 +116,7 @@ impl Cloud {
         }
         if target.is_some_and(|target| target.starts_with("DynamoDB_")) {
             request.into_body().collect().await?;
-            // Nothing is known of destinations, which are all healthy.
+            // The table has no items: all destinations are healthy.
             return Ok(respond(StatusCode::OK, AWS_JSON, Bytes::from_static(b"{\"Items\":[]}")));
         }
         self.storage_requests.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +130,7 @@ impl Cloud {
         Ok(response)
     }
 
-    /// An object, or the list of them.
+    /// Returns an object, or a list of objects.
     fn get(&self, uri: &Uri) -> Response<Body> {
         if uri.query().is_some_and(|query| query.contains("list-type=2")) {
             return self.list(uri);
@@ -150,7 +151,7 @@ impl Cloud {
         }
     }
 
-    /// A page of the objects, after the key that the request names.
+    /// Returns the page of objects that follow the key in `start-after`.
     fn list(&self, uri: &Uri) -> Response<Body> {
         let parameters = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
         let after = parameters.into_iter().find(|(name, _)| name == "start-after");
@@ -198,7 +199,7 @@ impl Cloud {
 impl Cloud {
     fn hand_on(&self, queue_url: &Value, message: &Value) {
         if let Some(sent) = &self.sent {
-            // Whoever wanted them has ended.
+            // The receiver may have ended.
             let _ = sent.send(Sent::of(queue_url, message));
         }
     }

@@ -1,37 +1,32 @@
-//! The programs that are measured: the two functions, the least code that could replace them, and
-//! what a team would write instead.
+//! The measured programs: the two functions, the smallest code that could replace them, and
+//! handlers in Node and Python, as a team might write them.
 
 use std::path::Path;
 
 use anyhow::Context as _;
 
-/// What a contender does with its records.
+/// The task of a contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// It posts events to the subscriber.
+    /// Posts events to the subscriber.
     Deliver,
-    /// It puts dead letters into a bucket.
+    /// Puts dead letters into a bucket.
     Store,
 }
 
 /// A function that can be started.
 #[derive(Debug, Clone)]
 pub(crate) struct Contender {
-    /// Its name in the tables.
+    /// The name in the tables.
     pub(crate) name: &'static str,
-    /// What it does with its records.
     pub(crate) job: Job,
-    /// The program to start.
     pub(crate) program: String,
-    /// The arguments of the program.
     pub(crate) arguments: Vec<String>,
-    /// Environment variables beyond those of every function.
+    /// Environment variables in addition to those of every function.
     pub(crate) variables: Vec<(String, String)>,
 }
 
-/// The dispatch function.
 pub(crate) const DISPATCH: &str = "dispatch";
-/// The deadletter function.
 pub(crate) const DEADLETTER: &str = "deadletter";
 /// The least that a Rust function can do to deliver.
 pub(crate) const FLOOR: &str = "floor";
@@ -44,7 +39,7 @@ pub(crate) const NODE: &str = "Node";
 /// A handler in Python.
 pub(crate) const PYTHON: &str = "Python";
 
-/// All contenders, given the folder of the Rust binaries and that of the other languages' tools.
+/// Returns all contenders. `binaries` has the Rust programs, and `tools` those for other languages.
 pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = |path: std::path::PathBuf| path.display().to_string();
@@ -79,7 +74,7 @@ pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
     ]
 }
 
-/// Dispatch from this folder of binaries.
+/// Returns the contender `dispatch` from this folder of binaries.
 pub(crate) fn dispatch(binaries: &Path) -> anyhow::Result<Contender> {
     all(binaries, Path::new("")).into_iter().find(|it| it.name == DISPATCH).context("dispatch")
 }

@@ -1,4 +1,5 @@
-//! The input of the functions: records as Lambda receives them from SQS, and a hundred subscriptions.
+//! The input of the functions: records as Lambda receives them from SQS, and a hundred
+//! subscriptions.
 //!
 //! The event is a CloudEvent of about 450 bytes, the size of an order. Ten subscriptions share the
 //! measured topic; the filters of nine of them do not match, so that matching is part of the cost.
@@ -11,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use crate::contenders::Job;
 
-/// The subscriptions that there are.
+/// The number of subscriptions.
 pub(crate) const SUBSCRIPTIONS: usize = 100;
-/// The subscriptions of the measured topic.
+/// The number of subscriptions of the measured topic.
 const OF_THE_TOPIC: usize = 10;
 
-/// How the destination of a topic responds, and what its subscription does then.
+/// The response of a topic's destination, and the reaction of its subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     /// 204: delivered.
@@ -42,7 +43,8 @@ impl Topic {
 pub(crate) struct Subscriptions(BTreeMap<String, Map<String, Value>>);
 
 impl Subscriptions {
-    /// Adds one, with these settings of its retries; with a type, for events of that type only.
+    /// Adds a subscription with these retry settings. With `event_type`, it receives only events of
+    /// that type.
     pub(crate) fn add(
         &mut self,
         (topic, name): (&str, &str),
@@ -69,7 +71,7 @@ impl Subscriptions {
     }
 }
 
-/// The subscriptions that are measured, for a subscriber at this address.
+/// Returns the measured subscriptions, for a subscriber at this address.
 pub(crate) fn subscriptions(subscriber: SocketAddr) -> Subscriptions {
     let accepted = format!("http://{subscriber}/hook/204");
     let refused = format!("http://{subscriber}/hook/503");
@@ -94,7 +96,7 @@ pub(crate) fn subscriptions(subscriber: SocketAddr) -> Subscriptions {
     all
 }
 
-/// A subscription in a file.
+/// Returns a subscription as a YAML document.
 pub(crate) fn document(topic: &str, name: &str, url: &str, retry: &str, filter: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: {name}}}\n\
@@ -102,12 +104,12 @@ pub(crate) fn document(topic: &str, name: &str, url: &str, retry: &str, filter: 
     )
 }
 
-/// A batch of this many records for a job.
+/// Returns a batch of this many records for a job.
 pub(crate) fn batch(job: Job, topic: Topic, records: usize) -> Bytes {
     batch_of(job, (0..records).map(|_| topic.name()))
 }
 
-/// A batch of one record for each of these topics.
+/// Returns a batch of one record for each of these topics.
 pub(crate) fn batch_of(job: Job, topics: impl Iterator<Item = impl AsRef<str>>) -> Bytes {
     let records = topics.enumerate().map(|(index, topic)| of_job(job, topic.as_ref(), index));
     let records: Vec<_> = records.collect();
@@ -123,7 +125,7 @@ fn of_job(job: Job, topic: &str, index: usize) -> Value {
     record("events", index, &event(index), &attributes)
 }
 
-/// An attribute of a message, as a record has it.
+/// A message attribute in the format of a Lambda record.
 pub(crate) fn attribute(value: &str) -> Value {
     json!({"stringValue": value, "stringListValues": [], "binaryListValues": [], "dataType": "String"})
 }
@@ -132,9 +134,9 @@ fn message_id(index: usize) -> String {
     format!("059f36b4-87a3-44ab-83d2-{index:012}")
 }
 
-/// A message of a queue as Lambda hands it to a function; the index makes its id.
+/// A queue message as Lambda passes it to a function. Its id derives from `index`.
 pub(crate) fn record(queue: &str, index: usize, body: &str, attributes: &Value) -> Value {
-    // The time of sending is publication: an old one would make the event expire.
+    // The send time counts as publication: with an old one, the event would expire.
     let now_ms = crate::clock::unix_ms();
     json!({
         "messageId": message_id(index),
@@ -154,7 +156,7 @@ pub(crate) fn record(queue: &str, index: usize, body: &str, attributes: &Value) 
     })
 }
 
-/// The event with this number; its id ends with it.
+/// Returns an event whose id ends with `index`.
 pub(crate) fn event(index: usize) -> String {
     let lines: Vec<_> = (1..=4)
         .map(|line| json!({"sku": format!("A-{line}"), "quantity": line, "price": "19.90"}))

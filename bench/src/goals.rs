@@ -5,11 +5,11 @@ use crate::events::Topic;
 use crate::measure::Run;
 use crate::results::{Results, Scenario};
 
-/// A goal and what was measured.
+/// A goal and its measured value.
 pub(crate) struct Goal {
-    /// What is compared.
+    /// A description of the compared numbers.
     pub(crate) what: &'static str,
-    /// At most so much.
+    /// The highest value that meets the goal.
     bound: f64,
     unit: &'static str,
     /// `None` where a contender did not run.
@@ -30,7 +30,7 @@ impl Goal {
         )
     }
 
-    /// Whether it is met, and by how much it is missed.
+    /// Returns `met`, or the amount by which the goal is missed.
     pub(crate) fn verdict(&self) -> String {
         match self.measured {
             None => "–".to_owned(),
@@ -40,7 +40,6 @@ impl Goal {
     }
 }
 
-/// Every goal.
 pub(crate) fn goals(results: &Results) -> Vec<Goal> {
     let cpu_of =
         |name, batch| results.median(name, Scenario::Accepted(batch), Run::cpu_us_per_event);

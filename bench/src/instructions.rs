@@ -1,9 +1,9 @@
 //! Instructions per event, counted by valgrind's callgrind.
 //!
-//! Separate from the timings because it measures something else: whether a change costs more or
-//! less, independent of the machine and its load. What still varies is how many responses a
-//! function finds ready at each poll. Two processes run, one with more invocations; the difference
-//! is the cost of the additional events, without the start. Work in the kernel is not counted.
+//! This module is separate from the timings because it measures the cost of a change independently
+//! of the machine and its load. One thing still varies: the number of responses that a function
+//! finds ready at each poll. Two processes run, one with more invocations. The difference is the
+//! cost of the additional events, without the start. Work in the kernel is not counted.
 //!
 //! The profile is kept beside the binaries as `callgrind.<contender>`, for `callgrind_annotate`. It
 //! has function names if the binary has symbols (`CARGO_PROFILE_RELEASE_STRIP=none`).
@@ -25,12 +25,12 @@ const BATCH: usize = 10;
 const FEWER: u64 = 30;
 const MORE: u64 = 130;
 
-/// Whether valgrind is installed.
+/// Returns true if valgrind is installed.
 pub(crate) fn can_count() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The instructions that a contender executes per event.
+/// Returns the instructions that a contender executes per event.
 pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow::Result<u64> {
     let file = binaries.join(format!("callgrind.{}", contender.name.replace(' ', "-")));
     let (fewer, more) =
@@ -39,7 +39,7 @@ pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow:
     Ok(events / ((MORE - FEWER) * BATCH as u64))
 }
 
-/// The instructions of a whole process with this many invocations.
+/// Returns the instructions of a whole process with this many invocations.
 async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::Result<u64> {
     // An earlier run may have left its profile under the same name.
     let _ = std::fs::remove_file(file);

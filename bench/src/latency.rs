@@ -1,9 +1,12 @@
-//! How long an event takes from its queue to its destination: `bench/latency`.
+//! The latency from an event's queue to its destination: `bench/latency`.
 //!
-//! Events are sent when their time has come, whether or not earlier ones have arrived (an open loop): what is late because
-//! something before it was slow counts in full. A queue, its event source mapping and its functions are as on AWS, but
-//! for the network: a mapping hands over up to ten messages as soon as there are any, or after its window, to one of
-//! several processes of dispatch, and a message that is sent with a delay waits for it.
+//! Events are sent at fixed times, even if earlier ones have not arrived (an open loop). A delay
+//! behind a slow event therefore counts in full. Queues, event source mappings and functions behave
+//! as on AWS, without the network:
+//!
+//! - A mapping passes up to ten messages to one of several processes of dispatch, immediately or
+//!   after its window.
+//! - A message that is sent with a delay becomes visible when the delay ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -35,27 +38,28 @@ use crate::measure::wait_until_ready;
 use crate::runtime_api::Invoker;
 use crate::server::Server;
 
-/// Destinations, and as many topics with one subscription each; events go to them in turn.
+/// The number of destinations, and of topics with one subscription each. Events go to them in turn.
 const DESTINATIONS: usize = 10;
-/// The most messages of an invocation.
+/// The most messages per invocation.
 const BATCH: usize = 10;
-/// The queues that dispatch reads, and the processes that read each. The others of the template take what is lost.
+/// The queues that dispatch reads, with the number of processes per queue. Messages to other queues
+/// are dropped.
 const MAPPINGS: [(&str, usize); 4] = [("events", 10), ("retry", 2), ("slow", 2), ("isolation", 2)];
-/// How long events are sent that do not count, and those that do.
+/// Events that are due in this time do not count.
 const WARM_UP: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(20);
-/// How long the last of them may take.
+/// The time after the last send within which all events must arrive.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// One row of the table.
 struct Case {
     per_second: u32,
     window: Duration,
-    /// Destinations that accept a request and never answer.
+    /// Destinations that accept requests and never respond.
     hanging: usize,
 }
 
-/// When the event with each number arrived first, of those for destinations that answer.
+/// The time of the first arrival of each event at a responding destination, by event number.
 type Arrivals = Arc<Mutex<BTreeMap<usize, Instant>>>;
 
 /// The messages of one queue.
@@ -67,7 +71,7 @@ struct Queue {
 
 type Queues = Arc<BTreeMap<&'static str, Queue>>;
 
-/// Measures all cases; returns the table.
+/// Measures all cases and returns the table.
 pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
     let mut table = String::from(
         "| events a second | window | of ten destinations hang | half | 99 % | 99.9 % | slowest | events |\n\
@@ -99,7 +103,7 @@ pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
     Ok(table)
 }
 
-/// How long each event took for a destination that answers, from when it was to be sent.
+/// Returns the latency of each event for a responding destination, from its due time.
 async fn run(case: &Case, binaries: &Path) -> anyhow::Result<Vec<Duration>> {
     let arrivals = Arrivals::default();
     let mut tasks = JoinSet::new();
@@ -129,7 +133,8 @@ async fn run(case: &Case, binaries: &Path) -> anyhow::Result<Vec<Duration>> {
     Ok(due.iter().map(|(number, due)| arrivals[number] - *due).collect())
 }
 
-/// Sends the events of a case; returns when each was due that counts: after the warm-up, for a destination that answers.
+/// Sends the events of a case. Returns the due time of each counted event: after the warm-up, for a
+/// responding destination.
 async fn send(case: &Case, queue: &Queue) -> BTreeMap<usize, Instant> {
     let started = clock::now();
     let mut counted = BTreeMap::new();
@@ -151,7 +156,7 @@ async fn send(case: &Case, queue: &Queue) -> BTreeMap<usize, Instant> {
     counted
 }
 
-/// Waits until all of these have arrived.
+/// Waits until all events in `due` have arrived.
 async fn arrived(arrivals: &Arrivals, due: &BTreeMap<usize, Instant>) -> anyhow::Result<()> {
     let have_all = || {
         let arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +180,7 @@ impl Queue {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Up to a batch of messages, once there are any and the window is over.
+    /// Waits for a message, then for a full batch or the end of the window. Returns up to a batch.
     async fn next(&self, window: Duration) -> Vec<Value> {
         loop {
             while self.len() == 0 {
@@ -186,7 +191,7 @@ impl Queue {
                     self.added.notified().await;
                 }
             };
-            // Over or full: both end the wait.
+            // The end of the window and a full batch both end the wait.
             let _ = tokio::time::timeout(window, full).await;
             let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
             let count = records.len().min(BATCH);
@@ -201,7 +206,7 @@ impl Queue {
     }
 }
 
-/// Puts what the functions send into its queue, when it is due.
+/// Puts each message that the functions send into its queue when its delay ends.
 async fn receive(mut sent: mpsc::UnboundedReceiver<Sent>, queues: Queues) {
     let mut index = 1_000_000;
     while let Some(message) = sent.recv().await {
@@ -222,13 +227,13 @@ async fn receive(mut sent: mpsc::UnboundedReceiver<Sent>, queues: Queues) {
     }
 }
 
-/// Hands the messages of a queue to one process, as its event source mapping does.
+/// Passes the messages of a queue to one process, as its event source mapping does.
 async fn read(name: &'static str, queues: Queues, window: Duration, mut invoker: Invoker) {
     let queue = &queues[name];
     loop {
         let batch = queue.next(window).await;
         let event = Bytes::from(json!({ "Records": batch }).to_string());
-        // A record that is given back would be late in the table, and none may be.
+        // A failed record would be late in the table, so a failure ends this reader.
         let response = invoker.invoke(event).await;
         let response =
             response.and_then(|response| Ok(serde_json::from_slice::<Value>(&response)?));
@@ -251,7 +256,7 @@ fn subscriptions(subscriber: SocketAddr) -> Subscriptions {
     all
 }
 
-/// Starts the destinations `/0`, `/1` and so on, of which the first ones never answer.
+/// Starts the destinations `/0`, `/1` and so on. The first `hanging` of them never respond.
 async fn subscriber(
     hanging: usize,
     arrivals: Arrivals,
@@ -267,7 +272,7 @@ async fn subscriber(
                 let service = service_fn(|request| answer(request, hanging, &arrivals));
                 let served = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service);
-                // Functions that are killed break their connections.
+                // A function that is killed breaks its connections.
                 let _ = served.await;
             });
         }

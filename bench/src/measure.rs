@@ -20,13 +20,13 @@ use crate::server::Server;
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Long enough for thousands of events of every contender but the slowest.
 const MEASURED: Duration = Duration::from_millis(1_200);
-/// The limit of a start and of an invocation.
+/// The longest time for a start or an invocation.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The result of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
-    /// From starting the process to its first request for an invocation.
+    /// The time from starting the process to its first request for an invocation.
     pub(crate) start: Duration,
     /// The first invocation, which reads the subscriptions and connects.
     pub(crate) first: Duration,
@@ -34,11 +34,11 @@ pub(crate) struct Run {
     pub(crate) events: u64,
     /// The measured time.
     pub(crate) elapsed: Duration,
-    /// The CPU time in it.
+    /// The CPU time in the measured time.
     pub(crate) cpu: Duration,
-    /// The requests to SQS in it.
+    /// The requests to SQS in the measured time.
     pub(crate) sqs: SqsUsage,
-    /// The requests to S3 in it.
+    /// The requests to S3 in the measured time.
     pub(crate) storage_requests: u64,
     /// The peak of resident memory.
     pub(crate) peak_bytes: u64,
@@ -47,15 +47,14 @@ pub(crate) struct Run {
 /// The input of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Workload {
-    /// The topic of its events, which decides how the destination responds.
+    /// The topic of the events. It decides the response of the destination.
     pub(crate) topic: Topic,
     /// Records per invocation.
     pub(crate) batch: usize,
-    /// Whether the run ends after its first invocation.
+    /// Ends the run after its first invocation.
     pub(crate) single: bool,
 }
 
-/// Runs a contender.
 pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Result<Run> {
     let (server, mut invoker) = Server::start().await?;
     let function = Function::start(contender, &server)?;
@@ -89,8 +88,8 @@ pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Re
     })
 }
 
-/// Invokes the function for at least this long; returns the number of invocations and the time
-/// they took.
+/// Invokes the function for at least this long. Returns the number of invocations and their total
+/// duration.
 pub(crate) async fn invoke_for(
     least: Duration,
     invoker: &mut Invoker,
@@ -106,7 +105,7 @@ pub(crate) async fn invoke_for(
     Ok((invocations, clock::now() - started))
 }
 
-/// Waits until a function requests its first invocation; returns when it did.
+/// Waits for a function's first request for an invocation and returns its time.
 pub(crate) async fn wait_until_ready(
     invoker: &mut Invoker,
     contender: &Contender,

@@ -8,18 +8,18 @@ use crate::measure::Run;
 use crate::results::{Results, Scenario, ms};
 use crate::{BATCHES, MANY_RECORDS, ROUNDS, goals, machine};
 
-/// Notes written by hand: the limits of the measurement, why a goal is missed, what a binary
-/// contains.
+/// Notes written by hand: limits of the measurement, reasons for missed goals, contents of the
+/// binaries.
 const NOTES: &str = include_str!("../notes.md");
 
-/// How long events take, written by `bench/latency`.
+/// The latency of events, written by `bench/latency`.
 const LATENCY: &str = include_str!("../latency.md");
-/// What many subscriptions cost, written by `bench/catalogues`.
+/// The cost of many subscriptions, written by `bench/catalogues`.
 const CATALOGUES: &str = include_str!("../catalogues.md");
-/// What healthy destinations notice of ill ones, written by `bench/neighbours`.
+/// The effect of ill destinations on healthy ones, written by `bench/neighbours`.
 const NEIGHBOURS: &str = include_str!("../neighbours.md");
 
-/// The whole file.
+/// Returns the text of `BENCH.md`.
 pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> String {
     let mut text = String::from(
         "# Bench\n\nWritten by `bench/run`; do not edit. [bench/README.md](bench/README.md) explains what is measured, and how.\n\n",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::events::Topic;
 use crate::measure::Run;
 
-/// What a contender had to do in a run.
+/// The work of a contender in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// Batches of this many records, all of which are delivered or stored.
@@ -25,12 +25,11 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Adds a run.
     pub(crate) fn add(&mut self, contender: &'static str, scenario: Scenario, run: Run) {
         self.runs.push((contender, scenario, run));
     }
 
-    /// The median of a number over a contender's runs of a scenario; `None` if there are none.
+    /// Returns the median of a number over a contender's runs of a scenario; `None` without runs.
     pub(crate) fn median(
         &self,
         contender: &str,
@@ -40,24 +39,24 @@ impl Results {
         median(&self.numbers(contender, |of| of == scenario, number))
     }
 
-    /// The instructions per event of a contender; `None` if they were not counted.
+    /// Returns a contender's instructions per event; `None` if they were not counted.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub(crate) fn instructions_of(&self, contender: &str) -> Option<f64> {
         let counted = self.instructions.iter().find(|(name, _)| *name == contender);
         counted.map(|(_, per_event)| *per_event as f64)
     }
 
-    /// The median start of a contender over all of its runs.
+    /// Returns the median start of a contender over all of its runs.
     pub(crate) fn start_ms(&self, contender: &str) -> Option<f64> {
         median(&self.numbers(contender, |_| true, |run| ms(run.start)))
     }
 
-    /// The shortest start of a contender.
+    /// Returns the shortest start of a contender.
     pub(crate) fn shortest_start_ms(&self, contender: &str) -> Option<f64> {
         self.numbers(contender, |_| true, |run| ms(run.start)).first().copied()
     }
 
-    /// A number of a contender's runs, in ascending order.
+    /// Returns a number of each matching run, in ascending order.
     fn numbers(
         &self,
         contender: &str,
@@ -71,40 +70,35 @@ impl Results {
     }
 }
 
-/// The median of numbers in ascending order.
+/// Returns the median of numbers in ascending order.
 fn median(numbers: &[f64]) -> Option<f64> {
     let (low, high) = (numbers.len().checked_sub(1)? / 2, numbers.len() / 2);
     Some(f64::midpoint(numbers[low], numbers[high]))
 }
 
 impl Run {
-    /// Microseconds of CPU time per event.
     pub(crate) fn cpu_us_per_event(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / count(self.events)
     }
 
-    /// Events per second.
     pub(crate) fn events_per_second(&self) -> f64 {
         count(self.events) / self.elapsed.as_secs_f64()
     }
 
-    /// The peak of memory, in MiB.
     pub(crate) fn peak_mib(&self) -> f64 {
         count(self.peak_bytes) / f64::from(1_024 * 1_024)
     }
 
-    /// Requests to storage.
     pub(crate) fn storage_requests(&self) -> f64 {
         count(self.storage_requests)
     }
 
-    /// Requests to SQS per message.
     pub(crate) fn sqs_requests_per_message(&self) -> f64 {
         count(self.sqs.requests) / count(self.sqs.messages)
     }
 }
 
-/// A duration in milliseconds.
+/// Converts a duration to milliseconds.
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }

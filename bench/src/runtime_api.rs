@@ -1,10 +1,10 @@
 //! The Lambda Runtime API, for one function process at a time.
 //!
-//! It is the only channel to the function: `next` waits until there is an invocation, `response`
-//! and `error` end it. The time of each `next` is reported, because the first one ends the start.
+//! The API is the only channel to the function: `next` waits for an invocation, and `response` or
+//! `error` ends it. Each `next` is reported with its time, because the first one ends the start.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 //!
-//! It does not time out an invocation; the caller that waits for the response does.
+//! The API does not time out an invocation; the caller that waits for the response does.
 
 use std::time::Instant;
 
@@ -17,12 +17,12 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::http::{Body, respond};
 
-/// The prefix of every path.
+/// The prefix of every path of the Runtime API.
 pub(crate) const PREFIX: &str = "/2018-06-01/runtime/";
-/// The same, of the API with which a function asks to be told before it is ended.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
+/// The prefix of every path of the Extensions API. A function registers there to be notified before
+/// it is ended. <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
 pub(crate) const EXTENSIONS: &str = "/2020-01-01/extension/";
-/// The deadline of an invocation that the function is given.
+/// The time limit of an invocation, as reported to the function.
 const INVOCATION_MAX_MS: u128 = 120_000;
 const FUNCTION_ARN: &str = "arn:aws:lambda:us-east-1:000000000000:function:bench";
 
@@ -45,9 +45,9 @@ pub(crate) struct Invoker {
     calls: mpsc::Receiver<Call>,
 }
 
-/// Both sides, connected.
+/// Returns both sides, connected.
 pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
-    // One: Lambda gives a process one invocation at a time.
+    // Lambda gives a process one invocation at a time.
     let (invocations, queued) = mpsc::channel(1);
     let (calls, received) = mpsc::channel(8);
     (
@@ -56,7 +56,7 @@ pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
     )
 }
 
-/// Answers an extension: it is registered, and then waits for events, of which none come.
+/// Answers the calls of an extension. Registration succeeds, and `next` waits forever.
 pub(crate) async fn extension(path: &str) -> Response<Body> {
     if path.ends_with("/next") {
         std::future::pending::<()>().await;
@@ -68,7 +68,6 @@ pub(crate) async fn extension(path: &str) -> Response<Body> {
 }
 
 impl RuntimeApi {
-    /// Handles one request of the function.
     pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
@@ -104,7 +103,7 @@ impl RuntimeApi {
 }
 
 impl Invoker {
-    /// Waits until the function requests its next invocation; returns when it did.
+    /// Waits for the function's next request for an invocation and returns its time.
     pub(crate) async fn ready(&mut self) -> anyhow::Result<Instant> {
         match self.calls.recv().await.context("the server has ended")? {
             Call::Next(at) => Ok(at),
@@ -117,7 +116,7 @@ impl Invoker {
         }
     }
 
-    /// Invokes a function that has requested work; returns its response once it requests the next
+    /// Invokes a function that has requested work. Returns its response after it requests the next
     /// invocation.
     pub(crate) async fn invoke(&mut self, event: Bytes) -> anyhow::Result<Bytes> {
         self.invocations.send(event).await?;
@@ -126,7 +125,7 @@ impl Invoker {
             Call::Error(body) => bail!("the invocation failed: {}", String::from_utf8_lossy(&body)),
             Call::Next(_) => bail!("the function requested more work without a response"),
         };
-        // What a function does after its response, such as flushing a log, is part of its cost.
+        // Work after the response, such as flushing a log, is part of the cost.
         self.ready().await?;
         Ok(response)
     }

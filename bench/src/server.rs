@@ -1,4 +1,4 @@
-//! The listeners for everything a function talks to: the Runtime API, SQS and S3, and the
+//! The listeners for all services that a function uses: the Runtime API, SQS and S3, and the
 //! subscriber.
 //!
 //! One process serves all of them, routed by path and header, so that only the function runs beside
@@ -31,7 +31,7 @@ use crate::runtime_api::{self, Invoker, RuntimeApi, runtime_api};
 /// The path prefix of the subscriber: `/hook/<status>` responds with that status.
 const HOOK: &str = "/hook/";
 
-/// Everything that one function process talks to.
+/// All services that one function process uses.
 pub(crate) struct Server {
     /// The address of the Runtime API, SQS and S3.
     pub(crate) aws: SocketAddr,
@@ -40,28 +40,28 @@ pub(crate) struct Server {
     /// SQS and S3 with their counters.
     pub(crate) cloud: Arc<Cloud>,
     arrivals: Arc<Arrivals>,
-    /// Ends with the server: a `JoinSet` that is dropped aborts its tasks.
+    /// A dropped `JoinSet` aborts its tasks, so they end with the server.
     _serving: JoinSet<()>,
 }
 
 impl Server {
-    /// Listens on free ports of the loopback address, for functions that the returned side invokes.
+    /// Listens on free ports of the loopback address. The returned `Invoker` invokes the function.
     pub(crate) async fn start() -> anyhow::Result<(Self, Invoker)> {
         Self::start_with(0).await
     }
 
-    /// The same with the subscriber on this port.
+    /// Starts a server whose subscriber has this port; 0 selects a free port.
     pub(crate) async fn start_with(subscriber: u16) -> anyhow::Result<(Self, Invoker)> {
         Self::start_of(subscriber, |subscriber| Cloud::new(events::subscriptions(subscriber))).await
     }
 
-    /// The same with services made for the address of the subscriber.
+    /// Starts a server with the services that `cloud` makes for the subscriber's address.
     pub(crate) async fn start_of(
         subscriber: u16,
         cloud: impl FnOnce(SocketAddr) -> Cloud,
     ) -> anyhow::Result<(Self, Invoker)> {
         let listen = async |port| {
-            // A server that ended has its port until its tasks are dropped.
+            // An ended server occupies its port until its tasks are dropped.
             for _ in 0..50 {
                 match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
                     Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -85,7 +85,7 @@ impl Server {
         Ok((Self { aws, subscriber, cloud, arrivals, _serving }, invoker))
     }
 
-    /// When the first request for this path of the subscriber arrived.
+    /// Returns the time of the first request for this path of the subscriber.
     pub(crate) fn arrival(&self, path: &str) -> Option<Instant> {
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).get(path).copied()
     }
@@ -94,7 +94,7 @@ impl Server {
 /// The first arrival at each path of the subscriber.
 type Arrivals = Mutex<BTreeMap<String, Instant>>;
 
-/// Everything behind both ports.
+/// The services behind both ports.
 #[derive(Clone)]
 struct Services {
     runtime_api: Arc<RuntimeApi>,
@@ -111,7 +111,7 @@ async fn accept(listener: TcpListener, services: Services) {
             let service = service_fn(|request| handle(&services, request));
             let served = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service);
-            // Killing the function at the end of a run breaks its connections: no error.
+            // Killing the function at the end of a run breaks its connections, which is no error.
             let _ = served.await;
         });
     }

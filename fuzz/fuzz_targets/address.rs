@@ -1,7 +1,9 @@
-//! Any address in any spelling: what is not public is never admitted unless it is allowed.
+//! Any address in any spelling: addresses that are not public are never admitted unless they are
+//! allowed.
 //!
-//! Input: 4 bytes as an IPv4 address, 16 as an IPv6 one; then, by lines, what is allowed and a URL.
-//! What is not public is decided here from a list of ranges, not by the code under test.
+//! The input has 4 bytes as an IPv4 address and 16 as an IPv6 address, then two lines: the allowed
+//! addresses and a URL. The lists of ranges below decide which addresses are public, not the code
+//! under test.
 
 #![no_main]
 
@@ -12,7 +14,7 @@ use lastmile_fuzz::lines;
 use libfuzzer_sys::fuzz_target;
 use url::{Host, Url};
 
-/// Special-purpose ranges, and the host address of Azure: address and leading bits.
+/// Special-purpose ranges, and the host address of Azure. Each has an address and a prefix length.
 const NOT_PUBLIC_V4: [([u8; 4], u32); 17] = [
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -33,8 +35,8 @@ const NOT_PUBLIC_V4: [([u8; 4], u32); 17] = [
     ([255, 255, 255, 255], 32),
 ];
 
-/// Loopback, unique local, link-local, multicast, documentation, discard-only, Teredo, segment routing,
-/// local-use NAT64, and the metadata service of AWS.
+/// Loopback, unique local, link-local, multicast, documentation, discard-only, Teredo, segment
+/// routing, local-use NAT64, and the metadata service of AWS.
 const NOT_PUBLIC_V6: [(&str, u32); 13] = [
     ("::", 128),
     ("::1", 128),
@@ -93,7 +95,7 @@ fn may_be_public(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv6 addresses that lead to an IPv4 one, or did by some standard.
+/// The IPv6 addresses that embed an IPv4 address by a current or former standard.
 fn embedded(v4: Ipv4Addr) -> [Ipv6Addr; 8] {
     let low = u128::from(u32::from(v4));
     let of = |prefix: &str| u128::from(prefix.parse::<Ipv6Addr>().expect("an address"));
@@ -110,7 +112,7 @@ fn embedded(v4: Ipv4Addr) -> [Ipv6Addr; 8] {
     .map(Ipv6Addr::from)
 }
 
-/// Every spelling of an IPv4 address in a URL is judged as the address.
+/// Each spelling of an IPv4 address in a URL gets the verdict of the address.
 fn check_spellings(v4: Ipv4Addr) {
     let (number, [a, b, c, d]) = (u32::from(v4), v4.octets());
     let full_width: String = v4
@@ -159,7 +161,7 @@ fn check_v6(v6: Ipv6Addr) {
     }
 }
 
-/// Without an exception: no literal that is not public, nothing in clear.
+/// Without exceptions, the policy admits no literal that is not public, and no cleartext.
 fn check_url(policy: &AddressPolicy, url: &Url) {
     let Ok(kind) = policy.admit(url) else { return };
     assert!(!kind.in_clear && url.scheme() == "https", "{url}");
@@ -167,7 +169,7 @@ fn check_url(policy: &AddressPolicy, url: &Url) {
         Some(Host::Ipv4(address)) => Some(address.into()),
         Some(Host::Ipv6(address)) => Some(address.into()),
         Some(Host::Domain(name)) => {
-            // Whatever connects might read such a name as an address.
+            // A client might read such a name as an address.
             let bare = name.trim_end_matches('.').trim_matches(['[', ']']);
             assert!(bare.parse::<IpAddr>().is_err(), "{url}");
             None
@@ -177,7 +179,7 @@ fn check_url(policy: &AddressPolicy, url: &Url) {
     assert!(address.is_none_or(may_be_public), "{url}");
 }
 
-/// With exceptions: only what they name is admitted in addition, and never the function itself.
+/// Exceptions admit only the addresses and hosts that they name, and never the function itself.
 fn check_allowed(allowed: &PrivateDestinations, addresses: &[IpAddr], url: Option<&Url>) {
     let (open, closed) = (with(allowed.clone()), policy(""));
     let Some(kind) = url.and_then(|url| open.admit(url).ok()) else { return };

@@ -1,8 +1,11 @@
-//! Any text as an expression of CloudEvents SQL, on any event: no panic, the canonical text reads back to the
-//! same expression, the answer is the same twice and the one that is explained, and what is implied for the
-//! index matches whatever the expression does.
+//! Any text as an expression of CloudEvents SQL, evaluated on any event.
 //!
-//! Input, by lines: an event, and an expression.
+//! - Nothing panics.
+//! - The canonical text parses to the same expression.
+//! - A second evaluation gives the same result, which is also the result of the explanation.
+//! - The implied conditions for the index match every event that the expression matches.
+//!
+//! The input has two lines: an event and an expression.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any text as a record: no panic, the elements are the record to the byte, and what is made of a message of SNS,
-//! EventBridge or S3 is a CloudEvent.
+//! Any text as a record. Nothing panics, and the elements equal the record byte by byte. Messages
+//! of SNS, EventBridge and S3 are converted to CloudEvents.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 const AS_THEY_ARE: [Input; 5] =
     [Input::Auto, Input::CloudEvents, Input::EventGrid, Input::Custom, Input::Opaque];
 const CONVERTED: [Input; 4] = [Input::Sns, Input::SnsWhole, Input::EventBridge, Input::S3];
-/// Members of a message of SNS.
+/// Members of an SNS message that can end or confirm a subscription.
 const ENDS_IT: [&str; 3] = ["UnsubscribeURL", "SubscribeURL", "Token"];
 
 fuzz_target!(|text: &str| {
@@ -27,7 +27,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// Between the elements is nothing but what separates them.
+/// Checks that only separators are between the elements.
 fn same(record: &str, elements: &[Element]) {
     let mut rest = record;
     for element in elements {
@@ -36,7 +36,7 @@ fn same(record: &str, elements: &[Element]) {
             Element::Malformed { text, .. } => text,
         };
         let Some((before, after)) = rest.split_once(&**text) else {
-            // What ends a subscription of SNS is left out.
+            // The members that can end a subscription of SNS are left out.
             let members = Members::parse(text).expect("a message of SNS");
             let is_left_out = |name: &&str| members.get(name).is_none();
             assert!(publisher(text).is_some() && ENDS_IT.iter().all(is_left_out), "{text}");

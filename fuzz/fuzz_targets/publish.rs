@@ -1,7 +1,12 @@
-//! Any request to the ingress: no panic; a refusal has a status of its own and a reason; without its key nothing
-//! is accepted; and what is accepted is one message whose elements are all events.
+//! Any request to the ingress.
 //!
-//! Input: lines of options, path, query and headers (`name: value`, with `|` between), and the body.
+//! - Nothing panics.
+//! - A refusal has a status and a reason.
+//! - No request is accepted without the key.
+//! - An accepted request becomes one message whose elements are all events.
+//!
+//! The input has lines with options, path, query and headers (`name: value`, separated by `|`), and
+//! then the body.
 
 #![no_main]
 
@@ -16,7 +21,7 @@ use delivery::subscription::secret::Secret;
 use lastmile_fuzz::NOW_MS;
 use libfuzzer_sys::fuzz_target;
 
-/// No base64, so it signs no tokens: only the key itself opens.
+/// The key is not base64, so it cannot sign tokens: only the key itself is accepted.
 const KEY: &str = "k3y-of-publishers";
 
 fuzz_target!(|input: &[u8]| {
@@ -64,7 +69,7 @@ fn header(line: &[u8]) -> Option<(String, Vec<u8>)> {
 fn check_keys(request: &HttpRequest<'_>) {
     let check =
         |keys: &[Secret]| check_key(&ShownKeys::read(request)?, KnownKeys::all(keys), NOW_MS);
-    // Without keys nobody has one.
+    // Without configured keys, every request is refused.
     assert!(check(&[]).is_err());
     match check(&[Secret::new(KEY.to_owned())]) {
         Ok(()) => {

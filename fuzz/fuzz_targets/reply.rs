@@ -1,9 +1,11 @@
-//! Any answer as a reply: it is delivered completely or becomes a dead letter, never in part; the same
-//! answer gives the same ids; and however destinations answer each other, replies to replies are never
-//! more than the topic allows.
+//! Any response as a reply.
 //!
-//! Input: a line of options, a line with the content type, a line of attributes (`name=value`, with
-//! spaces between), and the answer's body.
+//! - A reply is delivered completely or becomes a dead letter, never in part.
+//! - The same response gives the same ids.
+//! - Replies to replies never exceed the limit of the topic, however the destinations respond.
+//!
+//! The input has three lines and the body of the response. The lines are the options, the content
+//! type, and the attributes (`name=value`, separated by spaces).
 
 #![no_main]
 
@@ -69,7 +71,8 @@ fn exchange(
     Exchange { content: Some(content), ..Exchange::new(result, NOW_MS, 20) }
 }
 
-/// Three topics with some subscriptions each; the options say where each sends its replies.
+/// Three topics with some subscriptions each. The options select the topic or address for the
+/// replies of each subscription.
 fn catalogue(
     most: u32,
     subscriptions: u32,
@@ -96,9 +99,9 @@ fn catalogue(
     catalogue
 }
 
-/// Lets every delivery be answered the same, until no reply follows.
+/// Gives every delivery the same response until no reply follows.
 fn follow(first: Vec<Delivery>, catalogue: &Catalogue, exchange: &Exchange, most: u32) {
-    // Each that can answer has a share of one at least.
+    // With a limit above zero, each first delivery has a reply budget of at least one.
     let most = most.max(most.min(1) * u32::try_from(first.len()).unwrap_or(u32::MAX));
     let (mut waiting, mut of_later_generations) = (first, 0_u32);
     while let Some(delivery) = waiting.pop() {
@@ -116,7 +119,8 @@ fn follow(first: Vec<Delivery>, catalogue: &Catalogue, exchange: &Exchange, most
     }
 }
 
-/// The deliveries that a reply leads to: one to an address, or one for each subscription of a topic.
+/// Returns the deliveries of a reply: one to an address, or one per matching subscription of a
+/// topic.
 fn deliveries(next: &FollowUp, catalogue: &Catalogue) -> Vec<Delivery> {
     match next {
         FollowUp::Deliver(reply) => vec![(**reply).clone()],
@@ -171,7 +175,7 @@ fn check(answered: &Delivery, followed: &[FollowUp], catalogue: &Catalogue, exch
     assert_eq!(ids.len(), all, "two follow-ups with one id");
 }
 
-/// Whether a reply has everything that the answer has.
+/// Returns true if the reply has all content of the response; `None` if the response is no event.
 fn whole(reply: &Delivery, content: &Content, body: &[u8]) -> Option<bool> {
     let structured = content.content_type.as_deref().is_some_and(|of| {
         let of = of.split(';').next().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! What several targets need: an input in parts, and the subscriptions of a document.
+//! Helpers for several targets: they split an input, and read the subscriptions of a document.
 
 use delivery::subscription::catalogue::Catalogue;
 use dialects::{Source, read};
 
-/// The time at which everything happens: 2026-11-20, in milliseconds.
+/// The current time in all targets: 2026-11-20, in milliseconds.
 pub const NOW_MS: u64 = 1_795_158_190_000;
 
-/// The first lines of an input, and the rest. Missing lines are empty.
+/// Returns the first lines of an input, and the rest. Missing lines are empty.
 #[must_use]
 pub fn lines<const COUNT: usize>(text: &str) -> ([&str; COUNT], &str) {
     let mut rest = text;
@@ -18,7 +18,7 @@ pub fn lines<const COUNT: usize>(text: &str) -> ([&str; COUNT], &str) {
     (lines, rest)
 }
 
-/// The topics and subscriptions of a file; `None` if it has an error.
+/// Returns the topics and subscriptions of a file; `None` if it has an error.
 #[must_use]
 pub fn catalogue(file: &str) -> Option<Catalogue> {
     read(&[Source { name: "fuzz", text: file }]).into_result().ok()

@@ -1,4 +1,4 @@
-//! Server certificates for tests, issued by an authority that the test may trust or not.
+//! Server certificates for tests, issued by an authority that the test may or may not trust.
 
 use std::sync::Arc;
 
@@ -21,35 +21,35 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// Bytes in PEM form (RFC 7468).
+/// Encodes bytes in PEM form (RFC 7468).
 fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
 }
 
-/// What a client shows who it is by.
+/// A client certificate with its key.
 #[derive(Debug, Clone)]
 pub struct ClientIdentity {
     /// The certificate in PEM form.
     pub certificate: String,
-    /// Its key in PEM form.
+    /// The private key in PEM form.
     pub key: String,
     /// The certificate as a server sees it.
     pub der: Vec<u8>,
 }
 
-/// When a certificate is valid.
+/// The validity of a certificate at the current time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
-    /// Now.
+    /// Valid now.
     Always,
-    /// In the past.
+    /// Valid in the past only.
     Expired,
-    /// In the future.
+    /// Valid in the future only.
     Future,
 }
 
 impl Authority {
-    /// A new authority, with a name of its own.
+    /// Creates an authority with a unique name.
     ///
     /// # Errors
     /// If no key can be generated.
@@ -81,7 +81,7 @@ impl Authority {
         pem("CERTIFICATE", self.der())
     }
 
-    /// A certificate of this authority for a client, and its key, both in PEM form.
+    /// Issues a client certificate for this name.
     ///
     /// # Errors
     /// If no key can be generated.
@@ -96,8 +96,8 @@ impl Authority {
         })
     }
 
-    /// The same server, which asks clients for a certificate of another authority; whoever has none is served all
-    /// the same, or not.
+    /// The configuration of a server that requests client certificates of the authority `clients`.
+    /// Without `is_required`, it also serves clients that have none.
     ///
     /// # Errors
     /// If no key can be generated.

@@ -1,8 +1,8 @@
-//! Suites of other projects that the tests run here, and each of our departures from them.
+//! Conformance suites of other projects that the tests run, and each of our departures from them.
 //!
-//! A departure is named once, in [`DEPARTURES`]; `docs/reference/conformance.md` lists these, and no others. What a
-//! suite finds is counted: a case passes, or departs as the list says. A suite that meets none of the cases
-//! of a departure fails too, so the list has no departures that are over.
+//! A departure is named once, in [`DEPARTURES`], and `docs/reference/conformance.md` lists exactly
+//! these. A suite counts its cases: each passes, or departs as the list states. A suite also fails
+//! if a departure has no case, so the list has no outdated entries.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ pub const SUITES_HEAD: &str = "| suite | cases | passed | departures |";
 /// The head of the table of departures.
 pub const DEPARTURES_HEAD: &str = "| suite | what is different here | why | source |";
 
-/// Event Grid's filters, as its simulator compares.
+/// The filters of Event Grid, as its simulator evaluates them.
 pub const SIMULATOR: &str = "Azure Event Grid Simulator, filters";
-/// The worked-out tables and samples of the documents that `lastmile` follows.
+/// The worked examples and samples of the documents that `lastmile` follows.
 pub const TABLES: &str =
     "Knative and Event Grid documents: statuses, waits, lifetimes, dead letters";
-/// What happens after a status of a subscriber.
+/// The reaction to each status of a subscriber.
 pub const RETRIES: &str = "Knative, statuses that are retried";
-/// What happens after `Retry-After`, and without it.
+/// The waits with and without `Retry-After`.
 pub const RETRY_AFTER: &str = "Knative, waits and `Retry-After`";
 /// Brokers with triggers.
 pub const BROKER: &str = "Knative rekt, delivery and routing of brokers";
 /// Channels with subscriptions.
 pub const CHANNEL: &str = "Knative rekt, delivery of channels";
-/// Headers of requests, and what a dead letter says.
+/// Headers of requests, and contents of dead letters.
 pub const HEADERS: &str = "Knative rekt, headers and dead letters";
 /// The events and batches of the JSON format.
 pub const FORMAT: &str = "CloudEvents, JSON format";
-/// Requests of publishers in HTTP.
+/// HTTP requests of publishers.
 pub const BINDING: &str = "CloudEvents, HTTP binding, events that arrive";
 /// Expressions of CloudEvents SQL.
 pub const CESQL: &str = "CloudEvents SQL, conformance kit";
-/// Signatures, read by the reference libraries.
+/// Signatures, verified by the reference libraries.
 pub const WEBHOOKS: &str = "Standard Webhooks, PyPI and npm";
-/// What no suite has a case for.
+/// Departures for which no suite has a case.
 pub const NO_SUITE: &str = "none";
 
 const KNATIVE: &str = "knative/eventing 8cf4c4b";
@@ -42,18 +42,18 @@ const FORMAT_TESTS: &str = "cloudevents/conformance 3548b21";
 const SIMULATOR_SOURCE: &str = "pm7y/AzureEventGridSimulator 05f2047";
 const HTTP_BINDING: &str = "HTTP protocol binding 1.0.2";
 
-/// One way in which something is different here, on purpose.
+/// An intended difference from a suite or a document.
 #[derive(Debug)]
 pub struct Departure {
-    /// Its name in the tests.
+    /// The name in the tests.
     pub name: &'static str,
-    /// The suite that has cases of it.
+    /// The suite that covers the departure.
     pub suite: &'static str,
-    /// What is different.
+    /// A description of the difference.
     pub what: &'static str,
-    /// Why.
+    /// The reason for the difference.
     pub why: &'static str,
-    /// What it departs from.
+    /// The document or code that describes the other behaviour.
     pub source: &'static str,
 }
 
@@ -257,7 +257,7 @@ pub static DEPARTURES: [Departure; 28] = [
     },
 ];
 
-/// What the departures are, as rows of a table.
+/// Returns the departures as rows of a table.
 #[must_use]
 pub fn departure_rows() -> Vec<String> {
     let row = |of: &Departure| {
@@ -267,7 +267,7 @@ pub fn departure_rows() -> Vec<String> {
     DEPARTURES.iter().map(row).collect()
 }
 
-/// What a suite found.
+/// The counts of a suite's cases.
 #[derive(Debug)]
 pub struct Results {
     suite: &'static str,
@@ -276,7 +276,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Nothing yet.
+    /// Creates an empty result for this suite.
     #[must_use]
     pub fn of(suite: &'static str) -> Self {
         Self { suite, cases: 0, departed: BTreeMap::new() }
@@ -297,17 +297,17 @@ impl Results {
         }
     }
 
-    /// Counts a case that has to be as expected, unless it departs.
+    /// Counts a case that must pass, or that must fail because it departs.
     ///
     /// # Panics
-    /// If it is neither, or as expected although it departs.
+    /// If the case fails without a departure, or passes despite one.
     #[track_caller]
     pub fn check(&mut self, case: &str, passes: bool, departs: Option<&str>) {
         assert_eq!(passes, departs.is_none(), "{}: {case}: {departs:?}", self.suite);
         self.count(departs);
     }
 
-    /// The row of the table.
+    /// Returns the row of the table.
     ///
     /// # Panics
     /// If a departure of the suite has no case.

@@ -1,4 +1,4 @@
-//! What is logged on this thread.
+//! The log of this thread.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// The log of this thread in the functions' format, until it is dropped.
+/// The log of this thread in the functions' format. Logging ends when it is dropped.
 #[must_use]
 pub struct Logged {
     text: Arc<Mutex<String>>,
@@ -17,33 +17,34 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// Of what follows, at this level and above.
+    /// Starts to record lines of this level and above.
     pub fn at(level: Level) -> Self {
         let text: Arc<Mutex<String>> = Arc::default();
         let keep = Arc::clone(&text);
         let lines = JsonLayer(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
         let levels = LevelFilter::from_level(level);
-        // With one subscriber alive, tracing asks the thread that first reaches a log line whether
-        // anyone wants it, and that thread may be another test's. With two it asks the subscribers.
+        // With only one subscriber alive, tracing asks the thread that first reaches a log line
+        // whether anyone wants it. That thread may belong to another test. With two subscribers,
+        // tracing asks both.
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
         let subscriber = tracing_subscriber::registry().with(levels).with(lines);
         Self { text, _default: tracing::subscriber::set_default(subscriber) }
     }
 
-    /// The lines since then.
+    /// The lines recorded so far.
     ///
     /// # Panics
-    /// When a line is not JSON.
+    /// If a line is not JSON.
     #[must_use]
     pub fn lines(&self) -> Vec<Value> {
         let text = self.text.lock().expect("no panic").clone();
         text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
     }
 
-    /// What they say.
+    /// The messages of the lines recorded so far.
     ///
     /// # Panics
-    /// When a line has no message.
+    /// If a line has no message.
     #[must_use]
     pub fn messages(&self) -> Vec<String> {
         let message =

@@ -1,4 +1,4 @@
-//! A table in memory that does what DynamoDB does, for tests of the functions and for the simulation.
+//! A table in memory that behaves like DynamoDB, for tests of the functions and for the simulation.
 //!
 //! The contract suite compares it with DynamoDB, operation by operation.
 
@@ -14,16 +14,16 @@ use delivery::table::{
 pub struct MemoryTable {
     entries: BTreeMap<ItemKey, Stored>,
     limits: BTreeMap<ItemKey, Limits>,
-    /// So many requests were made.
+    /// The number of requests.
     pub requests: u64,
-    /// So many of them were writes, also where their condition was not met.
+    /// The number of writes, including those whose condition failed.
     pub writes: u64,
 }
 
-/// What an item holds of the limits of a destination.
+/// The part of an item that holds the limits of a destination.
 #[derive(Debug, Clone, Default)]
 struct Limits {
-    /// `None` until the first was given out.
+    /// `None` until the first permit is taken.
     permits: Option<BTreeSet<Permit>>,
     lines_us: BTreeMap<LineName, u64>,
     takes_ms: Option<u64>,
@@ -120,20 +120,20 @@ impl MemoryTable {
         Places { line, recovery: limits.recovery.filter(|_| report.is_some()) }
     }
 
-    /// The recovery of a destination.
+    /// Returns the recovery of a destination.
     #[must_use]
     pub fn recovery(&self, key: &ItemKey) -> Option<Recovery> {
         self.limits.get(key)?.recovery
     }
 
-    /// The permits that are given out and have not expired.
+    /// Returns the number of permits that are taken and have not expired.
     #[must_use]
     pub fn permits(&self, key: &ItemKey, now_ms: u64) -> usize {
         let permits = self.limits.get(key).and_then(|limits| limits.permits.as_ref());
         permits.into_iter().flatten().filter(|permit| now_ms < permit.until_ms).count()
     }
 
-    /// All items are lost.
+    /// Deletes all items.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.limits.clear();

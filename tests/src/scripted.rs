@@ -1,10 +1,9 @@
-//! A server that sends exactly what a test scripts, down to the byte: responses, partial responses,
-//! silence, resets.
+//! A server that sends the bytes that a test scripts: responses, partial responses, silence,
+//! resets.
 //!
-//! It uses raw TCP on purpose: destinations do send what an HTTP library would never send. For
-//! every request it asks the script for the next steps, and it records the request. It may also
-//! send before it receives a request, and all of that over TLS. Dropping it closes every
-//! connection.
+//! It uses raw TCP because real destinations send data that an HTTP library would never send. It
+//! records each request and asks the script for the next steps. It can also send before it receives
+//! a request, with or without TLS. Dropping the server closes every connection.
 
 use std::fmt;
 use std::io;
@@ -21,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Longer requests are cut off: no test sends one.
+/// Longer requests are cut off. No test sends one.
 const REQUEST_MAX_BYTES: usize = 4 * 1_024 * 1_024;
 /// The pause between the bytes of [`Step::Drip`].
 const DRIP_EVERY: Duration = Duration::from_millis(20);
@@ -31,14 +30,14 @@ const DRIP_EVERY: Duration = Duration::from_millis(20);
 pub struct ScriptedRequest {
     /// The request line and the headers, without the empty line.
     pub head: String,
-    /// The body, as long as `content-length` says.
+    /// The body, with the length of `content-length`.
     pub body: Vec<u8>,
-    /// The certificate that the client showed by TLS.
+    /// The client certificate of the TLS handshake.
     pub certificate: Option<Vec<u8>>,
 }
 
 impl ScriptedRequest {
-    /// The value of a header; the name in lower case.
+    /// Returns the value of a header. The case of the name is ignored.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let pairs = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
@@ -46,22 +45,23 @@ impl ScriptedRequest {
     }
 }
 
-/// The server's next action on a connection. After the last step it waits for the next request.
+/// The server's next action on a connection. After the last step, the server waits for the next
+/// request.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Writes these bytes.
     Write(Vec<u8>),
     /// Writes these bytes repeatedly, as fast as the client reads them.
     Flood(Vec<u8>),
-    /// The same, while it reads and discards what the client sends.
+    /// Writes these bytes repeatedly, and reads and discards all data of the client.
     FloodAndDiscard(Vec<u8>),
     /// Writes this byte repeatedly, slowly, until the client disconnects.
     Drip(u8),
-    /// Reads this many bytes of what the client sends, and discards them.
+    /// Reads and discards this many bytes from the client.
     Read(usize),
     /// Sends nothing for this long.
     Pause(Duration),
-    /// Sends nothing until as many exchanges as the barrier is for have come to this step.
+    /// Sends nothing until all exchanges of the barrier have reached this step.
     Meet(Arc<Barrier>),
     /// Sends and reads nothing more, and keeps the connection open.
     Silence,
@@ -83,12 +83,12 @@ pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
 /// The steps that follow a request.
 pub type Answers = Arc<dyn Fn(&ScriptedRequest) -> Vec<Step> + Send + Sync>;
 
-/// When the server runs its steps.
+/// The time at which the server runs its steps.
 #[derive(Clone)]
 pub enum Script {
     /// After each request, depending on the request.
     Answers(Answers),
-    /// Once, as soon as a client connects; only a step reads what the client sends.
+    /// Once, as soon as a client connects. Data of the client is read only by a step.
     OnConnect(Vec<Step>),
 }
 
@@ -111,12 +111,12 @@ pub struct Scripted {
     _connections: JoinSet<()>,
 }
 
-/// What the server received.
+/// Counts and requests that the server received.
 #[derive(Debug, Default)]
 struct Recorded {
     connections: AtomicUsize,
     ended: AtomicUsize,
-    /// Of floods that discard what the client sends.
+    /// Bytes of the client that floods discarded.
     discarded_bytes: AtomicUsize,
     requests: Mutex<Vec<ScriptedRequest>>,
 }
@@ -132,7 +132,7 @@ impl Scripted {
         Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Answers(Arc::new(script))).await
     }
 
-    /// The same for a server that runs these steps as soon as a client connects.
+    /// Starts a server without TLS that runs these steps as soon as a client connects.
     ///
     /// # Errors
     /// If the machine has no free port.
@@ -140,7 +140,8 @@ impl Scripted {
         Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::OnConnect(steps.to_vec())).await
     }
 
-    /// Starts at an address, where port 0 means a free one, over TLS if it has a configuration.
+    /// Starts at an address, where port 0 selects a free one. Uses TLS if `tls` has a
+    /// configuration.
     ///
     /// # Errors
     /// If the address is in use.
@@ -163,13 +164,13 @@ impl Scripted {
         Ok(Self { address, scheme, recorded, _connections: connections })
     }
 
-    /// Its address, `http://127.0.0.1:PORT`.
+    /// The server's base URL, `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// The port it listens on.
+    /// The port on which the server listens.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.address.port()
@@ -187,13 +188,13 @@ impl Scripted {
         self.recorded.connections.load(Ordering::SeqCst)
     }
 
-    /// The number of connections that have ended, as far as a step or the client's request shows.
+    /// The number of connections whose end a step or a read has detected.
     #[must_use]
     pub fn ended_connections(&self) -> usize {
         self.recorded.ended.load(Ordering::SeqCst)
     }
 
-    /// So many bytes of clients were discarded by [`Step::FloodAndDiscard`]: what they answered to it.
+    /// The number of bytes that [`Step::FloodAndDiscard`] received from clients and discarded.
     #[must_use]
     pub fn discarded_bytes(&self) -> usize {
         self.recorded.discarded_bytes.load(Ordering::SeqCst)
@@ -211,8 +212,7 @@ async fn listen(
         recorded.connections.fetch_add(1, Ordering::SeqCst);
         let (tls, script, recorded) = (tls.clone(), script.clone(), Arc::clone(&recorded));
         connections.spawn(async move {
-            // A client that disconnects is no error here: the test checks what the client made of
-            // it.
+            // A client may disconnect. The test checks the client's result.
             let _ = match tls {
                 None => serve_connection(stream, &script, &recorded).await,
                 Some(tls) => handshake_and_serve(&tls, stream, &script, &recorded).await,
@@ -283,7 +283,7 @@ async fn serve_connection(
     Ok(())
 }
 
-/// Runs the steps; returns whether the connection continues.
+/// Runs the steps. Returns false if the connection has ended.
 async fn run_steps(
     stream: &mut impl Connection,
     steps: &[Step],
@@ -319,7 +319,7 @@ async fn write(stream: &mut impl Connection, bytes: &[u8]) -> io::Result<()> {
     stream.flush().await
 }
 
-/// Ends when the client disconnects.
+/// Returns when the client disconnects.
 async fn flood_and_discard(
     stream: &mut impl Connection,
     bytes: &[u8],
@@ -360,7 +360,7 @@ async fn skip(stream: &mut impl Connection, bytes: usize) -> io::Result<()> {
     stream.read_exact(&mut skipped).await.map(|_| ())
 }
 
-/// The next request of a connection; `None` when the client has disconnected.
+/// Returns the next request of a connection; `None` if the client has disconnected.
 async fn next_request(
     stream: &mut impl Connection,
     received: &mut Vec<u8>,
@@ -376,7 +376,7 @@ async fn next_request(
     }
 }
 
-/// The first request in the bytes and its length, once it is complete.
+/// Returns the first request in the bytes and its length, once it is complete.
 fn first_request(received: &[u8]) -> Option<(ScriptedRequest, usize)> {
     const END: &[u8] = b"\r\n\r\n";
     let head_length = received.windows(END.len()).position(|window| window == END)?;

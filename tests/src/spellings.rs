@@ -3,16 +3,17 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-/// One way to repeat a value.
+/// A way to repeat a value.
 #[derive(Debug, Clone)]
 pub struct Spelling {
-    /// What is sent.
+    /// The text that the endpoint sends.
     pub echo: String,
-    /// The part of it that must not be found in what is kept.
+    /// The part of `echo` that must not appear in stored text.
     pub core: String,
 }
 
-/// All spellings of a value; those in base64 also inside longer text, at each alignment.
+/// Returns all spellings of a value. Spellings in base64 also appear inside longer text, at each
+/// alignment.
 #[must_use]
 pub fn spellings(value: &str) -> Vec<Spelling> {
     let bytes = value.as_bytes();
@@ -41,7 +42,7 @@ pub fn spellings(value: &str) -> Vec<Spelling> {
             "[{}]",
             bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join("-")
         ),
-        // As UTF-16 has ASCII.
+        // The UTF-16 encoding of ASCII.
         value.chars().flat_map(|character| [character, '\0']).collect(),
     ];
     let whole = all.map(|echo| Spelling { core: echo.clone(), echo });
@@ -54,7 +55,7 @@ fn in_base64(value: &str) -> impl Iterator<Item = Spelling> {
     around.into_iter().flat_map(move |(before, after)| {
         let text = format!("{before}{value}{after}");
         let bits = (before.len() * 8, (before.len() + value.len()) * 8);
-        // The characters that stand for nothing but the value.
+        // The characters that depend only on the value.
         let (from, to) = (bits.0.div_ceil(6), bits.1 / 6);
         alphabets.map(|alphabet| {
             let echo = alphabet.encode(&text);

@@ -7,11 +7,11 @@ use adapters::storage::{Fetched, StoredObject};
 use delivery::topic_object::{Content, DeploymentObject, DeploymentObjects, TopicObject};
 use dialects::Source;
 
-/// Adds the subscriptions of this text, or replaces those of the same names. The publishers and policies become those of
-/// the text.
+/// Adds the subscriptions of this text, and replaces those with the same names. Publishers and
+/// policies are replaced by those of the text.
 ///
 /// # Panics
-/// When the text has errors, or an object cannot be written.
+/// If the text has errors, or an object cannot be written.
 pub async fn apply(folder: &StoredObject, text: &str) {
     let read = dialects::read(&[Source { name: "test", text }]);
     let read = read.into_result().expect("the file is right");
@@ -31,7 +31,7 @@ pub async fn apply(folder: &StoredObject, text: &str) {
     put(objects.key(SETTINGS), wanted.settings.to_text()).await;
 }
 
-/// The same in a folder of this machine.
+/// Applies this text to a local folder.
 ///
 /// # Panics
 /// As [`apply`].
@@ -39,7 +39,7 @@ pub async fn apply_in(folder: &Path, text: &str) {
     apply(&StoredObject::file(folder), text).await;
 }
 
-/// The object of this key, or an empty one.
+/// Returns the object of this key, or an empty one.
 async fn current(objects: &TopicObjects, key: &str) -> TopicObject<'static> {
     match objects.get(key, None).await.expect("an object can be read") {
         Fetched::Changed { bytes, .. } => match Content::parse(&bytes).expect("an object") {

@@ -1,7 +1,8 @@
-//! Real `lastmile` processes that change one topic, and what has to be true of it all the while.
+//! Real `lastmile` processes that change one topic, and the invariants of the topic.
 //!
-//! Separate because the same is asked of a folder and of a bucket, of writers that race and of those that are killed.
-//! Each change has a number that is in two places of its subscription, so that one written in part would show.
+//! This module is separate because several tests use it: for a folder and a bucket, and for writers
+//! that race or are killed. Each subscription contains the number of its change twice, so a partial
+//! write is visible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,34 +21,36 @@ use crate::built::binary;
 
 /// The topic that is changed.
 pub const TOPIC: &str = "shop/orders";
-/// How many subscriptions are there from the beginning.
+/// The number of subscriptions that exist before the writers start.
 pub const FILLERS: u64 = 60;
-/// How many subscriptions each writer has.
+/// The number of subscriptions per writer.
 const NAMES: u64 = 5;
-/// The pause of the reader that looks at what writers do.
+/// The pause between two reads while writers run.
 const BETWEEN_READS: Duration = Duration::from_millis(1);
-/// Each such change is a deletion. It has no factor in common with the number of names, so it hits all of them.
+/// Every seventh change is a deletion. Seven has no factor in common with [`NAMES`], so deletions
+/// hit all names.
 const DELETION: u64 = 7;
 
-/// What writers began and what was acknowledged to them, by the names of their subscriptions.
+/// The changes that writers began, and those that were acknowledged, by the names of their
+/// subscriptions.
 #[derive(Debug, Default)]
 pub struct Ledger(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The numbers of changes that began, whether or not they were made.
+    /// The numbers of all begun changes, finished or not.
     begun: BTreeMap<String, BTreeSet<u64>>,
-    /// The last acknowledged number; none once it was deleted.
+    /// The last acknowledged number. A deletion removes the entry.
     acknowledged: BTreeMap<String, u64>,
 }
 
 impl Ledger {
-    /// A subscription is about to get this number.
+    /// Records that a writer is about to give a subscription this number.
     pub fn begin(&self, name: &str, number: u64) {
         self.lock().begun.entry(name.to_owned()).or_default().insert(number);
     }
 
-    /// A subscription has got this number, or was deleted.
+    /// Records that a subscription has this number, or was deleted.
     pub fn acknowledge(&self, name: &str, number: Option<u64>) {
         let acknowledged = &mut self.lock().acknowledged;
         match number {
@@ -62,7 +65,7 @@ impl Ledger {
         self.lock().begun.get(name).is_some_and(|numbers| numbers.contains(&number))
     }
 
-    /// The last acknowledged number of each subscription that was not deleted.
+    /// Returns the last acknowledged number of each subscription that was not deleted.
     #[must_use]
     pub fn acknowledged(&self) -> BTreeMap<String, u64> {
         self.lock().acknowledged.clone()
@@ -73,29 +76,29 @@ impl Ledger {
     }
 }
 
-/// The subscriptions of a deployment, as the program and as this process find them.
+/// The subscriptions of a deployment, with the access of the program and of this process.
 #[derive(Debug)]
 pub struct Place {
     program: PathBuf,
     uri: String,
-    /// The folder in which this process reads them.
+    /// The folder from which this process reads the subscriptions.
     pub folder: StoredObject,
     environment: Vec<(String, String)>,
     files: tempfile::TempDir,
 }
 
 impl Place {
-    /// Those at this address, changed by this program in this environment.
+    /// The subscriptions at this address. The program changes them in this environment.
     ///
     /// # Panics
-    /// When there is no folder for temporary files.
+    /// If there is no folder for temporary files.
     #[must_use]
     pub fn new(uri: String, folder: StoredObject, environment: Vec<(String, String)>) -> Self {
         let files = tempfile::tempdir().expect("a folder");
         Self { program: binary("lastmile"), uri, folder, environment, files }
     }
 
-    /// Those in this folder.
+    /// The subscriptions in this folder.
     ///
     /// # Panics
     /// As [`Place::new`].
@@ -105,7 +108,7 @@ impl Place {
         Self::new(format!("file://{}/subscriptions/", folder.display()), stored, Vec::new())
     }
 
-    /// The program with these arguments and the address.
+    /// Returns the program with these arguments and the address.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
@@ -115,19 +118,19 @@ impl Place {
         command
     }
 
-    /// Applies a subscription with this number.
+    /// Returns the command that applies a subscription with this number.
     ///
     /// # Panics
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     #[must_use]
     pub fn put(&self, owner: &str, name: &str, number: u64) -> Command {
         self.apply(owner, &document("shop", name, number))
     }
 
-    /// Applies a file with this text.
+    /// Returns the command that applies a file with this text.
     ///
     /// # Panics
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     #[must_use]
     pub fn apply(&self, owner: &str, text: &str) -> Command {
         let file = format!("{owner}.yaml");
@@ -135,19 +138,20 @@ impl Place {
         self.command(&["apply", "-f", &file, "--owner", owner, "--yes"])
     }
 
-    /// Applies the subscriptions that are there from the beginning.
+    /// Applies the subscriptions that exist before the writers start.
     ///
     /// # Panics
-    /// When they are not applied.
+    /// If `apply` fails.
     pub fn fill(&self) {
         let all = (0..FILLERS).map(|at| document("shop", &format!("filler-{at}"), 0));
         let _ = succeeded(self.apply("filler", &all.collect::<Vec<_>>().join("---\n")));
     }
 
-    /// Makes so many changes of five subscriptions, one after the other; all of them have to be acknowledged.
+    /// Makes this many changes of five subscriptions, one after the other. All must be
+    /// acknowledged.
     ///
     /// # Panics
-    /// When one is not.
+    /// If a change fails.
     pub fn write(&self, ledger: &Ledger, owner: &str, changes: u64) {
         for number in 1..=changes {
             let name = format!("{owner}-{}", number % NAMES);
@@ -165,7 +169,7 @@ impl Place {
     }
 }
 
-/// A subscription with this number, in a file.
+/// Returns a YAML document with a subscription of this number.
 #[must_use]
 pub fn document(namespace: &str, name: &str, number: u64) -> String {
     let padding = "x".repeat(400);
@@ -175,10 +179,10 @@ pub fn document(namespace: &str, name: &str, number: u64) -> String {
     )
 }
 
-/// The output of a program that has to succeed.
+/// Returns the output of a program that must succeed.
 ///
 /// # Panics
-/// When it does not.
+/// If the program fails.
 #[must_use]
 pub fn succeeded(mut command: Command) -> String {
     let output = command.output().expect("the program runs");
@@ -188,7 +192,7 @@ pub fn succeeded(mut command: Command) -> String {
     printed
 }
 
-/// A reader that trusts nothing: every object that it sees has to be whole.
+/// A reader that checks every object: each must be complete.
 #[derive(Debug)]
 pub struct Reader {
     objects: TopicObjects,
@@ -203,11 +207,11 @@ impl Reader {
         Self { objects: TopicObjects::below(folder), numbers: BTreeMap::new() }
     }
 
-    /// Reads the topic and checks it: it has only values that a writer wrote, and no subscription goes back. Returns the
-    /// number of each subscription but the first ones.
+    /// Reads the topic and checks it: it has only values that a writer wrote, and no subscription
+    /// goes back to an older number. Returns the number of each subscription except the first ones.
     ///
     /// # Panics
-    /// When it cannot be read, or a check fails.
+    /// If the topic cannot be read, or a check fails.
     pub async fn read(&mut self, ledger: &Ledger) -> BTreeMap<String, u64> {
         let key = self.objects.key_of(&TOPIC.parse().expect("a topic"));
         let fetched = self.objects.get(&key, None).await.expect("the topic can be read");
@@ -229,7 +233,7 @@ impl Reader {
     }
 }
 
-/// The number of a subscription, which is the same in its address and in its filter.
+/// Returns the number of a subscription, which its address and its filter must share.
 fn number(entry: &str) -> u64 {
     let value: Value = serde_json::from_str(entry).expect("JSON");
     let url = value["spec"]["destination"]["url"].as_str().expect("an address");
@@ -240,11 +244,12 @@ fn number(entry: &str) -> u64 {
     in_url.unwrap_or_else(|| panic!("no number in {value}"))
 }
 
-/// Lets two writers make so many changes together, while every object that a reader finds is whole. At the end the topic
-/// has what was acknowledged. Returns how often it was read meanwhile.
+/// Runs two writers that make this many changes in total, while a reader checks that every object
+/// is complete. At the end the topic has exactly the acknowledged changes. Returns the number of
+/// reads.
 ///
 /// # Panics
-/// When it is not so.
+/// If a check fails.
 #[must_use]
 pub fn race(place: &Place, ledger: &Ledger, changes: u64) -> u64 {
     place.fill();
@@ -256,7 +261,7 @@ pub fn race(place: &Place, ledger: &Ledger, changes: u64) -> u64 {
         while !writers.iter().all(ScopedJoinHandle::is_finished) {
             let _ = runtime.block_on(reader.read(ledger));
             reads += 1;
-            // The writers need the processor too.
+            // Leaves processor time to the writers.
             thread::sleep(BETWEEN_READS);
         }
         writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
@@ -266,10 +271,10 @@ pub fn race(place: &Place, ledger: &Ledger, changes: u64) -> u64 {
     reads
 }
 
-/// A runtime for one thread.
+/// A runtime with one thread.
 ///
 /// # Panics
-/// When there is none.
+/// If the runtime cannot be built.
 #[must_use]
 pub fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")

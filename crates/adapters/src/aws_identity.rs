@@ -229,7 +229,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether a person's credentials that end after so long are still used after so many minutes.
+    /// Returns true if a person's credentials with this lifetime are still used after this many
+    /// minutes.
     async fn used(life: Option<Duration>, minutes: u64) -> bool {
         let (mut state, now_ms) = (TokenState::default(), Machine.now_ms());
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms);

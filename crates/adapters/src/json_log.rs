@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// What each call wrote.
+    /// The text of each write.
     #[derive(Default)]
     struct Writes(Vec<String>);
 
@@ -184,7 +184,8 @@ mod tests {
     #[test]
     fn as_many_lines_as_the_buffer_holds_are_written_at_once() {
         let (mut buffer, mut out) = (LineBuffer(String::new()), Writes::default());
-        // 128 of them fill it, or 162 and a part of another one.
+        // 128 lines of 128 bytes fill the buffer. 162 lines of 101 bytes fit, and a part of the
+        // next.
         for (bytes, lines) in [(128, 128), (101, 162)] {
             let all: Vec<_> = (0..1_000)
                 .map(|number| format!("{number:0>width$}\n", width = bytes - 1))

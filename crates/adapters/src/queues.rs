@@ -281,7 +281,7 @@ mod tests {
         let sha256_of_a_b_c = "d76a7b72669c9cec266b566bdec68efbc8d4f22d1f2689bbf0146bf0b88fdbe9";
         assert_eq!(of("a/b/c").as_deref(), Some(sha256_of_a_b_c));
         assert_eq!(group_id(&MessageGroup::Publisher(None)), None);
-        // Whatever a publisher calls its group, it is not that of a subscription.
+        // The group of a publisher never equals that of a subscription.
         let of_publisher = group_id(&MessageGroup::Publisher(of("a/b/c")));
         assert!(of_publisher.is_some() && of_publisher != of("a/b/c"));
         assert_eq!(group_id(&MessageGroup::Received(of("a/b/c"))), of("a/b/c"));

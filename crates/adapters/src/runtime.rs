@@ -53,7 +53,7 @@ mod tests {
     const TASK: &str = "TASK_OF_THE_FUNCTION";
     const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// The process that the other test starts; without a task it does nothing.
+    /// The process that the other test starts. Without a task it does nothing.
     #[test]
     fn function() {
         let Ok(task) = std::env::var(TASK) else { return };
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// Whether a process with this task writes a line with this message before the timeout.
+    /// Returns true if a process with this task writes a line with this message before the timeout.
     fn writes(task: &str, message: &str) -> bool {
         let mut command = Command::new(std::env::current_exe().expect("this test"));
         command

@@ -1,4 +1,5 @@
-//! Fake destinations: each request gets the reaction that its text asks for, a real exchange, or the same result as all.
+//! Fake destinations. A request gets the reaction for a text that it contains, a real exchange, or
+//! the default result.
 
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::{Clock as _, Late, SendHttp};
@@ -13,7 +14,7 @@ type RealExchange = Box<dyn FnMut(&Request) -> Exchange + Send>;
 pub(super) struct Destinations {
     reactions: Reactions,
     real: Option<RealExchange>,
-    /// The result of every other request.
+    /// The result of requests without a reaction.
     result: TransportResult,
     duration_ms: u64,
     panics_left: usize,
@@ -22,7 +23,7 @@ pub(super) struct Destinations {
     /// The `authorization` of validation requests that get 401.
     refused_authorization: Option<String>,
     validation_requests: Vec<Request>,
-    /// Each with the time of its start.
+    /// The requests, each with its start time.
     posts: Vec<(u64, Request)>,
     under_way: usize,
     most_under_way: usize,
@@ -48,14 +49,16 @@ impl Default for Destinations {
 
 /// Configuration.
 impl FakePorts {
-    /// Requests whose URL or body contains this text get these reactions in order; the last one repeats.
+    /// Requests whose URL or body contains this text get these reactions in order. The last
+    /// reaction repeats.
     #[must_use]
     pub fn with_reactions(self, text: &str, reactions: &[Reaction]) -> Self {
         self.state().destinations.reactions.add(text, reactions);
         self
     }
 
-    /// Requests without a reaction are made for real. Each takes as much virtual time as its exchange states.
+    /// Makes real exchanges for requests without a reaction. Each takes as much virtual time as its
+    /// exchange states.
     #[must_use]
     pub fn with_real_exchanges(
         self,
@@ -65,39 +68,39 @@ impl FakePorts {
         self
     }
 
-    /// Every other request has this result.
+    /// Sets the result of requests without a reaction.
     #[must_use]
     pub fn with_result(self, result: TransportResult) -> Self {
         self.state().destinations.result = result;
         self
     }
 
-    /// Every other request gets this status.
+    /// Sets the status of requests without a reaction.
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         self.with_result(answered(status))
     }
 
-    /// Every other request takes this long.
+    /// Sets the duration of requests without a reaction.
     #[must_use]
     pub fn with_duration_ms(self, duration_ms: u64) -> Self {
         self.state().destinations.duration_ms = duration_ms;
         self
     }
 
-    /// The next request panics.
+    /// Makes the next request panic.
     pub fn with_one_panic(self) -> Self {
         self.state().destinations.panics_left = 1;
         self
     }
 
-    /// From now on destinations send these headers in responses to validation requests.
+    /// Sets the headers of future responses to validation requests.
     pub fn set_consent_headers(&self, consent_headers: &[(&str, &str)]) {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         self.state().destinations.consent_headers = consent_headers.iter().map(owned).collect();
     }
 
-    /// From now on validation requests with this `authorization` get 401.
+    /// Responds with 401 to future validation requests with this `authorization`.
     pub fn refuse_authorization(&self, authorization: &str) {
         self.state().destinations.refused_authorization = Some(authorization.to_owned());
     }
@@ -105,19 +108,19 @@ impl FakePorts {
 
 /// The recorded requests.
 impl FakePorts {
-    /// How many requests deliver events, or ask for a token.
+    /// The number of requests that deliver events or request a token.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.state().destinations.posts.len()
     }
 
-    /// These requests.
+    /// The requests that deliver events or request a token.
     #[must_use]
     pub fn posts(&self) -> Vec<Request> {
         self.state().destinations.posts.iter().map(|(_, request)| request.clone()).collect()
     }
 
-    /// Each of these requests with the time of its start since the start of the test.
+    /// The requests of [`FakePorts::posts`], each with its start time since the start of the test.
     #[must_use]
     pub fn timed_posts(&self) -> Vec<(u64, Request)> {
         let since = |(at_ms, request): &(u64, Request)| (at_ms - self.start_ms, request.clone());
@@ -130,13 +133,13 @@ impl FakePorts {
         self.state().destinations.validation_requests.clone()
     }
 
-    /// The most requests that were under way at once.
+    /// The highest number of concurrent requests.
     #[must_use]
     pub fn most_requests_at_once(&self) -> usize {
         self.state().destinations.most_under_way
     }
 
-    /// Counts the most requests at once from here on.
+    /// Resets the highest number of concurrent requests.
     pub fn forget_requests_at_once(&self) {
         self.state().destinations.most_under_way = 0;
     }
@@ -150,7 +153,8 @@ fn is_validation_request(request: &Request) -> bool {
 }
 
 impl Destinations {
-    /// The response to a validation request: with headers it consents, and echoes the code of a validation event.
+    /// Responds to a validation request. With consent headers, the response consents and echoes the
+    /// code of a validation event.
     fn validation_response(&self, request: &Request, now_ms: u64) -> Exchange {
         let is_refused = |(name, value): &(String, String)| {
             name == "authorization" && Some(value) == self.refused_authorization.as_ref()
@@ -169,7 +173,8 @@ impl Destinations {
         Exchange { content: Some(content), ..Exchange::new(result, now_ms, 0) }
     }
 
-    /// Records a request, and responds if it is a validation request, which never uses up a reaction.
+    /// Records a request, and responds if it is a validation request. Validation requests use up no
+    /// reaction.
     fn record(&mut self, request: &Request, now_ms: u64) -> Option<Exchange> {
         if is_validation_request(request) {
             self.validation_requests.push(request.clone());

@@ -1,4 +1,4 @@
-//! Fake secrets, and fake credentials of AWS.
+//! Fake secrets and fake AWS credentials.
 
 use delivery::ports::{AwsIdentity, Clock as _, SecretError, Secrets};
 use delivery::request::token::Token;
@@ -10,18 +10,18 @@ use super::FakePorts;
 
 #[derive(Default)]
 pub(super) struct Identity {
-    /// `None` if there is no role.
+    /// The lifetime of the credentials; `None` if there is no role.
     life_ms: Option<u64>,
     asked: usize,
 }
 
 impl FakePorts {
-    /// Credentials of AWS are valid for this long; with `None`, there are none.
+    /// Sets the lifetime of AWS credentials; with `None`, there are no credentials.
     pub fn grant_credentials(&self, life_ms: Option<u64>) {
         self.state().identity.life_ms = life_ms;
     }
 
-    /// How often credentials of AWS were requested.
+    /// The number of requests for AWS credentials.
     #[must_use]
     pub fn credentials_asked(&self) -> usize {
         self.state().identity.asked

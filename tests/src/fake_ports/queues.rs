@@ -1,4 +1,5 @@
-//! Fake queues: they record what the functions send, and refuse or hang where a test says so.
+//! Fake queues. They record the messages that the functions send, and refuse or hang where a test
+//! requires it.
 //!
 //! A suite that needs messages back, as the night does, receives them from the recorded sends.
 
@@ -8,12 +9,12 @@ use delivery::ports::{Message, Queue, QueueError, QueueName};
 
 use super::{FakePorts, Hanging};
 
-/// What is wrong with a queue.
+/// A fault of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It refuses every message.
+    /// Refuses every message.
     Refuses,
-    /// It never answers.
+    /// Never responds.
     Hangs,
 }
 
@@ -21,13 +22,13 @@ pub enum Fault {
 pub(super) struct Queues {
     faults: HashMap<QueueName, Fault>,
     panics_left: usize,
-    /// Each with the time since the start of the test.
+    /// The sent messages, each with its queue and the time since the start of the test.
     sent: Vec<(u64, QueueName, Message)>,
     visibility_changes: Vec<(QueueName, String, u32)>,
 }
 
 impl FakePorts {
-    /// Every queue but that of the slow lane refuses every message.
+    /// Makes every queue except the slow lane refuse every message.
     #[must_use]
     pub fn with_failing_queue(self) -> Self {
         use QueueName::{DeadLetter, Isolation, LastResort, Retry};
@@ -35,18 +36,18 @@ impl FakePorts {
         names.into_iter().fold(self, |ports, name| ports.with_queue_fault(name, Fault::Refuses))
     }
 
-    /// This queue refuses or hangs.
+    /// Gives this queue a fault.
     pub fn with_queue_fault(self, queue: QueueName, fault: Fault) -> Self {
         self.state().queues.faults.insert(queue, fault);
         self
     }
 
-    /// From now on every queue accepts messages.
+    /// Makes every queue accept messages again.
     pub fn repair_queues(&self) {
         self.state().queues.faults.clear();
     }
 
-    /// The first send panics.
+    /// Makes the first send panic.
     #[must_use]
     pub fn with_one_panic_on_send(self) -> Self {
         self.state().queues.panics_left = 1;
@@ -59,14 +60,15 @@ impl FakePorts {
         self.sent_after(0)
     }
 
-    /// The messages that were sent after so many others.
+    /// The messages that were sent after the first `count`.
     #[must_use]
     pub fn sent_after(&self, count: usize) -> Vec<(QueueName, Message)> {
         let sent = self.timed_sent_after(count).into_iter();
         sent.map(|(_, queue, message)| (queue, message)).collect()
     }
 
-    /// The same, each with the time since the start of the test.
+    /// The messages that were sent after the first `count`, each with its queue and the time since
+    /// the start of the test.
     #[must_use]
     pub fn timed_sent_after(&self, count: usize) -> Vec<(u64, QueueName, Message)> {
         self.state().queues.sent.get(count..).unwrap_or_default().to_vec()

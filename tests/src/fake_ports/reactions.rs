@@ -1,4 +1,5 @@
-//! How a fake destination reacts to requests: in order, with a delay, and perhaps after the timeout.
+//! Reactions of a fake destination to requests: in order, with a delay, and perhaps after the
+//! timeout.
 
 use std::future::pending;
 
@@ -15,7 +16,7 @@ pub struct Reaction {
     /// The time until the sender has a result.
     takes_ms: u64,
     content: Option<Content>,
-    /// The late response, and its time after the start of the request.
+    /// The late response, with its delay after the start of the request.
     late: Option<(u64, Box<Reaction>)>,
 }
 
@@ -52,13 +53,13 @@ pub fn breaks_off_after(takes_ms: u64) -> Reaction {
 }
 
 impl Reaction {
-    /// The same, after this long.
+    /// Delays the result by this time.
     #[must_use]
     pub fn after_ms(self, takes_ms: u64) -> Self {
         Self { takes_ms, ..self }
     }
 
-    /// The same, with this `Retry-After`.
+    /// Adds this `Retry-After`.
     #[must_use]
     pub fn with_retry_after(mut self, text: &str) -> Self {
         if let TransportResult::Answered { retry_after, .. } = &mut self.result {
@@ -67,7 +68,7 @@ impl Reaction {
         self
     }
 
-    /// The same, with this body.
+    /// Replaces the body.
     #[must_use]
     pub fn with_body(mut self, text: &str) -> Self {
         if let TransportResult::Answered { body, .. } = &mut self.result {
@@ -85,13 +86,13 @@ impl Reaction {
         self
     }
 
-    /// The response comes late, this long after the start of the request.
+    /// Adds a late response, at this time after the start of the request.
     #[must_use]
     pub fn and_late(self, after_ms: u64, late: Self) -> Self {
         Self { late: Some((after_ms, Box::new(late))), ..self }
     }
 
-    /// The result for the sender, and the late response if one is still to come.
+    /// Returns the result for the sender, and the late response if it has one.
     pub(super) async fn run(self, clock: VirtualClock) -> (Exchange, Option<Late>) {
         let started_ms = clock.now_ms();
         clock.sleep(self.takes_ms).await;
@@ -117,7 +118,7 @@ impl Reaction {
     }
 }
 
-/// All reactions of a test, by a text that the request contains.
+/// All reactions of a test, each with the text that selects its requests.
 #[derive(Default)]
 pub(super) struct Reactions(Vec<(String, Vec<Reaction>)>);
 
@@ -126,7 +127,7 @@ impl Reactions {
         self.0.push((text.to_owned(), reactions.to_vec()));
     }
 
-    /// The reaction to this request; the first text that it contains decides.
+    /// Returns the reaction to this request. The first text that the request contains decides.
     pub(super) fn next(&mut self, request: &Request) -> Option<Reaction> {
         let body = String::from_utf8_lossy(&request.body);
         let contains = |text: &str| request.url.as_str().contains(text) || body.contains(text);

@@ -1,4 +1,4 @@
-//! Fake subscriptions: each topic is read when a record needs it.
+//! Fake subscriptions. A topic is read when a record needs it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use delivery::subscription::secret_policy::SecretPolicy;
 
 use super::FakePorts;
 
-/// Why subscriptions cannot be read.
+/// The error if subscriptions cannot be read.
 const BROKEN: &str = "the settings cannot be read: broken";
 
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    /// `None` if they cannot be read.
+    /// `None` if the subscriptions cannot be read.
     catalogue: Option<Arc<Catalogue>>,
     newer: Option<Arc<Catalogue>>,
     is_reload_failing: bool,
     unreadable_topic: Option<TopicName>,
-    /// A topic, and how long a read of it takes.
+    /// A topic, and the duration of a read of it.
     slow_topic: Option<(TopicName, u64)>,
-    /// The policy that every read of the settings but the first one finds.
+    /// The policy that every read of the settings after the first finds.
     later_policy: Option<SecretPolicy>,
     was_read: bool,
     topics_read: Vec<BTreeSet<TopicName>>,
@@ -35,35 +35,35 @@ impl Subscriptions {
 }
 
 impl FakePorts {
-    /// Somebody has applied these subscriptions, and a reread finds them.
+    /// Provides newer subscriptions, as if somebody had applied them. A reread finds them.
     #[must_use]
     pub fn with_newer_catalogue(self, catalogue: Catalogue) -> Self {
         self.state().subscriptions.newer = Some(Arc::new(catalogue));
         self
     }
 
-    /// Somebody applies a policy of secrets when an invocation has begun.
+    /// Provides a newer policy of secrets, as if somebody had applied it during an invocation.
     #[must_use]
     pub fn with_later_policy(self, policy: SecretPolicy) -> Self {
         self.state().subscriptions.later_policy = Some(policy);
         self
     }
 
-    /// The last good subscriptions are loaded, but the newest cannot be read.
+    /// Makes rereads fail: the last good subscriptions are loaded, but the newest cannot be read.
     #[must_use]
     pub fn with_failing_reload(self) -> Self {
         self.state().subscriptions.is_reload_failing = true;
         self
     }
 
-    /// This topic cannot be read.
+    /// Makes reads of this topic fail.
     #[must_use]
     pub fn with_unreadable_topic(self, topic: &str) -> Self {
         self.state().subscriptions.unreadable_topic = Some(topic.parse().expect("a topic"));
         self
     }
 
-    /// A read of this topic takes this long.
+    /// Makes reads of this topic take this long.
     #[must_use]
     pub fn with_slow_topic(self, topic: &str, takes_ms: u64) -> Self {
         self.state().subscriptions.slow_topic = Some((topic.parse().expect("a topic"), takes_ms));
@@ -78,7 +78,7 @@ impl FakePorts {
     }
 }
 
-/// Adds these topics of a whole catalogue to what is known.
+/// Adds these topics of `whole` to the known catalogue.
 fn read_topics<'a>(
     mut known: Catalogue,
     whole: &Catalogue,

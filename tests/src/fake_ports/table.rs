@@ -1,4 +1,5 @@
-//! The table in memory, with faults: unreachable, throttled, too late, or changed by another process at the worst moment.
+//! The table in memory, with faults: unreachable, throttled, late, or changed by another process at
+//! the worst moment.
 
 use delivery::delivery::health::news::NEWS;
 use delivery::ports::Clock as _;
@@ -10,20 +11,20 @@ use delivery::table::{
 use super::{FakePorts, Hanging};
 use crate::memory_table::MemoryTable;
 
-/// An act of another process before the next write of news.
+/// An action of another process before the next write of news.
 type BeforeNews = Box<dyn FnOnce(&mut MemoryTable, u64) + Send>;
 
 #[derive(Default)]
 pub(super) struct FaultyTable {
     table: MemoryTable,
     is_unreachable: bool,
-    /// So many more times another process replaces an item just before this one does.
+    /// The remaining number of replacements that another process overtakes.
     overtaken: usize,
     are_news_refused: bool,
     before_news: Option<BeforeNews>,
-    /// Replacements until one is carried out twice, because its first answer was lost.
+    /// The remaining number of replacements until one is carried out but its response is lost.
     until_lost: Option<usize>,
-    /// So many more answers about permits come too late.
+    /// The remaining number of late responses about permits.
     late_permits: usize,
     /// The partition whose items are throttled.
     throttled: Option<String>,
@@ -43,45 +44,45 @@ impl FaultyTable {
     }
 }
 
-/// Faults, from now on.
+/// Faults that begin now.
 impl FakePorts {
-    /// The table cannot be reached, or can be reached again.
+    /// Makes the table unreachable, or reachable again.
     pub fn set_table_unreachable(&self, is_unreachable: bool) {
         self.state().table.is_unreachable = is_unreachable;
     }
 
-    /// The table refuses news, or accepts them again.
+    /// Makes the table refuse news, or accept them again.
     pub fn set_news_refused(&self, are_refused: bool) {
         self.state().table.are_news_refused = are_refused;
     }
 
-    /// Another process acts just before the next write of news.
+    /// Runs an action of another process just before the next write of news.
     pub fn before_news(&self, happens: impl FnOnce(&mut MemoryTable, u64) + Send + 'static) {
         self.state().table.before_news = Some(Box::new(happens));
     }
 
-    /// After so many replacements one is carried out, its answer is lost, and the client tries again.
+    /// Loses the response of one replacement after so many others, so the client repeats it.
     pub fn lose_answer_after(&self, replacements: usize) {
         self.state().table.until_lost = Some(replacements);
     }
 
-    /// So many permits are given out, but their answers come too late.
+    /// Grants permits, but sends the response too late, this many times.
     pub fn answer_late_about_permits(&self, times: usize) {
         self.state().table.late_permits = times;
     }
 
-    /// No permits of this partition are given out, because it is throttled.
+    /// Throttles this partition: it grants no permits.
     pub fn throttle(&self, partition: Option<&str>) {
         self.state().table.throttled = partition.map(str::to_owned);
     }
 
-    /// So often another process changes an item just before this one does.
+    /// Lets another process change an item just before this one does, this many times.
     pub fn overtake(&self, times: usize) {
         self.state().table.overtaken = times;
     }
 }
 
-/// Another process, or a person, uses the table.
+/// Actions of another process, or of a person, on the table.
 impl FakePorts {
     /// Changes the table; its requests are not counted.
     pub fn change_table<T>(&self, change: impl FnOnce(&mut MemoryTable, u64) -> T) -> T {
@@ -92,15 +93,15 @@ impl FakePorts {
         changed
     }
 
-    /// Replaces an item.
+    /// Writes an item, whatever its current version is.
     pub fn set_entry(&self, key: &ItemKey, entry: &Entry) {
         self.change_table(|table, now_ms| table.replace(key, entry, Expected::Anything, now_ms));
     }
 
-    /// Another process has so many permits of a destination, for so long.
+    /// Gives this many permits of a destination to another process, for this long.
     ///
     /// # Panics
-    /// When some permits are given out already.
+    /// If some permits are taken already.
     pub fn give_permits_to_another(&self, item: &ItemKey, count: u32, lasts_ms: u64) {
         let answer = self.change_table(|table, now_ms| {
             let permit = |number| Permit { until_ms: now_ms + lasts_ms, process: 7, number };
@@ -113,7 +114,8 @@ impl FakePorts {
         assert_eq!(answer, PermitAnswer::Taken);
     }
 
-    /// So many other deliveries stand in a line of a destination, from now on, this far apart.
+    /// Reserves places for this many other deliveries in a line of a destination, starting now and
+    /// spaced by `each_us`.
     pub fn give_places_to_others(&self, item: &ItemKey, line: LineName, count: u32, each_us: u64) {
         self.change_table(|table, now_ms| {
             let take = TakePlaces {
@@ -135,7 +137,7 @@ impl FakePorts {
         self.change_table(|table, now_ms| table.entry(key, now_ms)).map(|stored| stored.text)
     }
 
-    /// How many requests the functions made.
+    /// The number of requests that the functions made.
     #[must_use]
     pub fn table_requests(&self) -> u64 {
         self.state().table.table.requests
@@ -151,7 +153,7 @@ impl FakePorts {
         Ok(ask(&mut faulty.table))
     }
 
-    /// Faults of a write of news.
+    /// Applies the faults of a write of news.
     fn disturb_news(&self, now_ms: u64) -> Result<(), TableError> {
         let faulty = &mut self.state().table;
         if let Some(happens) = faulty.before_news.take() {

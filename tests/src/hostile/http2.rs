@@ -22,7 +22,7 @@ enum Frame {
     Ping = 6,
     WindowUpdate = 8,
     Continuation = 9,
-    /// Of no version of the protocol; it is ignored (RFC 9113, section 5.5).
+    /// A frame type of no protocol version. Clients must ignore it (RFC 9113, section 5.5).
     Unknown = 0xbe,
 }
 
@@ -87,21 +87,22 @@ pub(super) fn floods() -> Vec<HostileBehaviour> {
     vec![
         flood("endless pings", ping()),
         flood("endless settings", frame(Frame::Settings, 0, 0, &[])),
-        // By one byte each: the window never exceeds what the protocol allows.
+        // Each update adds one byte, so the window never exceeds the limit of the protocol.
         flood("endless window updates", frame(Frame::WindowUpdate, 0, 0, &[0, 0, 0, 1])),
         flood("endless unknown frames", unknown()),
         flood("endless informational heads over HTTP/2", early_hints()),
     ]
 }
 
-/// Frames that the protocol allows until the exchange times out, fewer than end it before that.
+/// Allowed frames until the exchange times out. They are too slow for the client to end the
+/// exchange earlier.
 pub(super) fn slow_flood() -> HostileBehaviour {
     let each = [write(ping()), Step::Pause(Duration::from_millis(20))];
     let pings: Vec<Step> = each.iter().cloned().cycle().take(2 * 5_000).collect();
     does("pings, less than fifty a second", ExpectedEnd::TimedOut, &pings)
 }
 
-/// The same after a response, to which the client replies, or not.
+/// Floods after a response. The client replies to pings, but not to unknown frames.
 pub(super) fn floods_after_an_answer() -> Vec<HostileBehaviour> {
     const END_STREAM_END_HEADERS: u8 = 5;
     let whole = frame(Frame::Headers, END_STREAM_END_HEADERS, 1, &[0x88]);
@@ -126,8 +127,8 @@ fn unknown() -> Vec<u8> {
     frame(Frame::Unknown, 0, 0, &[0; 8])
 }
 
-/// A flood of a frame. Few at once: the server should not be much faster than a client without
-/// optimization.
+/// A flood of a frame. Each write has few frames, so that the server is not much faster than a
+/// client without optimization.
 fn many(frame: &[u8]) -> Step {
     Step::FloodAndDiscard(frame.repeat(16))
 }

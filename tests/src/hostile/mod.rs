@@ -13,36 +13,36 @@ use crate::scripted::{Script, Scripted, Step, answer};
 /// 16 MiB of zeros, compressed to 16 KiB.
 pub const BOMB: &[u8] = include_bytes!("../../fixtures/hostile/16-mib-of-nothing.gz");
 
-/// One hostile behaviour.
+/// A behaviour of a hostile destination, and the end that an exchange with it should have.
 #[derive(Debug, Clone)]
 pub struct HostileBehaviour {
-    /// What it does.
+    /// A description of the behaviour.
     pub name: &'static str,
-    /// How the exchange should end.
+    /// The expected end of the exchange.
     pub expected: ExpectedEnd,
     transport: Transport,
     on_connect: bool,
     steps: Vec<Step>,
 }
 
-/// How an exchange with a hostile destination should end.
+/// The expected end of an exchange with a hostile destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpectedEnd {
-    /// With a response of this status, and no more of the body than is read.
+    /// With a response of this status. The rest of the body is not read.
     Answered(u16),
     /// With a timeout.
     TimedOut,
     /// With a broken connection.
     Broken,
-    /// In any of these ways: it is a race.
+    /// In any of these ways, because the end depends on a race.
     Unspecified,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
-    /// TCP that speaks HTTP/1.
+    /// TCP with HTTP/1.
     PlainTcp,
-    /// TCP where TLS is expected.
+    /// TCP without TLS, although the client expects TLS.
     MissingTls,
     /// HTTP/1 over TLS.
     Http1Tls,
@@ -51,7 +51,7 @@ enum Transport {
 }
 
 impl HostileBehaviour {
-    /// Starts a server with this behaviour, with a certificate of this authority if it needs one.
+    /// Starts a server with this behaviour. The authority issues its certificate if it needs one.
     ///
     /// # Errors
     /// If the machine has no free port, or no key can be generated.
@@ -74,7 +74,7 @@ impl HostileBehaviour {
         Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), tls, script).await
     }
 
-    /// The URL of that server.
+    /// The URL of the server.
     #[must_use]
     pub fn url(&self, server: &Scripted) -> String {
         match self.transport {
@@ -86,15 +86,15 @@ impl HostileBehaviour {
     }
 }
 
-/// All known hostile behaviours but those of [`slow_senders`].
+/// All known hostile behaviours except those of [`slow_senders`].
 #[must_use]
 pub fn catalogue() -> Vec<HostileBehaviour> {
     let others = [heads(), bodies(), chunked_bodies(), resets(), silences(), http2::http2()];
     [others.concat(), floods(), floods_after_an_answer()].concat()
 }
 
-/// Behaviours that keep the client busy for as long as it leaves the connection open, in place of an
-/// answer.
+/// Behaviours that send data instead of a response for as long as the client keeps the connection
+/// open.
 #[must_use]
 pub fn floods() -> Vec<HostileBehaviour> {
     let http1 = |transport, name, link: usize| {
@@ -118,7 +118,7 @@ pub fn floods() -> Vec<HostileBehaviour> {
     [http1, http2::floods()].concat()
 }
 
-/// Servers that send a little all the time, over TLS, until the exchange times out and after that.
+/// Servers that send a little data continuously, over TLS, until the exchange times out and beyond.
 #[must_use]
 pub fn slow_senders() -> Vec<HostileBehaviour> {
     let steps = vec![write("HTTP/1.1 200 OK\r\nx-drip: "), Step::Drip(b'x')];
@@ -127,7 +127,7 @@ pub fn slow_senders() -> Vec<HostileBehaviour> {
     vec![drip, http2::slow_flood()]
 }
 
-/// The same after an answer, on a connection that is idle.
+/// Floods after a response, on an idle connection.
 #[must_use]
 pub fn floods_after_an_answer() -> Vec<HostileBehaviour> {
     http2::floods_after_an_answer()
@@ -325,7 +325,7 @@ fn resets() -> Vec<HostileBehaviour> {
         on_request(name, expected, [steps, vec![Step::Reset]].concat())
     };
     let broken = |name, steps| reset(name, ExpectedEnd::Broken, steps);
-    // The head is whole, and decides.
+    // The complete head decides the result.
     let answered = |name, steps| reset(name, ExpectedEnd::Answered(200), steps);
     vec![
         on_connect("a reset before anything is read", ExpectedEnd::Broken, vec![Step::Reset]),

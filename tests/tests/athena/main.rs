@@ -1,9 +1,10 @@
-//! `infra/athena.sql`, checked against the blobs that are written.
+//! `infra/athena.sql`, checked against the blobs that `deadletter` writes.
 //!
-//! The tests have no Athena. The tables' properties are checked against the keys of blobs, and
-//! views and queries run, translated, over the golden blobs of all five formats (`athena/ask.py`
-//! says how). The view has to report each dead letter as [`delivery::deadletter::stored`] reads it.
-//! DuckDB and jq run the examples of the page over the blobs as they are. A machine without Python or jq skips a test and reports that.
+//! The tests have no Athena. They compare the tables' properties with the keys of blobs. Views and
+//! queries are translated and run over the golden blobs of all five formats (see `athena/ask.py`).
+//! The view must report each dead letter as [`delivery::deadletter::stored`] reads it. DuckDB and
+//! jq run the examples of the page over the unchanged blobs. On a machine without Python or jq, a
+//! test is reported as skipped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,20 +21,20 @@ use uuid::Uuid;
 
 /// The folder that the sample queries read.
 const FOLDER: &str = "shop/orders/billing/2026/11/20/7";
-/// The ids in the golden blobs, many of which are about the same delivery.
+/// The ids in the golden blobs, many of which have the same delivery.
 const GOLDEN_IDS: [&str; 2] =
     ["3981ba0c-1072-5698-92be-c1c5991fb55c", "ec9c25c9-4a9a-56a3-8389-a25ca9d13e7f"];
 /// The number of the replayed dead letter.
 const REPLAYED: u128 = 1;
-/// The number of one whose replay was refused.
+/// The number of the dead letter whose replay was refused.
 const REFUSED: u128 = 2;
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Writes every golden blob with an id of its own, one invalid blob, and the ledger of a replay; returns the dead letters
-/// by blob.
+/// Writes every golden blob with a unique id, an invalid blob, and the ledger of a replay. Returns
+/// the dead letters by blob.
 fn container(root: &Path) -> BTreeMap<String, StoredDeadLetter> {
     let (blobs, ledger) = (root.join(FOLDER), root.join("_replays/job"));
     fs::create_dir_all(&blobs)
@@ -63,7 +64,7 @@ fn container(root: &Path) -> BTreeMap<String, StoredDeadLetter> {
     letters
 }
 
-/// The statements of `infra/athena.sql`, and the query of the page.
+/// Returns the statements of `infra/athena.sql` and the query of the page.
 fn script() -> String {
     let question = of_page("sql");
     let statements =
@@ -71,7 +72,7 @@ fn script() -> String {
     format!("{statements}\n-- Question: of the page?\n{}", question.text)
 }
 
-/// The one example of the page in this language.
+/// Returns the only example of the page in this language.
 fn of_page(language: &str) -> Snippet {
     let mut page = snippets::of_page("guides/dead-letters.md");
     page.retain(|of| of.language == language);
@@ -79,7 +80,7 @@ fn of_page(language: &str) -> Snippet {
     example.clone()
 }
 
-/// What `ask.py` reports about the container; `None`, reported as skipped, without Python.
+/// Returns the report of `ask.py` about the container; `None`, reported as skipped, without Python.
 fn run_queries(root: &Path) -> Option<Value> {
     let sources = here("tests/athena");
     let python = libraries::python("the Athena queries")?;
@@ -92,13 +93,13 @@ fn run_queries(root: &Path) -> Option<Value> {
     Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
 }
 
-/// A time as DuckDB writes it, `2026-11-20 07:03:00.123+00`, in milliseconds.
+/// Parses a time in the format of DuckDB, `2026-11-20 07:03:00.123+00`, to milliseconds.
 fn moment_ms(value: &Value) -> Option<u64> {
     let text = value.as_str()?.replace(' ', "T").replace("+00", "Z");
     Some(moment::parse(&text).unwrap_or_else(|| panic!("{text} is not a valid time")))
 }
 
-/// The columns of the view that the reader has too.
+/// The columns of the view that the reader also has.
 fn columns_of_view(row: &Value) -> Value {
     json!({
         "subscription": row["subscription"], "reason": row["reason"], "outcome": row["outcome"],
@@ -179,7 +180,7 @@ fn assert_queries_return_rows(questions: &Value, letters: &BTreeMap<String, Stor
             "{question}: {questions:#}"
         );
     }
-    // How many there are depends on the day; that the query runs does not.
+    // The number of rows depends on the day, so only the success of the query is checked.
     assert!(questions["how many of the last day, by reason?"].is_array());
     let waiting = texts(&questions["which were not sent again, the oldest first?"], "deadletterid");
     assert_eq!(waiting.len(), letters.len() - 1);
@@ -199,7 +200,7 @@ fn athena_reads_every_dead_letter_of_every_format_as_the_reader_does() {
     assert_view_matches_the_reader(&reported["deadletters"], letters);
 }
 
-/// A folder `letters` with every golden blob, and their dead letters.
+/// Writes a folder `letters` with every golden blob. Returns the dead letters.
 fn copied_letters(root: &Path) -> Vec<StoredDeadLetter> {
     let letters = container(root);
     fs::remove_file(root.join(FOLDER).join("cut.json")).expect("a file can be removed");

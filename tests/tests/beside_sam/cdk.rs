@@ -1,7 +1,8 @@
-//! `infra/cdk`: compiled and synthesised by the AWS CDK, whose own checks of a template are errors here.
+//! `infra/cdk`, compiled and synthesised by the AWS CDK. A failed check of the CDK is an error
+//! here.
 //!
-//! The released template has to come out of it unchanged, but for where the code of a function is.
-//! Nothing is deployed. A machine without Node skips the tests and reports that.
+//! The synthesised template must equal the released one, except for the location of the functions'
+//! code. Nothing is deployed. On a machine without Node, the tests are reported as skipped.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +16,8 @@ use tempfile::TempDir;
 
 use crate::root;
 
-/// An app of nothing but the construct, with parameters; if there are several choices, the errors of each.
+/// An app with only the construct and these parameters. For several choices, it prints the error of
+/// each.
 const BARE: &str = r#"
 import { App, Stack } from "aws-cdk-lib";
 import { Lastmile } from "./lastmile.js";
@@ -29,7 +31,7 @@ if (choices.length === 1) stack(choices[0]).node.root.synth();
 else for (const choice of choices) try { stack(choice); console.log("none"); } catch (error) { console.log(error.message); }
 "#;
 
-/// What the CDK adds to a template: a check that the account was prepared for it.
+/// The parts that the CDK adds to a template: a check that the account was bootstrapped.
 const ADDED: [(&str, &str); 2] =
     [("Parameters", "BootstrapVersion"), ("Rules", "CheckBootstrapVersion")];
 
@@ -39,7 +41,7 @@ struct Project {
 }
 
 impl Project {
-    /// Nothing, reported as skipped, without Node.
+    /// `None`, reported as skipped, without Node.
     fn new() -> Option<Self> {
         let sources = root().join("infra/cdk");
         let installed = libraries::node("the CDK")?;
@@ -59,7 +61,7 @@ impl Project {
         self.folder.path().join(name)
     }
 
-    /// What `scripts/release` makes, with nothing in the functions.
+    /// Writes the output of `scripts/release`, with empty functions.
     fn write_release(&self) {
         let infra = self.path("release/infra");
         fs::create_dir_all(&infra).expect("a folder can be made");
@@ -82,17 +84,16 @@ impl Project {
         command.output().expect("the program starts")
     }
 
-    /// Synthesises the construct alone with these parameters, or tells the error of each of several.
+    /// Synthesises the construct with these parameters, or prints the error of each of several
+    /// choices.
     fn bare(&self, choices: &Value) -> Output {
         self.run("node", &["bare.js", &choices.to_string()])
     }
 
-    /// The template that was synthesised.
     fn template(&self) -> Value {
         self.read(&self.path("cdk.out/lastmile.template.json"))
     }
 
-    /// The template of the nested stack.
     fn nested(&self) -> Value {
         let files = fs::read_dir(self.path("cdk.out")).expect("the output is a folder");
         let mut files = files.map(|entry| entry.expect("an entry").path());
@@ -119,8 +120,9 @@ fn released() -> String {
     String::from_utf8(output.stdout).expect("a template is text")
 }
 
-/// A template as one that is read without its tags: of `{"Ref": name}` the name, of `{"Fn::If": list}` the
-/// list. Texts for numbers and truths, as CloudFormation takes either.
+/// Converts a template to the form of a template that is read without tags. `{"Ref": name}` becomes
+/// the name, and `{"Fn::If": list}` the list. Numbers and booleans become text, because
+/// CloudFormation accepts either.
 fn untagged(value: &Value) -> Value {
     let function = |(name, argument): (&String, &Value)| {
         let is_condition = name == "Condition" && argument.is_string();
@@ -141,7 +143,7 @@ fn untagged(value: &Value) -> Value {
     }
 }
 
-/// Every text of a template by where it is, so that a difference is one line.
+/// Returns each text of a template with its path, so that a difference is one line.
 fn lines(template: &Value) -> BTreeSet<String> {
     fn add(place: &str, value: &Value, lines: &mut BTreeSet<String>) {
         match value {
@@ -177,7 +179,8 @@ fn members<'a>(template: &'a mut Value, section: &str) -> &'a mut Map<String, Va
     template[section].as_object_mut().unwrap_or_else(|| panic!("no {section}"))
 }
 
-/// Takes out what the CDK adds, and puts back where the functions are; their zips have to be assets.
+/// Removes the additions of the CDK and restores the locations of the functions. Their zips must be
+/// assets.
 fn without_assets(mut template: Value) -> Value {
     for (section, name) in ADDED {
         members(&mut template, section).remove(name).expect("the CDK adds it");
@@ -307,7 +310,8 @@ fn the_sample_publishes_and_notifies() {
     let actions = &resources["LastResortAlarm"]["Properties"]["AlarmActions"];
     let notified = json!(["HasAlarmTopic", {"Ref": topic}, {"Ref": "AWS::NoValue"}]);
     assert_eq!(actions[0]["Fn::If"], notified);
-    // No condition refers to the topic: CloudFormation refuses a condition that refers to a resource.
+    // No condition may refer to the topic, because CloudFormation refuses conditions that refer to
+    // resources.
     let is_set = json!({"Fn::Not": [{"Fn::Equals": ["given", ""]}]});
     assert_eq!(template["Conditions"]["HasAlarmTopic"], is_set);
     assert!(!template["Conditions"].to_string().contains(topic.as_str()), "{template:#}");

@@ -1,4 +1,4 @@
-//! What `functions/deadletter/src/main.rs` wires.
+//! The wiring of `functions/deadletter/src/main.rs`.
 
 use adapters::machine::Machine;
 use delivery::delivery::reason::Reason;
@@ -17,7 +17,8 @@ fn letter() -> DeadLetter {
     DeadLetter::without_subscription(delivery, Reason::TimeToLiveExceeded, Machine.now_ms())
 }
 
-/// On any queue that the function does not know, and if the events queue gave it up, it is a publisher's.
+/// The attribute is ignored on an unknown queue, or if the events queue gave the record up: a
+/// publisher may have written it.
 #[tokio::test]
 async fn a_dead_letter_is_believed_on_its_own_queue_only() {
     for (queue, given_up_by, believed) in [
@@ -55,7 +56,7 @@ async fn the_response_names_the_records_that_the_queue_did_not_take_back() {
     assert_eq!(function.returned().await, ["m2"]);
 }
 
-/// By the wrong clock the dead letter has been due for 55 minutes.
+/// By the wrong clock, the dead letter has been due for 55 minutes.
 #[tokio::test]
 async fn a_function_whose_clock_is_an_hour_ahead_stores_no_dead_letter_too_early() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! What `functions/dispatch/src/main.rs` wires.
+//! The wiring of `functions/dispatch/src/main.rs`.
 
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
@@ -13,8 +13,8 @@ use crate::world::World;
 #[tokio::test]
 async fn no_second_attempt_begins_when_the_deadline_is_near() {
     let world = World::start().await;
-    // Nine seconds are kept for sending, and the shortest response timeout is one: the first
-    // attempt always begins, and for another one there is no time.
+    // Nine seconds are reserved for sending, and the shortest response timeout is one second. The
+    // first attempt always begins, but a second has no time.
     let near = Invocation { deadline_in_ms: 9_900, ..invocation(&[published("m1", "shop/soon")]) };
     let timeout = [("FUNCTION_TIMEOUT_SECONDS", "10")];
     let mut function = world.run(&DISPATCH, &timeout, near).await;
@@ -35,7 +35,8 @@ async fn with_time_left_a_short_wait_is_waited_in_place() {
     assert_eq!(world.requested(), ["/soon"; 6]);
 }
 
-/// The event was published just now, and by the wrong clock an hour ago; it may be ten minutes old.
+/// The event was published just now, but an hour ago by the wrong clock. Its time to live is ten
+/// minutes.
 #[tokio::test]
 async fn a_function_whose_clock_is_an_hour_ahead_decides_by_the_time_of_aws() {
     for (timeout, requested) in [("60", &["/brief"][..]), ("", &[])] {
@@ -71,7 +72,8 @@ async fn a_function_whose_clock_is_right_does_not_correct_it() {
 #[tokio::test]
 async fn an_allowed_rate_is_shared_by_all_functions_that_may_run() {
     let world = World::start().await;
-    // One a minute for each of the 75 that the template's defaults add up to.
+    // The rate is one per minute for each of the 75 concurrent functions of the template's
+    // defaults.
     world.consent("75").await;
     let records = ["m1", "m2"].map(|id| published(id, "shop/consented"));
     let mut function = world.run(&DISPATCH, &[], invocation(&records)).await;
@@ -103,7 +105,8 @@ async fn the_response_names_the_records_whose_retry_the_queue_did_not_take() {
     assert_eq!(world.requested(), ["/later", "/taken", "/taken"]);
 }
 
-/// On the events queue, and on any queue that the function does not know, it is a publisher's.
+/// The attribute is ignored on the events queue and on unknown queues, because a publisher may have
+/// written it.
 #[tokio::test]
 async fn a_delivery_is_believed_on_an_internal_queue_only() {
     for (queue, requested) in [("events", "/later"), ("unknown", "/later"), ("retry", "/taken")] {
@@ -161,7 +164,7 @@ async fn log_and_metrics_of_dispatch_are_lines_of_json() {
     assert_eq!(function.returned().await, [""; 0]);
     let delivered = function.line("delivery.delivered").await;
     assert_eq!((&delivered["attempt"], &delivered["status"]), (&1.into(), &200.into()));
-    // Counted, and kept for half a minute or until the process is told to stop.
+    // Metrics are counted, and written after half a minute or when the process is stopped.
     assert!(!function.has_line("_aws"));
     function.stop().await;
     let metrics = function.line("_aws").await;
@@ -178,7 +181,7 @@ async fn calls_to_aws_use_the_proxy_of_the_environment() {
     let mut function = world.run(&DISPATCH, &proxy, invocation(&record)).await;
     function.response().await;
     let asked = world.requested();
-    // With the whole URL, as a proxy is asked.
+    // A proxy receives whole URLs.
     assert!(asked.iter().any(|url| url.starts_with("http://127.0.0.1")), "{asked:?}");
     assert!(
         asked.iter().any(|url| url.contains("/config/subscriptions/_settings.json")),

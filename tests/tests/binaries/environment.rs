@@ -1,5 +1,5 @@
-//! The environment of a function, as `template.yaml` sets it: `!Ref` and `!Sub` name the resources
-//! of the local AWS, and the defaults of parameters.
+//! The environment of a function, as `template.yaml` sets it. `!Ref` and `!Sub` resolve to
+//! resources of the local AWS and to defaults of parameters.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -9,7 +9,7 @@ use std::path::Path;
 use lastmile_tests::built::binary;
 use serde_json::Value;
 
-/// A function of the template, and its package, which its binary is named after.
+/// A function of the template, and its package, which also names its binary.
 pub(crate) struct Function {
     resource: &'static str,
     package: &'static str,
@@ -22,9 +22,9 @@ pub(crate) const DEADLETTER: Function =
 pub(crate) const INGRESS: Function = Function { resource: "IngressFunction", package: "ingress" };
 
 impl Function {
-    /// The program and its arguments: the binary of this build, or `PACKAGE/bootstrap` of the folder
-    /// `LASTMILE_FUNCTIONS`, as cargo-lambda leaves them in `target/lambda`; run by the command
-    /// `LASTMILE_EMULATOR` if they are for another processor.
+    /// Returns the program and its arguments. The program is the binary of this build, or
+    /// `PACKAGE/bootstrap` of the folder `LASTMILE_FUNCTIONS`, which cargo-lambda writes to
+    /// `target/lambda`. The command `LASTMILE_EMULATOR` runs it if it is for another processor.
     pub(crate) fn command(&self) -> Vec<String> {
         let binary = match env::var("LASTMILE_FUNCTIONS") {
             Ok(folder) => format!("{folder}/{}/bootstrap", self.package),
@@ -35,7 +35,7 @@ impl Function {
     }
 }
 
-/// The resources that variables name, and what they are called locally.
+/// The queues that variables name, with their local names.
 const QUEUES: [(&str, &str); 6] = [
     ("EventsQueue", "events"),
     ("RetryQueue", "retry"),
@@ -60,8 +60,8 @@ const OTHERS: [(&str, &str); 12] = [
 ];
 const NO_VALUE: &str = "AWS::NoValue";
 
-/// What differs from the template's defaults, because the services are on this machine, and what
-/// Lambda itself sets.
+/// Returns the variables that differ from the template's defaults because the services are local,
+/// and those that Lambda sets.
 fn local(endpoint: &str, runtime_api: &str) -> Vec<(String, String)> {
     let variables = [
         ("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1"),
@@ -79,7 +79,7 @@ fn local(endpoint: &str, runtime_api: &str) -> Vec<(String, String)> {
     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-/// The variables of a function whose AWS is at this endpoint.
+/// Returns the variables of a function whose AWS is at this endpoint.
 pub(crate) fn environment(
     function: &Function,
     endpoint: &str,
@@ -97,7 +97,7 @@ pub(crate) fn environment(
     variables.chain(local(endpoint, runtime_api)).collect()
 }
 
-/// What can be named in a variable, and its value.
+/// Returns the values of the names that a variable may use.
 fn names(template: &Value, endpoint: &str) -> BTreeMap<String, String> {
     let parameters = template["Parameters"].as_object().expect("it has parameters").iter();
     let default = |value: &Value| value.as_str().map_or(value.to_string(), ToOwned::to_owned);
@@ -129,7 +129,7 @@ fn resolved(value: &Value, names: &BTreeMap<String, String>, mappings: &Value) -
         }
         // `!Select`: a part of the stack's id.
         Some([Value::Number(_), _]) => return "tested".to_owned(),
-        // `!If`: its condition is that a parameter is set, and none is.
+        // `!If`: the condition requires a parameter, and none is set.
         Some([_, _, otherwise]) => return resolved(otherwise, names, mappings),
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! What `functions/ingress/src/main.rs` wires.
+//! The wiring of `functions/ingress/src/main.rs`.
 
 use serde_json::json;
 

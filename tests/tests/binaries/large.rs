@@ -1,10 +1,14 @@
-//! Large records through the binary of dispatch: what it sends is fed back to it until nothing is
-//! left, and then every delivery was made once.
+//! Large records through the binary of dispatch. Its messages are fed back to it until nothing is
+//! left. Every delivery must then have been made exactly once.
 //!
-//! One server is everything that the function talks to: the Runtime API, SQS, and the subscribers. The
-//! full sizes are run by hand, with a release binary, and print a line for `docs/reference/figures/writers.md`:
-//! `LASTMILE_FUNCTIONS=$PWD/target/lambda cargo test -p lastmile-tests --test binaries
-//! large -- --ignored --nocapture`.
+//! The test serves everything that the function uses: the Runtime API, SQS, and the subscribers.
+//! The full sizes are run by hand, with a release binary, and print a line for
+//! `docs/reference/figures/writers.md`:
+//!
+//! ```sh
+//! LASTMILE_FUNCTIONS=$PWD/target/lambda \
+//!     cargo test -p lastmile-tests --test binaries large -- --ignored --nocapture
+//! ```
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
@@ -32,27 +36,27 @@ use crate::records::record;
 
 /// The most memory that a record may need, in MiB.
 const MEMORY_MAX_MIB: u64 = 96;
-/// The files that a function may have open, as on Lambda.
+/// The limit of open files of a function, as on Lambda.
 const FILES_MAX: u32 = 1_024;
-/// What one invocation may hold.
+/// The limits of one invocation.
 const RECORDS_MAX: usize = 10;
 const PAYLOAD_MAX_BYTES: usize = 5 << 20;
 
-/// What happened so far.
+/// The counts so far, and the records that wait.
 #[derive(Default)]
 struct Seen {
-    /// Records that are to be received.
+    /// Records that dispatch has not received yet.
     waiting: VecDeque<Value>,
     records: u64,
-    /// An invocation is under way.
+    /// True during an invocation.
     running: bool,
     invocations: u64,
-    /// The most messages that were sent within one invocation.
+    /// The most messages that one invocation sent.
     sent_at_once: u64,
     sent: u64,
     /// Records that were returned to their queue.
     returned: u64,
-    /// How often each request and each dead letter arrived.
+    /// The count of each request and of each dead letter.
     deliveries: HashMap<String, u32>,
     letters: HashMap<String, u32>,
 }
@@ -61,7 +65,7 @@ struct Seen {
 struct Loop {
     seen: Mutex<Seen>,
     changed: Notify,
-    /// What is sent to dispatch is received by it.
+    /// Feeds messages to dispatch's queues back to dispatch.
     feeds_back: bool,
 }
 
@@ -71,7 +75,7 @@ impl Loop {
     }
 }
 
-/// The Runtime API: the next invocation, once there is something to receive.
+/// The Runtime API: waits for records and returns the next invocation.
 async fn next(State(it): State<Arc<Loop>>) -> Response {
     loop {
         let changed = it.changed.notified();
@@ -117,7 +121,7 @@ async fn respond(State(it): State<Arc<Loop>>, uri: Uri, body: Bytes) -> StatusCo
     StatusCode::ACCEPTED
 }
 
-/// SQS: takes every message; what is for dispatch is received next.
+/// SQS: accepts every message and queues those for dispatch.
 async fn sqs(State(it): State<Arc<Loop>>, headers: HeaderMap, body: Bytes) -> Response {
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
     assert_eq!(target, Some("AmazonSQS.SendMessageBatch"));
@@ -158,15 +162,15 @@ async fn subscriber(State(it): State<Arc<Loop>>, uri: Uri, body: Bytes) -> Statu
     StatusCode::NO_CONTENT
 }
 
-/// What a record led to.
+/// The result of a record.
 struct Outcome {
     seen: Seen,
     peak_mib: u64,
     seconds: u64,
 }
 
-/// Hands this record to dispatch, with so many subscriptions to `shop/orders`, until nothing is left;
-/// or only once.
+/// Passes this record to dispatch, with this many subscriptions of `shop/orders`. With
+/// `feeds_back`, dispatch also receives its own messages until nothing is left.
 async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) -> Outcome {
     let it = Arc::new(Loop { feeds_back, ..Loop::default() });
     let lambda = Router::new()
@@ -174,7 +178,8 @@ async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) 
         .route("/2018-06-01/runtime/{*rest}", post(respond))
         .route("/", post(sqs));
     let address = serve(lambda, &it).await;
-    // On another port: that of the function's own surroundings is blocked.
+    // The subscribers use another port, because dispatch refuses to deliver to the port of the
+    // Runtime API.
     let subscribers = serve(Router::new().route("/{name}", post(subscriber)), &it).await;
 
     let folder = tempfile::tempdir().expect("a folder");
@@ -205,7 +210,7 @@ async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) 
     Outcome { seen: std::mem::take(&mut *it.seen()), peak_mib, seconds }
 }
 
-/// Serves these routes; returns `127.0.0.1:PORT`.
+/// Serves these routes and returns `127.0.0.1:PORT`.
 async fn serve(routes: Router<Arc<Loop>>, it: &Arc<Loop>) -> String {
     let routes = routes.layer(DefaultBodyLimit::disable()).with_state(Arc::clone(it));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -225,7 +230,7 @@ fn command(address: &str, subscriptions: &str) -> std::process::Child {
     command.spawn().expect("the binary starts")
 }
 
-/// The most memory that a process had.
+/// Returns the peak memory of a process.
 fn peak_mib(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -242,7 +247,8 @@ fn ones(count: usize) -> String {
     format!("[{}]", vec!["1"; count].join(","))
 }
 
-/// Every element arrived once at every subscription, nothing was returned, and nothing grew.
+/// Checks that every element arrived once at every subscription, that nothing was returned, and
+/// that memory is bounded.
 fn check(name: &str, outcome: &Outcome, deliveries: usize, letters: usize) {
     let Outcome { seen, peak_mib, seconds } = outcome;
     let _ = writeln!(

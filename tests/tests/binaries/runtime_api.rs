@@ -1,6 +1,5 @@
-//! A Lambda Runtime API that hands out the invocations of a test, one after the other, and keeps
-//! the responses.
-//! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
+//! A Lambda Runtime API that returns the invocations of a test one after the other, and keeps the
+//! responses. <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -14,12 +13,12 @@ const NEXT: &str = "GET /2018-06-01/runtime/invocation/next ";
 const REGISTER: &str = "POST /2020-01-01/extension/register ";
 const NEXT_EVENT: &str = "GET /2020-01-01/extension/event/next ";
 
-/// One invocation.
+/// An invocation, and the clock at its start.
 pub(crate) struct Invocation {
     pub(crate) event: Value,
-    /// Its deadline is this long after it was handed out.
+    /// The time until the deadline, from the start of the invocation.
     pub(crate) deadline_in_ms: u64,
-    /// This machine's clock, which is the function's, is this far ahead of Lambda's.
+    /// The lead of this machine's clock, which the function uses, over Lambda's clock.
     pub(crate) clock_is_ahead_ms: i64,
 }
 
@@ -50,17 +49,17 @@ impl RuntimeApi {
         format!("127.0.0.1:{}", self.0.port())
     }
 
-    /// Whether the process has asked for work.
+    /// Returns true if the process has requested an invocation.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.requests().iter().any(|request| request.head.starts_with(NEXT))
     }
 
-    /// Whether the process waits to be told to stop.
+    /// Returns true if the process waits for the event that ends it.
     pub(crate) fn is_awaited(&self) -> bool {
         self.0.requests().iter().any(|request| request.head.starts_with(NEXT_EVENT))
     }
 
-    /// The response of the invocation, once there is one.
+    /// Returns the response of the invocation, once there is one.
     pub(crate) fn response(&self) -> Option<Value> {
         let requests = self.0.requests();
         let is_posted = |head: &str| head.starts_with("POST ") && !head.starts_with(REGISTER);

@@ -1,9 +1,9 @@
-//! A function without a setting that it needs does not start, and says which one.
+//! A function without a required setting does not start, and names the setting.
 
 use crate::environment::{DEADLETTER, DISPATCH, Function, INGRESS, environment};
 use crate::world::command;
 
-/// Where nobody listens: a function that starts all the same ends there.
+/// An address without a server, where a function that starts anyway fails.
 const NOWHERE: &str = "127.0.0.1:1";
 
 fn assert_needs(function: &Function, name: &str) {

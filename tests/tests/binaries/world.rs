@@ -1,4 +1,5 @@
-//! What a function talks to: a local SQS and S3, and destinations. And the function as a process.
+//! The surroundings of a function: a local SQS and S3, and destinations. The function itself runs
+//! as a process.
 
 use delivery::subscription::NoFields;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::environment::{Function, environment};
 use crate::runtime_api::{Invocation, RuntimeApi};
 
-/// The topics `shop/…`, each with one subscription `s` to `/…`; further members of its spec.
+/// The topics `shop/…`, each with a subscription `s` to `/…` and additional members of its spec.
 const TOPICS: [(&str, &str); 6] = [
     ("taken", ""),
     ("encrypted", ", retry: {schedule: {kind: constant, delay: PT1M}, jitterPercent: 0}"),
@@ -30,7 +31,8 @@ const TOPICS: [(&str, &str); 6] = [
     ("brief", ", retry: {timeToLive: PT10M}"),
     ("consented", ""),
 ];
-/// Enough for a process that starts on a busy machine, for its invocation, and for a message.
+/// The limit of a wait: enough to start a process on a busy machine, for its invocation, and for a
+/// message.
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) struct World {
@@ -39,7 +41,7 @@ pub(crate) struct World {
     _folder: TempDir,
 }
 
-/// A running function; dropping it kills the process.
+/// A running function. Dropping it kills the process.
 pub(crate) struct Running {
     process: Child,
     output: NamedTempFile,
@@ -49,13 +51,13 @@ pub(crate) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.process.kill();
-        // Without this a killed child stays a zombie until the tests end.
+        // An unwaited child would stay a zombie until the tests end.
         let _ = self.process.wait();
     }
 }
 
 impl Running {
-    /// The response to its invocation.
+    /// Waits for the response to the invocation.
     pub(crate) async fn response(&mut self) -> Value {
         let answered = async {
             loop {
@@ -70,7 +72,7 @@ impl Running {
         tokio::time::timeout(LIMIT, answered).await.expect("the function responds")
     }
 
-    /// Waits until it asks for work.
+    /// Waits until the function requests an invocation.
     pub(crate) async fn has_started(&mut self) {
         let asked = async {
             while !self.runtime_api.is_asked() {
@@ -82,8 +84,8 @@ impl Running {
         tokio::time::timeout(LIMIT, asked).await.expect("it asks for work");
     }
 
-    /// Tells it to stop, as Lambda does with a process that is registered as an extension, and waits until it has
-    /// ended by itself.
+    /// Stops the function, as Lambda stops a process that is registered as an extension, and waits
+    /// until it has ended.
     pub(crate) async fn stop(&mut self) {
         assert!(self.runtime_api.is_awaited(), "without an extension Lambda tells nobody");
         let id = self.process.id().to_string();
@@ -100,12 +102,12 @@ impl Running {
         assert!(status.success(), "{status}");
     }
 
-    /// Whether it has written a line with this text.
+    /// Returns true if the function has written a line with this text.
     pub(crate) fn has_line(&self, text: &str) -> bool {
         fs::read_to_string(self.output.path()).expect("a text").contains(text)
     }
 
-    /// The records that its invocation returns to their queue.
+    /// Returns the records that the invocation returns to their queue.
     pub(crate) async fn returned(&mut self) -> Vec<String> {
         let response = self.response().await;
         let failures = response["batchItemFailures"].as_array();
@@ -114,12 +116,12 @@ impl Running {
         failures.iter().map(id).collect()
     }
 
-    /// The first line of its standard output with this text, which is JSON.
+    /// Waits for a line of standard output with this text, and parses it as JSON.
     pub(crate) async fn line(&self, text: &str) -> Value {
         let found = async {
             loop {
                 let output = fs::read_to_string(self.output.path()).expect("a text");
-                // The last line may be half written.
+                // The last line may be incomplete.
                 let whole = output.split_inclusive('\n').filter(|line| line.ends_with('\n'));
                 if let Some(line) = whole.into_iter().find(|line| line.contains(text)) {
                     return serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
@@ -164,7 +166,7 @@ impl World {
         self.destination.endpoint()
     }
 
-    /// Stores the consent of `shop/consented`, with this rate.
+    /// Stores the consent of `shop/consented` with this rate.
     pub(crate) async fn consent(&self, rate: &str) {
         let url: reqwest::Url = self.url("consented").parse().expect("a URL");
         let rate = Rate::parse(rate).expect("a rate");
@@ -195,12 +197,12 @@ impl World {
         Running { process, output, runtime_api }
     }
 
-    /// The URL of a queue; not every name is one of a queue.
+    /// Returns the URL of a queue, whether or not the queue exists.
     pub(crate) fn queue_url(&self, name: &str) -> String {
         self.aws.queue_url(name)
     }
 
-    /// The paths of the requests to destinations so far, in order.
+    /// Returns the sorted paths of the requests to destinations so far.
     pub(crate) fn requested(&self) -> Vec<String> {
         let path =
             |request: &ScriptedRequest| request.head.split(' ').nth(1).map(ToOwned::to_owned);
@@ -209,12 +211,12 @@ impl World {
         paths
     }
 
-    /// How many messages a queue holds, visible, delayed and in flight together.
+    /// Returns the number of messages in a queue: visible, delayed and in flight together.
     pub(crate) async fn held(&self, queue: &str) -> u64 {
         self.aws.messages_held().await.expect("an answer")[queue]
     }
 
-    /// The `delivery` attribute of the one message of a queue, once it is visible.
+    /// Waits for the only message of a queue and returns its `delivery` attribute.
     pub(crate) async fn delivery_in(&self, queue: &str) -> Value {
         let sqs = aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()));
         let receive = || {
@@ -235,7 +237,7 @@ impl World {
         serde_json::from_str(text).expect("JSON")
     }
 
-    /// The keys of a bucket, in order.
+    /// Returns the sorted keys of a bucket.
     pub(crate) async fn keys(&self, bucket: &str) -> Vec<String> {
         let page = self.bucket(bucket).list_page(&ListRequest::default()).await.expect("a list");
         page.entries.into_iter().map(|entry| entry.key).collect()
@@ -246,7 +248,7 @@ impl World {
     }
 }
 
-/// Every destination: `/soon` and `/later` have no time, the others take everything.
+/// Starts the destinations: `/soon` and `/later` respond with 503, the others with 200.
 async fn destination() -> Scripted {
     let script = |request: &ScriptedRequest| {
         let is_busy = ["POST /soon ", "POST /later "].iter().any(|it| request.head.starts_with(it));
@@ -255,7 +257,7 @@ async fn destination() -> Scripted {
     Scripted::start(script).await.expect("a free port")
 }
 
-/// The binary with this environment and no other.
+/// Returns the command of the binary, with only this environment.
 pub(crate) fn command(function: &Function, variables: &BTreeMap<String, String>) -> Command {
     let [program, arguments @ ..] = &function.command()[..] else { unreachable!("a program") };
     let mut command = Command::new(program);

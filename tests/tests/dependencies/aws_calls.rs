@@ -1,8 +1,8 @@
-//! The calls of AWS in the code and the permissions in `template.yaml`: no call without a permission, and
-//! no permission without a call.
+//! The calls of AWS in the code and the permissions in `template.yaml`. Each call needs a
+//! permission, and each permission a call.
 //!
-//! The calls are found in the source, also in what macros are given, by the names of the operations that the AWS
-//! SDKs have. Whether a role allows a call on the right resource is another question:
+//! The test finds calls in the source, including the arguments of macros, by the names of the
+//! operations of the AWS SDKs. Other tests check that a role allows a call on the right resource:
 //! `tests/tests/rules/template/access.rs` and `tests/tests/emulated_aws/permissions.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use syn::{ExprMethodCall, ImplItemFn, Item, ItemFn, LitStr, Macro, TraitItemFn};
 use super::modules::{attributes, crates, is_for_tests, is_test_file};
 use super::{metadata, package};
 
-/// What is compiled into the functions and may call AWS.
+/// The packages that are compiled into the functions and may call AWS.
 const SOURCES: [&str; 4] =
     ["crates/adapters", "functions/dispatch", "functions/deadletter", "functions/ingress"];
 
@@ -28,20 +28,20 @@ const BOTH: &[&str] = &[DISPATCH, DEADLETTER];
 const WITH_SECRETS: &[&str] = &[DISPATCH, INGRESS];
 const ONLY_DISPATCH: &[&str] = &[DISPATCH];
 
-/// Who makes a call.
+/// The caller that needs a permission.
 #[derive(Debug, Clone, Copy)]
 enum By {
-    /// The code, by these operations of an SDK.
+    /// The code, through these operations of an SDK.
     Operations(&'static [&'static str]),
-    /// The code, by this method of a request.
+    /// The code, through this method of a request.
     Parameter(&'static str),
-    /// The extension for secrets, when the code asks it for this path.
+    /// The extension for secrets, when the code requests this path.
     Extension(&'static str),
     /// Lambda or another service, with the function's role.
     Service,
 }
 
-/// Each permission: its action, the roles that have it, and who makes the calls that need it.
+/// The permissions: the action, the roles that have it, and the caller that needs it.
 const PERMISSIONS: [(&str, &[&str], By); 30] = [
     ("dynamodb:GetItem", ONLY_DISPATCH, By::Operations(&["get_item"])),
     ("dynamodb:Query", ONLY_DISPATCH, By::Operations(&["query"])),
@@ -50,12 +50,12 @@ const PERMISSIONS: [(&str, &[&str], By); 30] = [
     ("s3:GetObjectVersion", ONLY_DISPATCH, By::Parameter("version_id")),
     ("s3:PutObject", BOTH, By::Operations(&["put_object"])),
     ("s3:PutObjectTagging", BOTH, By::Parameter("set_tagging")),
-    // S3 also requires it to respond that an object is missing.
+    // Without this permission, S3 does not report that an object is missing.
     ("s3:ListBucket", ONLY_DISPATCH, By::Operations(&["list_objects_v2"])),
     ("s3:ListBucketVersions", ONLY_DISPATCH, By::Operations(&["list_object_versions"])),
     ("sqs:SendMessage", ALL, By::Operations(&["send_message", "send_message_batch"])),
     ("sqs:ChangeMessageVisibility", BOTH, By::Operations(&["change_message_visibility"])),
-    // The event source mappings.
+    // The event source mappings make these calls.
     ("sqs:ReceiveMessage", BOTH, By::Service),
     ("sqs:DeleteMessage", BOTH, By::Service),
     ("sqs:GetQueueAttributes", BOTH, By::Service),
@@ -65,41 +65,41 @@ const PERMISSIONS: [(&str, &[&str], By); 30] = [
     ("ssm:GetParameter", WITH_SECRETS, By::Extension("systemsmanager/parameters/get")),
     ("sts:AssumeRole", ONLY_DISPATCH, By::Operations(&["assume_role"])),
     ("sts:GetWebIdentityToken", ONLY_DISPATCH, By::Operations(&["get_web_identity_token"])),
-    // The network interfaces of a function in a VPC.
+    // Lambda creates the network interfaces of a function in a VPC.
     ("ec2:CreateNetworkInterface", ONLY_DISPATCH, By::Service),
     ("ec2:DescribeNetworkInterfaces", ONLY_DISPATCH, By::Service),
     ("ec2:DescribeSubnets", ONLY_DISPATCH, By::Service),
     ("ec2:DeleteNetworkInterface", ONLY_DISPATCH, By::Service),
     ("ec2:AssignPrivateIpAddresses", ONLY_DISPATCH, By::Service),
     ("ec2:UnassignPrivateIpAddresses", ONLY_DISPATCH, By::Service),
-    // Lambda, which traces invocations.
+    // Lambda traces invocations.
     ("xray:PutTraceSegments", ALL, By::Service),
     ("xray:PutTelemetryRecords", ALL, By::Service),
-    // SQS and S3, for what the functions read and write; and the stores of secrets.
+    // SQS, S3 and the stores of secrets use keys for the data that the functions read and write.
     ("kms:Decrypt", ALL, By::Service),
     ("kms:GenerateDataKey", ALL, By::Service),
 ];
 
-/// Operations that only the command line calls, and the methods of storage that lead to each.
+/// Operations that only the command line calls, and the storage methods that lead to each.
 const OF_OPERATORS: [(&str, &[&str]); 1] = [("delete_objects", &["delete"])];
 
-/// The methods that source calls, those without arguments apart, and the texts in it.
+/// The methods that source code calls, and the texts in it.
 #[derive(Default)]
 struct Source {
     without_arguments: BTreeSet<String>,
-    /// Outside the modules of storage.
+    /// Methods called outside the modules of storage.
     called: BTreeSet<String>,
     all_called: BTreeSet<String>,
     texts: BTreeSet<String>,
-    /// By the name of a function the methods that all functions of that name call.
+    /// The methods that all functions of a name call, by this name.
     by_function: BTreeMap<String, BTreeSet<String>>,
     is_storage: bool,
-    /// The function that is being read.
+    /// The function whose body is being read.
     function: String,
 }
 
 impl Source {
-    /// That of these crates.
+    /// Reads the source of these crates, without tests.
     fn of(folders: &[&str]) -> Self {
         let mut source = Self::default();
         for (_, files) in crates().iter().filter(|(name, _)| folders.contains(&name.as_str())) {
@@ -128,15 +128,15 @@ impl Source {
         self.by_function.entry(self.function.clone()).or_default().insert(name);
     }
 
-    /// What a function calls, whose name is this.
+    /// Attributes the calls that `read` finds to the function with this name.
     fn within(&mut self, name: &syn::Ident, read: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.function, name.to_string());
         read(self);
         self.function = outer;
     }
 
-    /// What a macro is given, or made of, is no syntax yet: a name between a dot and a parenthesis is a method that is
-    /// called.
+    /// Macro arguments and bodies are unparsed tokens, so a name between a dot and a parenthesis
+    /// counts as a method call.
     fn read_tokens(&mut self, tokens: &str) {
         let outer = self.function.clone();
         for (at, _) in tokens.match_indices('(') {
@@ -154,8 +154,9 @@ impl Source {
         self.function = outer;
     }
 
-    /// The methods that these call, themselves or through others. Names are all that is compared: `get` of a map is
-    /// taken for that of storage, so more is found than is called.
+    /// Returns the methods that these functions call, directly or through others. Only names are
+    /// compared: `get` of a map counts as `get` of storage, so the result may have too many
+    /// methods.
     fn reached_from<T: AsRef<str>>(
         &self,
         functions: impl IntoIterator<Item = T>,
@@ -172,7 +173,7 @@ impl Source {
     }
 }
 
-/// True for the files that read and write objects on behalf of others.
+/// Returns true for the files that read and write objects on behalf of others.
 fn is_storage(file: &str) -> bool {
     file.starts_with("storage/")
 }
@@ -210,7 +211,7 @@ impl<'ast> Visit<'ast> for Source {
     }
 }
 
-/// The operations of every AWS SDK that the adapters depend on.
+/// Returns the operations of every AWS SDK that the adapters depend on.
 fn operations() -> BTreeSet<String> {
     let metadata = metadata();
     let adapters = package(&metadata, "adapters");
@@ -228,7 +229,7 @@ fn operations() -> BTreeSet<String> {
     found
 }
 
-/// The actions that a role of the template allows.
+/// Returns the actions that a role of the template allows.
 fn allowed(role: &str) -> BTreeSet<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
     let text = fs::read_to_string(path).expect("the template is there");
@@ -246,7 +247,7 @@ fn allowed(role: &str) -> BTreeSet<String> {
     actions
 }
 
-/// All statements in here, whatever their conditions.
+/// Collects all statements in a value, whatever their conditions.
 fn collect_statements<'a>(value: &'a Value, into: &mut Vec<&'a Value>) {
     if value.get("Effect").is_some() {
         into.push(value);
@@ -298,7 +299,9 @@ fn every_permission_is_used_by_the_function_that_has_it() {
         let all = Source::of(&["crates/adapters", function]);
         let mut called = Source::of(&[function]).all_called;
         called.extend(match role {
-            // AWS SDKs call what it has for them, so no method of its own leads there. It has most permissions.
+            // AWS SDKs call the code that implements their traits for dispatch, so no method of
+            // dispatch leads there. All calls therefore count as calls of dispatch, which has most
+            // permissions.
             DISPATCH => all.all_called.clone(),
             _ => all.reached_from(&called),
         });
@@ -318,8 +321,9 @@ fn every_permission_is_used_by_the_function_that_has_it() {
 fn deadletter_and_ingress_reach_the_calls_that_their_roles_allow() {
     const BY_NAME_ONLY: [&str; 4] = ["get_object", "get_item", "query", "update_item"];
     let operations = operations();
-    // Dispatch has nearly all of them. `get`, `entry`, `replace` and `query` of something else are taken for those of storage
-    // and of the table. That the others reach neither is tested where the functions run (`tests/tests/emulated_aws/permissions.rs`).
+    // Dispatch is not checked, because it has nearly all permissions. `get`, `entry`, `replace` and
+    // `query` of other types count as those of storage and of the table. Tests of the running
+    // functions check that the others reach neither (`tests/tests/emulated_aws/permissions.rs`).
     for (function, role) in [("functions/deadletter", DEADLETTER), ("functions/ingress", INGRESS)] {
         let all = Source::of(&["crates/adapters", function]);
         let reached = all.reached_from(&Source::of(&[function]).all_called);

@@ -1,7 +1,8 @@
-//! Who may depend on whom, crates and modules: one way only, and nothing but rules in `delivery`.
+//! The allowed dependencies of crates and modules: they point one way only, and `delivery` contains
+//! only rules.
 //!
-//! What the architecture promises about absence is held here, by the graph that cargo itself
-//! resolves. So is what the functions may call on AWS.
+//! These tests enforce the absences that the architecture promises, using the graph that cargo
+//! itself resolves. They also restrict the functions' calls of AWS.
 
 mod aws_calls;
 mod files;
@@ -12,8 +13,8 @@ use std::process::Command;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
-/// Our packages, from the rules up; each may depend on those above its own line, and on no other of
-/// ours.
+/// The packages of this workspace, from the rules up. Each may depend only on packages in earlier
+/// lines, and on external ones.
 const LAYERS: [&[&str]; 8] = [
     &["delivery", FROZEN],
     &["dialects"],
@@ -25,13 +26,14 @@ const LAYERS: [&[&str]; 8] = [
     BENCH,
 ];
 
-/// The reader of an older version: what it shared with the code of today would change with it.
+/// The reader of an older version. Code shared with the current version would change with it.
 const FROZEN: &str = "wire-v1";
 
-/// What measures the functions from outside, and depends on none of us.
+/// The packages that measure the functions from outside, and depend on no package of this
+/// workspace.
 const BENCH: &[&str] = &["bench", "bench-floor", "bench-put-loop"];
 
-/// The machines that the functions run on; crates of other systems are none of our affair.
+/// The target of the functions. Dependencies for other systems do not count.
 const DEPLOYED_ON: &str = "x86_64-unknown-linux-gnu";
 
 fn metadata() -> Metadata {
@@ -50,8 +52,7 @@ fn package<'a>(metadata: &'a Metadata, name: &str) -> &'a Package {
     found.unwrap_or_else(|| panic!("{name} is no package of ours"))
 }
 
-/// Everything that is compiled into these packages, themselves included: normal dependencies, all
-/// the way down.
+/// Returns these packages and all of their direct and indirect normal dependencies.
 fn compiled_into<'a>(
     metadata: &'a Metadata,
     roots: impl IntoIterator<Item = &'a PackageId>,
@@ -102,11 +103,10 @@ fn dependencies_point_one_way_even_in_tests() {
     }
 }
 
-/// What is compiled into one package when nothing else asks its dependencies for more: names and
-/// versions, one a line.
+/// Returns the names and versions that are compiled into one package alone, one per line.
 ///
-/// The resolution of the metadata is that of the whole workspace, where others switch on what this
-/// package does not.
+/// The metadata resolves the whole workspace, where other packages enable features that this one
+/// does not.
 fn compiled_alone(package: &str) -> String {
     let arguments = [
         "tree",

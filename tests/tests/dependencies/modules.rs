@@ -1,7 +1,8 @@
-//! The modules of each crate: the top ones import each other in no circle, so dependencies point one way there too.
+//! The modules of each crate. The top modules have no cycle of imports, so their dependencies also
+//! point one way.
 //!
-//! Read from the source: every `use` and every path that begins with `crate`, `super` or `self`. Code
-//! that only tests compile does not count, because a test may look at anything.
+//! The test reads the source: every `use` and every path that begins with `crate`, `super` or
+//! `self`. Code that only tests compile does not count, because a test may use any module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,32 +11,32 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, UseTree};
 
-/// Stands for what the root file of a crate itself defines.
+/// Represents the items that the root file of a crate defines.
 const ROOT: &str = "(root)";
 
-/// The first import that was found from one top module to another.
+/// The first import found between two top modules, by the modules.
 type Edges = BTreeMap<(String, String), String>;
 
-/// One file on its way into the edges.
+/// The imports of one file, which are added to the edges.
 struct Imports<'a> {
-    /// The path of the module that is being read, from the root.
+    /// The path of the current module, from the root.
     module: Vec<String>,
     /// Top modules of the crate.
     tops: &'a BTreeSet<String>,
-    /// What the root re-exports, and from which top module.
+    /// The names that the root re-exports, with their top modules.
     exports: &'a BTreeMap<String, String>,
     file: String,
     edges: &'a mut Edges,
 }
 
 impl Imports<'_> {
-    /// Notes a path as an import of the top module it leads to.
+    /// Records a path as an import of its top module.
     fn note(&mut self, path: &[String]) {
         let from = self.module.first().map_or(ROOT, String::as_str);
         let Some(target) = self.resolve(path) else { return };
         let to = match target.first() {
             Some(name) if self.tops.contains(name) => name.clone(),
-            // A re-export at the root hides no circle: the import counts where the item lives.
+            // A re-export at the root hides no cycle: the import counts for the module of the item.
             Some(name) => self.exports.get(name).cloned().unwrap_or_else(|| ROOT.to_owned()),
             None => return,
         };
@@ -45,7 +46,7 @@ impl Imports<'_> {
         }
     }
 
-    /// A path from the root of the crate; `None` for one that leads out of it.
+    /// Resolves a path from the root of the crate; `None` if the path leads out of the crate.
     fn resolve(&self, path: &[String]) -> Option<Vec<String>> {
         let (first, rest) = path.split_first()?;
         let mut absolute = match first.as_str() {
@@ -95,7 +96,7 @@ impl<'ast> Visit<'ast> for Imports<'_> {
         visit::visit_path(self, path);
     }
 
-    /// What a macro is given is no syntax yet: every `crate::module` in it counts.
+    /// Macro arguments are unparsed tokens, so every `crate::module` in them counts.
     fn visit_macro(&mut self, invoked: &'ast syn::Macro) {
         let text = invoked.tokens.to_string().replace(' ', "");
         for (at, _) in text.match_indices("crate::").filter(|(at, _)| !text[..*at].ends_with('$')) {
@@ -125,12 +126,12 @@ pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Every path of a `use`, written out, by the names that things have where they come from.
+/// Returns every path of a `use`, expanded, with the original names of the items.
 fn paths(tree: &UseTree) -> Vec<Vec<String>> {
     bindings(tree).into_iter().map(|(path, _)| path).collect()
 }
 
-/// Every path of a `use`, and the name it has from then on.
+/// Returns every path of a `use`, and the name that it introduces.
 pub(super) fn bindings(tree: &UseTree) -> Vec<(Vec<String>, String)> {
     let leaf = |name: &syn::Ident| (vec![name.to_string()], name.to_string());
     match tree {
@@ -150,10 +151,10 @@ pub(super) fn bindings(tree: &UseTree) -> Vec<(Vec<String>, String)> {
     }
 }
 
-/// The source of a crate: path below `src`, text.
+/// The source of a crate: texts by their paths below `src`.
 pub(super) type Source = BTreeMap<String, String>;
 
-/// The imports between the top modules of a crate. `name` is how failures call it.
+/// Returns the imports between the top modules of a crate. Failures show `name`.
 fn edges_of(name: &str, source: &Source) -> Edges {
     let tops: BTreeSet<String> = source.keys().filter_map(|file| top(file)).collect();
     let mut edges = Edges::new();
@@ -176,7 +177,7 @@ fn edges_of(name: &str, source: &Source) -> Edges {
     edges
 }
 
-/// What the root file takes from its modules, and so offers below its own name.
+/// Returns the names that the root file imports from its modules and thereby re-exports.
 fn exports_of(root: &str, tops: &BTreeSet<String>) -> BTreeMap<String, String> {
     let file = syn::parse_file(root).expect("the root file is Rust");
     let uses = file.items.iter().filter_map(|item| {
@@ -207,7 +208,7 @@ pub(super) fn is_test_file(file: &str) -> bool {
     file.ends_with("/tests.rs") || file.contains("/tests/") || file.ends_with("/samples.rs")
 }
 
-/// The imports of a circle, if there is one.
+/// Returns the imports of a cycle, if there is one.
 fn circle(edges: &Edges) -> Option<Vec<String>> {
     let mut done = BTreeSet::new();
     let starts: BTreeSet<&String> = edges.keys().map(|(from, _)| from).collect();
@@ -237,7 +238,7 @@ fn walk(
     found
 }
 
-/// The source folders of every crate of the workspace, by their path.
+/// Returns the sources of every crate of the workspace, by the crate's path.
 pub(super) fn crates() -> Vec<(String, Source)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = |name: &str| {
@@ -294,7 +295,7 @@ fn a_circle_is_found_with_both_imports_however_it_is_written() {
         "use crate::{event::Event, time};",
         "use super::event::Event;",
         "fn f(e: &crate::event::Event) {}",
-        // By the name under which the root hands it on.
+        // These imports use names that the root re-exports.
         "use crate::Event;",
         "use crate::Incident;",
         "mod inner { use super::super::event::Event; }",

@@ -1,4 +1,5 @@
-//! A record that crashes its function every time harms the records beside it once at most, and ends.
+//! A record that crashes its function every time. It harms other records at most once, and becomes
+//! a dead letter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,13 +9,13 @@ use crate::processes::kill_the_function_at;
 
 /// The path whose requests kill the function that makes them.
 const CRASHING: &str = "/crashing";
-/// How many records are published beside the one that crashes.
+/// Records published together with the one that crashes.
 const HEALTHY: usize = 9;
 /// `maxReceiveCount` of the isolation queue.
 const ISOLATED_RECEIVES: usize = 10;
 
 impl Deployment {
-    /// Publishes one record that crashes and nine healthy ones, so that a batch may hold all.
+    /// Publishes one record that crashes and nine healthy ones, so that one batch can hold all.
     async fn publish_beside_a_crashing_one(&self) {
         self.subscriber.hold(CRASHING);
         self.stack.publish("shop/crashing", &event("crashing")).await;
@@ -23,7 +24,8 @@ impl Deployment {
         }
     }
 
-    /// Kills the function that waits for the crashing event's answer, once it does for this time.
+    /// Waits for this many requests of the crashing event, and kills the function that waits for
+    /// the last response.
     async fn crash(&self, time: usize, limit: Duration) {
         let arrivals =
             self.subscriber.arrived(CRASHING, limit, |arrivals| arrivals.len() >= time).await;
@@ -36,7 +38,8 @@ fn a_record_that_crashes_the_function_is_alone_the_next_time() {
     on_deployment(|deployment| async move {
         deployment.publish_beside_a_crashing_one().await;
         deployment.crash(1, ARRIVAL_LIMIT).await;
-        // All of its batch are redelivered after the visibility timeout of 30 s, and isolated.
+        // All records of the batch are redelivered after the visibility timeout of 30 s, and
+        // isolated.
         let arrivals = deployment
             .subscriber
             .arrived("/beside", ARRIVAL_LIMIT, |arrivals| {

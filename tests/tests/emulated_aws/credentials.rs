@@ -1,7 +1,9 @@
-//! Destinations that refuse everybody but one: each kind of `auth` delivers from the deployed function, a wrong secret
-//! ends as the policy says, and no secret and no token is in what is logged and stored.
+//! Destinations that accept only one caller. Each kind of `auth` delivers from the deployed
+//! function, and a wrong secret ends as the policy states. No secret and no token is logged or
+//! stored.
 //!
-//! The secrets are variables of the functions: the emulated AWS gives them its own.
+//! The secrets are variables of the functions, which the emulated AWS takes from its own
+//! environment.
 
 pub(crate) mod of_aws;
 
@@ -17,7 +19,8 @@ const TOKEN: &str = "emulated-t0ken";
 const KEY: &str = "emulated-k3y/of+acme";
 const CLIENT: &str = "emulated cl1ent: s+cret";
 const GRANTED: &str = "emulated-granted-t0ken";
-/// The kinds in a header: path, `auth` with the beginning of its variable, and what the destination wants.
+/// The kinds of `auth` that use a header: path, `auth` without the prefix of its variable, and the
+/// header that the destination requires.
 const KINDS: [(&str, &str, &str); 4] = [
     // printf 'acme:emulated-pass-word' | base64
     (
@@ -33,21 +36,21 @@ const KINDS: [(&str, &str, &str); 4] = [
         "authorization: Bearer emulated-granted-t0ken",
     ),
 ];
-/// What the form of a client has that shows the right secret.
+/// The part of the token request that has the right client secret.
 const SHOWN_CLIENT: &str = "client_secret=emulated+cl1ent%3A+s%2Bcret";
 const CERTIFICATE: &str =
     "{clientCertificate: {certificate: 'env:_CERTIFICATE', key: 'env:_CERTIFICATE_KEY'}}";
 
-/// The destinations, and who may call them.
+/// The destinations with access control.
 #[derive(Debug)]
 pub(crate) struct Peers {
-    /// Takes what shows who is calling by a header, and grants tokens.
+    /// Accepts requests with the right header, and grants tokens.
     plain: Scripted,
-    /// Takes what shows a certificate.
+    /// Accepts requests with a client certificate.
     tls: Scripted,
 }
 
-/// The authority of servers, that of clients, and a certificate of the latter.
+/// The authorities of servers and clients, and a right and a wrong client certificate.
 struct Certificates {
     servers: Authority,
     clients: Authority,
@@ -65,7 +68,7 @@ fn certificates() -> &'static Certificates {
     })
 }
 
-/// The variables of the functions: the right secrets, and wrong ones.
+/// Returns the variables of the functions: the right secrets and wrong ones.
 pub(crate) fn variables() -> Vec<(String, String)> {
     let of = certificates();
     let named = |beginning: &str,
@@ -82,7 +85,8 @@ pub(crate) fn variables() -> Vec<(String, String)> {
     [right, wrong].concat()
 }
 
-/// Grants a token to the client, takes what shows the right header, and repeats all else with 401.
+/// Grants a token to the client and accepts requests with the right header. All others get 401 and
+/// their own head.
 fn decide(request: &ScriptedRequest) -> Vec<Step> {
     let body = String::from_utf8_lossy(&request.body);
     let json = [("content-type", "application/json")];
@@ -109,7 +113,7 @@ fn decide(request: &ScriptedRequest) -> Vec<Step> {
 }
 
 impl Peers {
-    /// Starts them on free ports.
+    /// Starts the destinations on free ports.
     pub(crate) async fn start() -> Self {
         let plain = Scripted::start(decide).await.expect("a free port");
         let of = certificates();
@@ -120,7 +124,7 @@ impl Peers {
         Self { plain, tls }
     }
 
-    /// A subscription for each kind with the right secret, and one with a wrong one.
+    /// Returns a subscription of each kind with the right secret, and one with a wrong secret.
     pub(crate) fn subscriptions(&self) -> String {
         let subscription = |variables: &str, kind: &str, url: String, auth: &str, more: &str| {
             let auth = auth.replace("env:_", &format!("env:{variables}_"));
@@ -143,7 +147,8 @@ impl Peers {
         of("RIGHT").chain(of("WRONG")).collect::<Vec<_>>().join("---\n")
     }
 
-    /// The paths that took an event with the right header, and how many took one with the right certificate.
+    /// Returns the paths that received an event with the right header, and the number of events
+    /// with the right certificate.
     fn accepted(&self) -> (Vec<&'static str>, usize) {
         let requests = self.plain.requests();
         let took = |(kind, _, header): &(&'static str, &str, &str)| {
@@ -191,7 +196,7 @@ fn each_kind_of_auth_is_accepted_where_nobody_else_is_and_a_wrong_secret_is_a_de
             ("basic", &unauthorized),
             ("bearer", &unauthorized),
             ("header", &unauthorized),
-            // No request is made without a token, nor by a connection that the destination ends.
+            // Without a token, no request is made. The wrong certificate ends the connection.
             ("oauth2", &exceeded),
             ("certificate", &exceeded),
         ] {

@@ -1,7 +1,13 @@
-//! `lastmile doctor` on a stack that works, and on the same one broken in six ways. These are: no file, a paused mapping, a missing
-//! permission, AWS targets without one, wrong secrets, and destinations that refuse or cannot be reached.
+//! `lastmile doctor` on a stack that works, and on the same stack broken in six ways:
 //!
-//! The stack is one of its own beside that of the other tests, which nothing here may disturb.
+//! - no subscription is applied;
+//! - a mapping is paused;
+//! - a permission is missing;
+//! - AWS targets have no permission;
+//! - secrets are wrong;
+//! - destinations refuse or cannot be reached.
+//!
+//! The stack is separate from that of the other tests, which these faults must not disturb.
 
 use std::process::Command;
 
@@ -12,18 +18,18 @@ use serde_json::{Value, json};
 use super::stack::{ACCOUNT, Second, Stack, script};
 use super::{ARRIVAL_LIMIT, Deployment, on_deployment};
 
-/// What may do everything.
+/// A role that may do everything.
 const OPERATOR: &str = "operators-of-lastmile";
 const NAME: &str = "doctored";
 /// The role that makes requests to AWS targets.
 const TARGETS_ROLE: &str = "doctored-targets";
-/// Lists queues and topics.
+/// AWS targets of this stack: queues and topics.
 const SETTINGS: [&str; 2] = [
     "InvokeRoleArn=arn:aws:iam::000000000000:role/doctored-targets",
     "AwsTargets=shop=arn:aws:sqs:*:*:doctored-*,shop=arn:aws:sns:*:*:doctored-*",
 ];
 
-/// Subscriptions of the topic shop/doctored: the name of each, and its destination.
+/// Returns subscriptions of the topic shop/doctored, given their names and destinations.
 fn subscriptions(all: &[(&str, String)]) -> String {
     let one = |(name, destination): &(&str, String)| {
         format!(
@@ -34,19 +40,20 @@ fn subscriptions(all: &[(&str, String)]) -> String {
     all.iter().map(one).collect::<Vec<_>>().join("---\n")
 }
 
-/// A stack that doctor looks at.
+/// A stack that doctor checks.
 struct Patient<'a> {
     aws: &'a Stack,
     stack: Second,
 }
 
 impl Patient<'_> {
-    /// What doctor says of each item: its state, and the rest of its line. Fails unless the exit code follows from that.
+    /// Returns the state and the text of each item that doctor prints. Fails unless the exit code
+    /// follows from the states.
     async fn examined(&self, options: &[&str]) -> Vec<(String, String)> {
         self.examined_by(&ACCOUNT.map(|(name, value)| (name, value.to_owned())), options).await
     }
 
-    /// The same with these credentials.
+    /// Runs doctor with these credentials.
     async fn examined_by(
         &self,
         credentials: &[(&'static str, String)],
@@ -68,7 +75,8 @@ impl Patient<'_> {
         items
     }
 
-    /// Fails unless these are the only lines beside those that are ok, in this order: each has these texts.
+    /// Fails unless the items that are not ok have exactly these states and contain these texts, in
+    /// this order.
     async fn shows(&self, options: &[&str], expected: &[(&str, &[&str])]) {
         let all = self.examined(options).await;
         let found: Vec<_> = all.iter().filter(|(state, _)| state != "ok").collect();
@@ -104,7 +112,7 @@ fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
         let missing = "subscriptions/: nothing is there yet";
         let apply = "lastmile apply -f FILE --stack doctored";
         patient.shows(&[], &[("error", &[missing, apply])]).await;
-        // Nothing is sent to a stack that cannot deliver.
+        // Doctor sends nothing to a stack that cannot deliver.
         let tried = ["--try", "shop/doctored/good"];
         patient.shows(&tried, &[("error", &[missing]), ("warning", &["not sent"])]).await;
 
@@ -144,7 +152,8 @@ fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
     });
 }
 
-/// The permissions of the manual suffice, and without them nothing is said to be fine that was not looked at.
+/// The permissions of the manual suffice. With fewer, doctor reports unchecked items as not
+/// checked.
 async fn other_credentials(patient: &Patient<'_>) {
     let policy = snippets::under("operate/doctor.md", "What it needs").text;
     let by_role = patient.aws.session("looks", &policy);
@@ -198,7 +207,7 @@ async fn missing_permission(patient: &Patient<'_>) {
     patient.shows(&[], &[]).await;
 }
 
-/// A target that the role may use, one that no policy of the role allows, and one that a policy denies.
+/// One target is allowed by the role's policy, one has no policy, and one is denied.
 async fn targets(patient: &Patient<'_>, good: &(&str, String)) {
     let allowed = json!({"Version": "2012-10-17", "Statement": [
         {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*:doctored-*"},
@@ -223,7 +232,8 @@ async fn targets(patient: &Patient<'_>, good: &(&str, String)) {
     patient.shows(&[], &[("warning", &[none]), ("error", &[deny])]).await;
 }
 
-/// One that exists and may not be read, one that does not exist, and a variable that the function does not have.
+/// One secret exists but may not be read, one does not exist, and one is a variable that the
+/// function does not have.
 async fn wrong_secrets(patient: &Patient<'_>, good: &str) {
     patient
         .call(

@@ -1,7 +1,8 @@
-//! How soon a change of a topic is in use, and what processes request for it.
+//! The delay until a change of a topic is in use, and the requests of processes for it.
 //!
-//! Separate from the contracts of reading topics: here are processes of Lambda, the permissions of the
-//! template, and the command line that makes the change. Figures: `docs/reference/figures/emulated-aws.md`.
+//! This test is separate from the contracts of reading topics. It uses processes of Lambda, the
+//! permissions of the template, and the command line that makes the change. Figures:
+//! `docs/reference/figures/emulated-aws.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,15 +19,15 @@ use crate::stack::{ACCOUNT, Stack};
 use crate::subscriber::{Manner, Scripts, Subscriber};
 use crate::{event, now};
 
-/// A change is in use everywhere within this.
+/// All processes use a change within this time.
 const IN_USE_WITHIN: Duration = Duration::from_secs(35);
 /// The object of the topic, which each process reads once after the change.
 const TOPIC: &str = "shop/orders.json";
 
-/// Processes have looked for changes before.
+/// The time before the change, in which processes look for changes.
 const BEFORE: Duration = Duration::from_secs(40);
 const BETWEEN_EVENTS: Duration = Duration::from_millis(100);
-/// After this, all events that were published have arrived.
+/// The time in which all published events arrive.
 const ARRIVAL: Duration = Duration::from_secs(5);
 
 const PARAMETERS: [&str; 2] = ["Concurrency=10", "DispatchTimeout=60"];
@@ -37,7 +38,7 @@ fn a_change_of_one_subscription_is_in_use_within_35_s_for_one_read_of_a_process(
     Runtime::new().expect("a runtime starts").block_on(async {
         let scripts: Scripts = ["/first", "/second"].map(|path| (path, [200].as_slice())).into();
         let subscriber = Subscriber::start(scripts).await;
-        // So long that one process is not enough for all events.
+        // Each response takes so long that one process cannot deliver all events.
         subscriber.differ("/first", Manner::Takes(Duration::from_millis(500)));
         let port = ReservedPort::take();
         let gateway = Gateway::start(port.number, 7).await;
@@ -81,7 +82,7 @@ fn a_change_of_one_subscription_is_in_use_within_35_s_for_one_read_of_a_process(
     });
 }
 
-/// Events that are published all the time.
+/// A task that publishes events continuously.
 struct Publishing {
     is_going: Arc<AtomicBool>,
     published: tokio::sync::watch::Receiver<usize>,
@@ -104,12 +105,12 @@ impl Publishing {
         Self { is_going, published, task }
     }
 
-    /// The number of the next event that is not yet being sent.
+    /// Returns the number of the first event that is certainly sent later.
     fn next(&self) -> usize {
         *self.published.borrow() + 1
     }
 
-    /// How many there were.
+    /// Stops publishing and returns the number of published events.
     async fn stop(self) -> usize {
         self.is_going.store(false, Ordering::Relaxed);
         self.task.await.expect("it ends");

@@ -1,4 +1,4 @@
-//! The roles of `infra/github.yaml` are enough for what their workflow runs, and for nothing of the other's.
+//! The roles of `infra/github.yaml` allow their own workflow, and nothing of the other workflow.
 
 use std::fs;
 use std::path::Path;
@@ -19,25 +19,28 @@ use serde_json::{Value, json};
 use super::stack::{Stack, script};
 use super::{Deployment, on_deployment};
 
-/// The namespace of the role that may change one.
+/// The namespace of the role that may change only one.
 const OWN: &str = "of-github";
-/// Another one that begins as this does.
+/// Another namespace, which has [`OWN`] as its prefix.
 const OTHER: &str = "of-github-too";
 /// The value of the parameter for all namespaces.
 const ALL: &str = "*";
-/// The owner of what the roles apply; `--prune` removes whatever else he has.
+/// The owner of the subscriptions that the roles apply. `--prune` removes everything else of this
+/// owner.
 const OWNER: &str = "github";
-/// The owner of what is signed, so that the other test, which may run at the same time, does not remove it.
+/// The owner of the signed subscriptions. With a separate owner, a concurrent test does not remove
+/// them.
 const OWNER_OF_SIGNED: &str = "github-with-keys";
 /// The namespace whose public keys are published.
 const WITH_KEYS: &str = "of-github-with-keys";
-/// The namespace of the test of the table, and the owner of what is applied there.
+/// The namespace of the test of the table.
 const OF_TABLE: &str = "of-github-with-table";
 const OWNER_OF_TOLD: &str = "github-that-tells";
 /// The bucket of public keys.
 const KEYS_BUCKET: &str = "keys-of-github";
 
-/// The policy of a role of the template for this stack, as a document. `namespace` and the owner are parameters of it.
+/// Returns the policy of a role of the template for this stack, with `namespace` and the owner as
+/// parameters.
 fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../infra/github.yaml");
     let mut text = fs::read_to_string(path).expect("the template is there");
@@ -56,8 +59,8 @@ fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
     }
     let template: Value = serde_saphyr::from_str(&text).expect("a template is YAML");
     let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
-    // Without tags, a statement with a condition is a list of the condition's name and the statement. This environment has
-    // a bucket of keys and a table, and no key of KMS.
+    // Without tags, a statement with a condition is a list of the condition's name and the
+    // statement. This environment has a bucket of keys and a table, but no KMS key.
     let statements = policy["Statement"].as_array().expect("a list").iter();
     let statements = statements.filter_map(|statement| match statement[0].as_str() {
         Some("HasKeysBucket" | "HasTable") => Some(&statement[1]),
@@ -66,7 +69,8 @@ fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
     });
     let mut statements: Vec<Value> = statements.cloned().collect();
     for statement in &mut statements {
-        // Without tags, a condition is a list: its name, what it is if that holds, and what otherwise.
+        // Without tags, a condition is a list of its name, the value if it is true, and the value
+        // if it is false.
         if statement["Resource"][0] == "ChangesAll" {
             let chosen = if namespace == ALL { 1 } else { 2 };
             statement["Resource"] = statement["Resource"][chosen].take();
@@ -81,7 +85,7 @@ struct Caller<'a> {
     session: Value,
 }
 
-/// Whether this role may list what begins with this in the config bucket.
+/// Returns true if this role may list the keys with this prefix in the config bucket.
 async fn may_list(caller: &Caller<'_>, prefix: &str) -> bool {
     let value = |of: &str| caller.session[of].as_str().expect("a credential");
     let credentials = aws_sdk_s3::config::Credentials::new(
@@ -103,13 +107,13 @@ impl<'a> Caller<'a> {
         Self { stack, session: serde_json::from_str(&session).expect("role.sh prints JSON") }
     }
 
-    /// Applies subscriptions of these names as the workflow does.
+    /// Applies subscriptions with these names as the workflow does.
     fn apply(&self, namespace: &str, names: &[&str], to: &str) -> Output {
         let owner = ["--owner", OWNER, "--prune"];
         self.run(namespace, names, &[&["apply", "--yes", "--to", to], &owner[..]].concat())
     }
 
-    /// The table, as this role reads and changes it.
+    /// The table, with the permissions of this role.
     fn table(&self) -> DynamoTable {
         let value = |of: &str| self.session[of].as_str().expect("a credential").to_owned();
         let (id, secret) = (value("AccessKeyId"), value("SecretAccessKey"));
@@ -119,7 +123,7 @@ impl<'a> Caller<'a> {
         DynamoTable::new(&config.build(), self.stack.output("TableName").to_owned())
     }
 
-    /// Runs a command with a file of subscriptions of these names.
+    /// Runs a command with a file of subscriptions with these names.
     fn run(&self, namespace: &str, names: &[&str], arguments: &[&str]) -> Output {
         let document = |name: &&str| {
             format!(
@@ -131,7 +135,7 @@ impl<'a> Caller<'a> {
         self.run_with(&names.iter().map(document).collect::<Vec<_>>().join("---\n"), arguments)
     }
 
-    /// Runs a command with a file of this text.
+    /// Runs a command with a file that has this text.
     fn run_with(&self, text: &str, arguments: &[&str]) -> Output {
         let folder = tempfile::tempdir().expect("a folder can be made");
         fs::write(folder.path().join("subscriptions.yaml"), text).expect("a file can be written");
@@ -234,7 +238,7 @@ fn the_role_of_the_branch_writes_news_into_the_table_and_nothing_else() {
         let arguments = ["apply", "--yes", "--stack", "lastmile", "--owner", OWNER_OF_TOLD];
         let applied = of_one.run(OF_TABLE, &["billing"], &arguments);
         assert_succeeded(&applied);
-        // A note would say that functions find the change later.
+        // A note would state that functions find the change later.
         assert!(!said(&applied).contains("within five minutes"), "{}", said(&applied));
 
         let table = of_one.table();

@@ -1,9 +1,9 @@
-//! The whole application on an emulated AWS: the template as it is deployed, the binaries as they
-//! are built, real queues, event source mappings and buckets, and processes that are killed.
+//! The whole application on an emulated AWS. The template and the binaries are those of a
+//! deployment, and the queues, event source mappings and buckets are real. Tests kill processes.
 //!
-//! Separate from the simulation, which covers every rule and has no processes: these tests show
-//! that what was simulated is what runs. They need Linux and Python, and no Docker. The first run
-//! installs the tools.
+//! These tests are separate from the simulation, which covers every rule but has no processes. They
+//! show that the simulated application is the one that runs. They need Linux and Python, but no
+//! Docker. The first run installs the tools.
 #![cfg(target_os = "linux")]
 
 mod aws_targets;
@@ -54,21 +54,22 @@ use subscriber::{Arrival, Scripts, Subscriber};
 /// Enough for a cold start and a few messages on a busy machine.
 const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// The waits before the second and the third attempt. Above a second, so that the deliveries wait
+/// The waits before the second and the third attempt. They exceed a second, so the deliveries wait
 /// in the retry queue.
 const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(3)];
 
-/// How many events the kill test publishes, and to which subscriptions.
+/// The number of events that the kill test publishes.
 const KILLED_EVENTS: usize = 50;
 const KILLED_SUBSCRIPTIONS: [&str; 2] = ["left", "right"];
 const KILLS: usize = 3;
 
-/// Tests that use the environment at once. The emulated AWS slows down for more.
+/// The number of tests that use the environment concurrently. With more tests, the emulated AWS is
+/// too slow.
 const TESTS_AT_ONCE: u32 = 2;
 
-/// A killed function's messages are redelivered after 30 s, and the next kill may hit them too. On a busy machine the
-/// responses are held for so long that attempts time out, and the destination is put on probation: then a delivery is put
-/// off by up to fifteen minutes.
+/// A killed function's messages are redelivered after 30 s, and the next kill may hit them too. On
+/// a busy machine, attempts time out while responses are held, and the destination is put on
+/// probation. A delivery is then deferred by up to fifteen minutes.
 const KILLED_LIMIT: Duration = Duration::from_secs(16 * 60);
 
 #[test]
@@ -94,8 +95,8 @@ fn sam_build_makes_a_program_of_each_function() {
 #[test]
 fn an_event_reaches_its_subscriber_byte_for_byte() {
     on_deployment(|deployment| async move {
-        // Everything that re-serializing would change: order, spaces, escapes, large and precise
-        // numbers.
+        // The event has everything that re-serializing would change: order, spaces, escapes, and
+        // large and precise numbers.
         let event = "{ \"type\":\"order.created\",\"specversion\":\"1.0\",\n  \"source\": \"/shop\", \"id\":\"exact-1\",\
                      \"time\":\"2026-11-20T07:00:00.1234567+01:00\",\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\
                      \"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}\t}";
@@ -176,7 +177,7 @@ fn no_event_is_lost_when_functions_are_killed_while_they_wait_for_a_response() {
         );
         let arrivals = deployment.subscriber.arrivals("/killed/").len();
         let duplicates = arrivals.saturating_sub(KILLED_EVENTS * KILLED_SUBSCRIPTIONS.len());
-        // Written past the test harness, which shows no output of tests that pass.
+        // The test harness captures standard output of passing tests, but not this.
         let figures = format!(
             "{KILLED_EVENTS} events, {KILLS} kills, {arrivals} requests, {duplicates} duplicates"
         );
@@ -184,8 +185,8 @@ fn no_event_is_lost_when_functions_are_killed_while_they_wait_for_a_response() {
     });
 }
 
-/// The shared environment of all tests: the deployed application, what its functions call instead of the emulated AWS, and the
-/// subscriber it delivers to.
+/// The shared environment of all tests: the deployed application, the gateway that its functions
+/// call instead of the emulated AWS, and the subscriber.
 struct Deployment {
     stack: Stack,
     gateway: Gateway,
@@ -193,18 +194,19 @@ struct Deployment {
     peers: Peers,
 }
 
-/// Runs a test in the one environment of this binary, beside at most one other.
+/// Runs a test in the shared environment, beside at most one other test.
 fn on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deployment) -> Test) {
     run_with(1, test);
 }
 
-/// Runs a test while no other uses the environment. Others kill functions, and with them what they have counted.
+/// Runs a test while no other test uses the environment. Other tests kill functions, which loses
+/// their counts.
 fn alone_on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deployment) -> Test) {
     run_with(TESTS_AT_ONCE, test);
 }
 
-/// Runs a test that takes so many of the places in the environment. All tests share one runtime, because the
-/// subscriber and the clients' connections must outlive the test that ran first.
+/// Runs a test that uses this many places in the environment. All tests share one runtime, because
+/// the subscriber and the clients' connections must outlive the first test.
 fn run_with<Test: Future<Output = ()>>(
     places: u32,
     test: impl FnOnce(&'static Deployment) -> Test,
@@ -258,7 +260,7 @@ impl Deployment {
         let gateway = Gateway::start(port.number, 0).await;
         gateway.calm();
         let stack = Stack::deploy_at(port, gateway.port, &[], all.clone()).await;
-        // Before any event: these name what only a deployment has.
+        // These subscriptions need outputs of the deployment, and are applied before any event.
         let of_aws = credentials::of_aws::subscriptions(&stack, &peers);
         stack.put_subscriptions([all, of_aws].join("---\n")).await;
         Self { stack, gateway, subscriber, peers }
@@ -304,7 +306,7 @@ impl Deployment {
         self.subscriber.release("/killed/");
     }
 
-    /// The deliveries that were neither answered nor dead-lettered.
+    /// Returns the deliveries that were neither answered nor dead-lettered.
     async fn missing(&self, ids: &[String]) -> Vec<String> {
         let answered = self.subscriber.arrivals("/killed/");
         let answered = answered.iter().filter(|arrival| arrival.answered.is_some());
@@ -374,7 +376,7 @@ fn answers(arrivals: &[Arrival]) -> Vec<u16> {
     arrivals.iter().filter_map(|arrival| arrival.answered).collect()
 }
 
-/// `<prefix><yyyy>/<M>/<d>/<H>/<guid>.json`, numbers without leading zeros.
+/// Checks the form `<prefix><yyyy>/<M>/<d>/<H>/<guid>.json`, with numbers without leading zeros.
 fn assert_key(key: &str, prefix: &str) {
     let rest =
         key.strip_prefix(prefix).unwrap_or_else(|| panic!("{key} does not start with {prefix}"));

@@ -1,9 +1,9 @@
-//! Some destinations of twenty are ill: what the others notice, and what becomes of the deliveries of one
-//! that never answers.
+//! Some of twenty destinations are ill. The tests measure the effect on the others, and the end of
+//! the deliveries to one that never responds.
 //!
-//! Separate from the simulation of the same name, whose time is virtual: here are real processes, with
-//! few invocations at once. Each run has a deployment of its own. Figures: `docs/reference/figures/emulated-aws.md` and
-//! `bench/neighbours.md`.
+//! They are separate from the simulation of the same name, whose time is virtual: here are real
+//! processes, with few concurrent invocations. Each run has its own deployment. Figures:
+//! `docs/reference/figures/emulated-aws.md` and `bench/neighbours.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,34 +21,34 @@ use crate::stack::Stack;
 use crate::subscriber::{Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 
-/// Each has a topic and a path of its own; the first ones are ill.
+/// The number of destinations. Each has its own topic and path, and the first ones are ill.
 const DESTINATIONS: usize = 20;
 const HANGING: &str = "/neighbours/00";
 
-/// To all topics in turn.
+/// The number of events, sent to all topics in turn.
 const EVENTS: usize = 500;
 const EVENTS_EACH: usize = EVENTS / DESTINATIONS;
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(15);
 
-/// Few invocations at once, and a timeout with the visibility timeout that belongs to it.
+/// The parameters allow few concurrent invocations. The timeout has a matching visibility timeout.
 const PARAMETERS: [&str; 2] = ["Concurrency=10", "DispatchTimeout=60"];
 
-/// Within this, 95 of 100 events arrive at the destinations that do not hang, and all of them.
+/// The longest delay of 95 in 100 events for destinations that do not hang, and of all of them.
 const MOST_WITHIN: Duration = Duration::from_secs(10);
 const ALL_WITHIN: Duration = Duration::from_secs(40);
 
-/// How long everything is waited for: until the events of the hanging destination are dead letters.
+/// The longest wait until the events of the hanging destination are dead letters.
 const LIMIT: Duration = Duration::from_secs(900);
-/// How long the events of the healthy destinations are waited for.
+/// The longest wait for the events of the healthy destinations.
 const HEALTHY_LIMIT: Duration = Duration::from_secs(120);
 
-/// How a destination may be ill.
+/// A fault of a destination.
 #[derive(Debug, Clone, Copy)]
 enum Illness {
     Hangs,
     IsSlow,
     Fails,
-    /// So often that some of it falls into the time of publication.
+    /// Fails and recovers so often that the changes overlap with the publishing.
     Flaps,
 }
 
@@ -75,7 +75,7 @@ fn one_destination_of_twenty_that_hangs_delays_the_others_by_seconds_at_most() {
     }
 }
 
-/// Beside one that hangs from the beginning, when no process knows it.
+/// The longest delays if one destination hangs from the beginning and no process has detected it.
 const MOST_BESIDE_ONE: Duration = Duration::from_secs(1);
 const ALL_BESIDE_ONE: Duration = Duration::from_secs(3);
 
@@ -90,7 +90,7 @@ fn of_the_events_beside_one_that_hangs_nearly_all_take_a_second_and_the_last_thr
     assert!(is_soon, "{:?}", healthy.delays);
 }
 
-/// Every kind at two shares: the rows of `bench/neighbours`.
+/// Every fault, for two numbers of ill destinations: the rows of `bench/neighbours`.
 #[test]
 #[ignore = "prints a table; bench/neighbours runs it"]
 fn table_of_neighbours_on_the_emulated_aws() {
@@ -114,7 +114,8 @@ fn table_of_neighbours_on_the_emulated_aws() {
     }
 }
 
-/// What the healthy ones noticed beside so many that are ill, once all of their events arrived.
+/// Returns the observations of the healthy destinations beside `ill` others, after all of their
+/// events arrived.
 async fn noticed_beside(ill: usize, illness: Illness) -> Noticed {
     let begun = Begun::with(ill, illness).await;
     let wanted = EVENTS - ill * EVENTS_EACH;
@@ -127,17 +128,17 @@ async fn noticed_beside(ill: usize, illness: Illness) -> Noticed {
     }
 }
 
-/// A run whose events are published.
+/// A run whose events have been published.
 struct Begun {
     subscriber: Subscriber,
     stack: Arc<Stack>,
     started: Instant,
-    /// When each event was sent.
+    /// The time at which each event was sent.
     sent: BTreeMap<String, Instant>,
 }
 
 impl Begun {
-    /// With so many of the first destinations ill.
+    /// Publishes all events while the first `ill` destinations have this fault.
     async fn with(ill: usize, illness: Illness) -> Self {
         let paths: Vec<&'static str> =
             (0..DESTINATIONS).map(|number| &*path(number).leak()).collect();
@@ -159,7 +160,7 @@ impl Begun {
         Self { subscriber, stack, started, sent }
     }
 
-    /// What the destinations behind the first ones have noticed so far.
+    /// Returns the observations so far of the destinations after the first `ill`.
     fn noticed(&self, ill: usize) -> Noticed {
         let mut arrivals = self.subscriber.arrivals("/neighbours/");
         let first_healthy = path(ill);
@@ -176,18 +177,18 @@ impl Begun {
     }
 }
 
-/// What healthy destinations noticed.
+/// The observations of healthy destinations.
 struct Noticed {
-    /// From sending an event to its arrival, the shortest first.
+    /// The time from sending an event to its arrival, in ascending order.
     delays: Vec<Duration>,
-    /// Requests to them.
+    /// Requests to the healthy destinations.
     requests: usize,
-    /// From the first event to its last arrival.
+    /// The time from the first event to its last arrival.
     lasted: Duration,
 }
 
 impl Noticed {
-    /// The delay that so many in a hundred do not exceed.
+    /// The delay that this percentage of events does not exceed.
     fn delay(&self, percent: usize) -> Duration {
         self.delays[(self.delays.len() * percent).div_ceil(100) - 1]
     }
@@ -197,7 +198,7 @@ impl Noticed {
     }
 }
 
-/// As columns of the table of `bench/neighbours.md`.
+/// Formats the observations as columns of the table of `bench/neighbours.md`.
 impl fmt::Display for Noticed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for percent in [50, 95, 99, 100] {
@@ -207,34 +208,34 @@ impl fmt::Display for Noticed {
     }
 }
 
-/// What one run showed.
+/// The results of one run.
 struct Run {
-    /// To those but the first one.
+    /// The observations of all destinations but the first.
     healthy: Noticed,
-    /// Until nothing was left, in all.
+    /// The time until nothing was left.
     drained: Duration,
     processes: usize,
-    /// What happened to each event of the destination that hangs.
+    /// The deliveries to the hanging destination, by event.
     hanging: BTreeMap<String, Account>,
-    /// Messages that were left, by queue.
+    /// Messages that remained, by queue.
     left: Vec<(String, usize)>,
 }
 
-/// One delivery to the destination that hangs.
+/// One delivery to the hanging destination.
 #[derive(Debug, Default)]
 struct Account {
-    /// Requests that the destination has read.
+    /// Requests that the destination has received.
     requests: usize,
-    /// The numbers of the attempts that were counted, as they were logged.
+    /// The logged numbers of the counted attempts.
     counted: Vec<u64>,
-    /// Attempts that were abandoned for the slow lane.
+    /// Attempts that were abandoned and moved to the slow lane.
     abandoned: usize,
-    /// The attempts of each of its dead letters.
+    /// The attempts of each dead letter of the delivery.
     dead_letters: Vec<u64>,
 }
 
 impl Account {
-    /// What is wrong with it.
+    /// Returns the first inconsistency of this account.
     fn broken(&self) -> Option<&'static str> {
         let counted = self.counted.len();
         let in_order = (1..).zip(&self.counted).all(|(number, counted)| number == *counted);
@@ -253,7 +254,7 @@ impl Account {
 }
 
 impl Run {
-    /// Until all has ended; whether the first destination hangs.
+    /// Runs until every event has ended. With `hangs`, the first destination never responds.
     async fn with(hangs: bool) -> Self {
         let begun = Begun::with(usize::from(hangs), Illness::Hangs).await;
         let Begun { subscriber, stack, started, .. } = &begun;
@@ -272,7 +273,7 @@ impl Run {
     }
 }
 
-/// Sends the events at equal intervals; when each was sent.
+/// Sends the events at equal intervals. Returns the time at which each was sent.
 async fn publish(stack: &Arc<Stack>) -> BTreeMap<String, Instant> {
     let mut ticks = tokio::time::interval(PUBLISHED_WITHIN / u32::try_from(EVENTS).expect("few"));
     let (mut sent, mut sending) = (BTreeMap::new(), Vec::new());
@@ -288,7 +289,7 @@ async fn publish(stack: &Arc<Stack>) -> BTreeMap<String, Instant> {
     sent
 }
 
-/// The events that were answered or are dead letters.
+/// Returns the events that were answered or are dead letters.
 async fn ended_ids(subscriber: &Subscriber, stack: &Stack) -> BTreeSet<String> {
     let arrivals = subscriber.arrivals("/neighbours/");
     let answered = arrivals.iter().filter(|arrival| arrival.answered.is_some());
@@ -297,7 +298,7 @@ async fn ended_ids(subscriber: &Subscriber, stack: &Stack) -> BTreeSet<String> {
     answered.map(event_id).chain(dead.map(ToOwned::to_owned)).collect()
 }
 
-/// What happened to each event of the destination that hangs: what it saw itself, the log lines, and the
+/// Accounts for each event of the hanging destination, from its requests, the log lines and the
 /// dead letters.
 async fn accounts(subscriber: &Subscriber, stack: &Stack) -> BTreeMap<String, Account> {
     let mut accounts: BTreeMap<String, Account> = BTreeMap::new();
@@ -323,7 +324,7 @@ async fn accounts(subscriber: &Subscriber, stack: &Stack) -> BTreeMap<String, Ac
         let account = accounts.entry(id.to_owned()).or_default();
         account.dead_letters.push(attempts.expect("a dead letter has a number of attempts"));
     }
-    // Invocations end in another order than they log.
+    // Invocations may end in another order than they log.
     accounts.values_mut().for_each(|account| account.counted.sort_unstable());
     accounts
 }
@@ -336,7 +337,8 @@ fn path(number: usize) -> String {
     format!("/neighbours/{number:02}")
 }
 
-/// With the native defaults; a time to live, so that what is sent to the one that hangs ends soon.
+/// Returns subscriptions with native defaults, and a time to live that soon ends deliveries to the
+/// hanging destination.
 fn subscriptions(subscriber: SocketAddr) -> String {
     let document = |number| {
         let (topic, path) = (topic(number).replace("shop/", ""), path(number));
@@ -350,7 +352,7 @@ fn subscriptions(subscriber: SocketAddr) -> String {
     (0..DESTINATIONS).map(document).collect::<Vec<_>>().join("---\n")
 }
 
-/// Both runs, as the table of `docs/reference/figures/emulated-aws.md`.
+/// Formats both runs as the table of `docs/reference/figures/emulated-aws.md`.
 struct Table<'a> {
     alone: &'a Run,
     beside: &'a Run,

@@ -1,8 +1,11 @@
-//! What operators see of the deployed application: the metric lines in its logs, the lines about
-//! deliveries, and the nested stack with alarms and a dashboard.
+//! The signals that operators see of the deployed application:
 //!
-//! Separate from the tests over fake ports, which cannot show that the real binaries write whole
-//! lines, and that CloudFormation accepts the templates.
+//! - metric lines in its logs;
+//! - lines about deliveries;
+//! - the nested stack with alarms and a dashboard.
+//!
+//! These tests are separate from those over fake ports, which cannot show that the real binaries
+//! write whole lines and that CloudFormation accepts the templates.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,7 +39,7 @@ const ALARMS: [&str; 16] = [
     "slow-destinations-wait",
 ];
 
-/// A metric line: its time, names and values of its dimensions, and its metrics.
+/// A metric line: its time, the names and values of its dimensions, and its metrics.
 struct Counted {
     at_ms: u64,
     dimensions: Vec<(String, String)>,
@@ -47,7 +50,7 @@ struct Counted {
 fn metric_lines_in_the_logs_are_valid_for_cloudwatch_with_one_value_per_metric_and_dimension_set() {
     alone_on_deployment(|deployment| async move {
         deployment.stack.publish("shop/counted", &event("counted-1")).await;
-        // What a process has counted, it writes with a later invocation.
+        // A process writes its counts during a later invocation.
         let invoking = tokio::spawn(async {
             loop {
                 tokio::time::sleep(Duration::from_secs(5)).await;
@@ -82,8 +85,8 @@ fn metric_lines_in_the_logs_are_valid_for_cloudwatch_with_one_value_per_metric_a
             }
         }
         let sum = |metric| total(&counted, "topic", "shop/counted", metric);
-        // A busy emulator may accept a publication more than once: the client retries when a
-        // response is lost.
+        // A busy emulator may accept a publication more than once, because the client retries when
+        // a response is lost.
         let published = sum(Metric::MatchedEventCount) / 3;
         assert_eq!(sum(Metric::MatchedEventCount), 3 * published);
         assert_eq!(sum(Metric::DeliverySuccessCount), 2 * published);
@@ -139,7 +142,7 @@ fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
     on_deployment(|deployment| async move {
         let observed = deployment.stack.observed();
         let alarms = observed["alarms"].as_object().expect("alarms by name");
-        // Another test may have deployed a second stack, which has one too.
+        // Another test may have deployed a second stack with alarms of its own.
         let of_stack: Vec<(&str, &Value)> = alarms
             .iter()
             .filter_map(|(name, alarm)| Some((name.strip_prefix("lastmile-")?, alarm)))
@@ -162,7 +165,7 @@ fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
     });
 }
 
-/// The log lines of both functions, once they contain what is expected.
+/// Waits until the log lines of both functions are complete, and returns them.
 async fn log_lines_until(
     deployment: &'static Deployment,
     is_complete: impl Fn(&[String]) -> bool,
@@ -191,7 +194,7 @@ async fn log_lines_until(
     }
 }
 
-/// The sum of a counting metric over all invocations, for this value of this one dimension.
+/// Returns the sum of a counting metric over all invocations, for this value of one dimension.
 fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u64 {
     let wanted = [(dimension.to_owned(), value.to_owned())];
     let of_combination = counted.iter().filter(|line| line.dimensions == wanted);
@@ -199,7 +202,7 @@ fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u
     values.map(|(_, value)| value.as_u64().expect("a count is a number")).sum()
 }
 
-/// A metric line, validated against the specification; `None` for other lines.
+/// Validates a metric line against the specification; `None` for other lines.
 fn read(line: &str) -> Option<Counted> {
     let document: Value = serde_json::from_str(line).ok()?;
     let metadata = document.get("_aws")?;

@@ -1,9 +1,10 @@
-//! What the functions may do on AWS: the emulated one enforces the roles of the template and the policies
-//! of its queues and buckets, for the functions of all tests here and for the calls of this file.
+//! The permissions of the functions on AWS. The emulated AWS enforces the roles of the template and
+//! the policies of its queues and buckets. It does so for the functions of all tests and for the
+//! calls of this file.
 //!
-//! Separate because a call that is refused is nothing the functions ever see. Lambda, not a function,
-//! receives messages and writes logs; the emulated one needs no permission for that, so only the rules
-//! about the template hold those grants (`tests/tests/rules/template`).
+//! These tests are separate because functions never see a refused call. Lambda receives messages
+//! and writes logs for the function, and the emulated Lambda needs no permission for that. Only the
+//! rules about the template cover those grants (`tests/tests/rules/template`).
 
 use std::collections::BTreeSet;
 
@@ -14,27 +15,29 @@ use super::credentials::of_aws::TOKEN_CALL;
 use super::stack::{Stack, script};
 use super::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 
-/// The roles of the functions, as the template calls them.
+/// The roles of the functions, by their names in the template.
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
 const INGRESS: &str = "IngressRole";
 const FUNCTIONS: [&str; 3] = [DISPATCH, DEADLETTER, INGRESS];
-/// A role that `OperatorArns` names, and one that it does not. Their own policies allow everything.
+/// A role that `OperatorArns` names, and a role that it does not name. Their own policies allow
+/// everything.
 const OPERATOR: &str = "operators-of-lastmile";
 const STRANGER: &str = "strangers";
 
-/// The stack of all tests, and one whose `ExtraSinkArns` cover its buckets. No function of Lambda can have the whole name of
-/// that one in its own.
+/// The stack of all tests, and a stack whose `ExtraSinkArns` cover its buckets. The second name is
+/// too long to appear whole in a function's name.
 const STACK: &str = "lastmile";
 const WITH_SINKS: &str = "deployed-with-a-name-that-no-function-of-lambda-can-have";
 
-/// A call: by which role, what, and with which parameters, as `tests/emulated/calls.py` takes it.
+/// A call: the role, the operation and the parameters, in the format of `tests/emulated/calls.py`.
 type Call = (&'static str, &'static str, Value);
 
-/// What AWS answers a call that no policy allows, or that one denies; the name depends on the service.
+/// The error codes of calls that no policy allows or that a policy denies. They depend on the
+/// service.
 const DENIED: [&str; 3] = ["AccessDenied", "AccessDeniedException", "UnauthorizedOperation"];
 
-/// The error code of each call, if it failed, by the roles of the stack of this name.
+/// Makes these calls with the roles of a stack. Returns the error code of each call that failed.
 async fn error_codes(stack: &Stack, of_stack: &'static str, calls: &[Call]) -> Vec<Option<String>> {
     let port = stack.endpoint.rsplit(':').next().expect("the endpoint has a port").to_owned();
     let calls = json!(calls).to_string();
@@ -42,12 +45,12 @@ async fn error_codes(stack: &Stack, of_stack: &'static str, calls: &[Call]) -> V
     serde_json::from_str(&run.await.expect("calls.sh runs")).expect("calls.sh prints JSON")
 }
 
-/// Fails for every one of these calls that is denied although it should not be, or the other way round.
+/// Fails unless all of these calls are denied, or unless all are allowed.
 async fn assert_denied(stack: &Stack, is_expected: bool, calls: Vec<Call>) {
     assert_denied_in(stack, STACK, is_expected, calls).await;
 }
 
-/// The same by the roles of the stack of this name.
+/// Makes these calls with the roles of another stack, and fails as [`assert_denied`].
 async fn assert_denied_in(
     stack: &Stack,
     of_stack: &'static str,
@@ -83,18 +86,17 @@ fn queue(stack: &Stack, name: &str) -> Value {
     json!({"QueueUrl": stack.output(&format!("{name}Url"))})
 }
 
-/// Sends nothing: SQS refuses a batch without entries, after it has asked whether the call is allowed.
+/// Sends nothing: SQS checks the permission before it refuses a batch without entries.
 fn no_messages(stack: &Stack, name: &str) -> Value {
     json!({"QueueUrl": stack.output(&format!("{name}Url")), "Entries": []})
 }
 
-/// Deletes nothing: there is no such receipt.
+/// Deletes nothing, because the receipt does not exist.
 fn no_receipt(stack: &Stack, name: &str) -> Value {
     json!({"QueueUrl": stack.output(&format!("{name}Url")), "ReceiptHandle": "none"})
 }
 
-/// The queues that a function takes messages from, those that it sends to, and those it has nothing to do
-/// with.
+/// The queues from which each function receives messages.
 const TAKEN: [(&str, &[&str]); 3] = [
     (DISPATCH, &["EventsQueue", "RetryQueue", "SlowQueue", "IsolationQueue"]),
     (DEADLETTER, &["DeadLetterQueue"]),
@@ -181,7 +183,7 @@ fn only_functions_and_operators_send_to_internal_queues_and_take_messages_and_ev
     });
 }
 
-/// A call of this operation for the table.
+/// Returns a call of this operation on the table.
 fn of_table(stack: &Stack, operation: &str) -> (&'static str, Value) {
     let table = stack.output("TableName");
     let key = json!({"pk": {"S": "permissions"}, "sk": {"S": "a"}});
@@ -283,7 +285,8 @@ fn a_function_adds_dead_letters_and_neither_reads_nor_changes_what_is_there() {
                 (role, "s3.put_object", letter(stack, "_replays/job/ends/1.ndjson")),
             ];
             assert_denied(stack, true, denied.to_vec()).await;
-            // The end of a replay: deadletter records it once, dispatch sends it there.
+            // `deadletter` records the end of a replay once, and `dispatch` sends it to
+            // `deadletter`.
             let end = new_letter(stack, "_replays/job/ends/1.ndjson");
             assert_denied(stack, role == DISPATCH, vec![(role, "s3.put_object", end)]).await;
         }
@@ -315,7 +318,7 @@ fn where_sinks_cover_the_bucket_of_dead_letters_its_policy_keeps_ledgers_and_wha
         };
         for role in [DISPATCH, DEADLETTER] {
             let letter = format!("{role}/a/b/2026/11/20/7/1.json");
-            // This only the sinks allow, so they do cover the bucket.
+            // Only the sinks allow this write, so they do cover the bucket.
             let end = put(role, &format!("of-{role}/_replays/job/ends/1.ndjson"), true);
             let allowed = vec![put(role, &letter, true), end];
             assert_denied_in(stack, WITH_SINKS, false, allowed).await;
@@ -342,7 +345,7 @@ fn where_sinks_cover_the_bucket_of_dead_letters_its_policy_keeps_ledgers_and_wha
     });
 }
 
-/// The keys of publishers of this stack.
+/// Keys of publishers for this stack.
 const KEYS: &str = "PublisherKeyArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:of-publishers-??????,\
      arn:aws:ssm:us-east-1:000000000000:parameter/of-publishers";
 
@@ -363,7 +366,8 @@ async fn keys_of_publishers_are_for_the_ingress_alone(stack: &Stack) {
     }
 }
 
-/// This stack is in a VPC: Lambda may make network interfaces with the role of dispatch, the code of the function may not.
+/// This stack is in a VPC. Lambda may create network interfaces with the role of dispatch, but the
+/// code of the function may not.
 async fn network_is_for_lambda_alone(stack: &Stack) {
     let subnets = |by_code: bool| {
         let parameters =
@@ -386,7 +390,7 @@ fn dispatch_alone_gets_tokens_and_those_for_a_named_audience_and_no_function_tak
             let arn = format!("arn:aws:iam::000000000000:role/{OPERATOR}");
             (role, "sts.assume_role", json!({"RoleArn": arn, "RoleSessionName": "permissions"}))
         };
-        // Makes the role, which trusts everybody.
+        // The first call creates the role, which trusts everybody.
         let allowed = vec![
             (OPERATOR, "sts.get_caller_identity", json!({})),
             take(STRANGER),
@@ -436,7 +440,7 @@ fn nobody_replaces_a_dead_letter_and_operators_keep_ledgers_and_purge() {
     });
 }
 
-/// An upload in parts that was never begun.
+/// The completion of a multipart upload that was never begun.
 fn completed(mut letter: Value) -> Value {
     letter["UploadId"] = json!("none");
     letter
@@ -485,7 +489,7 @@ fn dispatch_alone_reads_and_changes_items_of_the_table_and_removes_none() {
             let values = json!({":pk": {"S": partition}});
             json!({"TableName": table, "KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": values})
         };
-        // Destinations, consents and limits of a namespace; news.
+        // The partitions of a namespace (destinations, consents and limits) and of news.
         let partitions = ["permissions", NEWS];
         let items = |role| {
             partitions.into_iter().flat_map(move |partition| {
@@ -516,9 +520,10 @@ fn put(table: &str) -> Value {
     json!({"TableName": table, "Item": {"pk": {"S": "permissions"}, "sk": {"S": "of-permissions"}}})
 }
 
-/// What every test ends with: no function has made a call that its role does not allow, in this test or an earlier one.
+/// Checks that no function made a call that its role does not allow, in this test or an earlier
+/// one. Every test ends with this check.
 pub(crate) fn assert_no_call_was_denied(stack: &Stack) {
-    // A test asks for a token for somebody whom the template does not allow.
+    // One test requests a token for an audience that the template does not allow.
     let is_wrong = |call: &Value| call["allowed"] == false && call["action"] != TOKEN_CALL;
     let denied: Vec<Value> = stack.function_calls().into_iter().filter(is_wrong).collect();
     assert!(denied.is_empty(), "{denied:#?}");
@@ -527,7 +532,7 @@ pub(crate) fn assert_no_call_was_denied(stack: &Stack) {
 #[test]
 fn each_function_makes_the_calls_that_deliveries_need() {
     on_deployment(|deployment| async move {
-        // One that is delivered, one that waits, and one that becomes a dead letter.
+        // One event is delivered, one waits, and one becomes a dead letter.
         for (topic, id) in
             [("shop/orders", "allowed"), ("shop/retried", "allowed"), ("shop/refused", "allowed")]
         {
@@ -553,8 +558,8 @@ fn each_function_makes_the_calls_that_deliveries_need() {
     });
 }
 
-/// Each request to the table names one partition, by which a policy can tell it: dispatch queries the news, reads
-/// everything else, and changes both.
+/// Each request to the table names one partition, so that a policy can match it. Dispatch queries
+/// the news, reads everything else, and changes both.
 fn assert_one_partition(calls: &[Value]) {
     let action = |call: &Value| call["action"].as_str().unwrap_or_default().to_owned();
     for call in calls.iter().filter(|call| action(call).starts_with("dynamodb:")) {
@@ -569,7 +574,7 @@ fn assert_one_partition(calls: &[Value]) {
     }
 }
 
-/// Which function made a call, and the action.
+/// Returns the function that made a call, and the action.
 fn by_and_action(call: &Value) -> Option<(String, String)> {
     let by = call["principal"].as_str()?.rsplit('/').next()?;
     let by = by.strip_prefix("lastmile-")?.split("Function").next()?;

@@ -1,5 +1,5 @@
-//! Function processes of the emulated AWS, found by a connection or by who started them, and killed
-//! as a crash of their machine would kill them.
+//! Finds function processes of the emulated AWS by a connection or by their ancestor, and kills
+//! them like a crash of their machine.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,22 +9,23 @@ use std::process::Command;
 /// Kills the function process at the other end of a connection.
 ///
 /// # Panics
-/// If there is none any more.
+/// If the process has ended.
 pub(crate) fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
     assert!(try_kill_the_function_at(from, to), "the connection of a held request is open");
 }
 
-/// The same, where the function may have ended; whether it was killed.
+/// Kills the function process at the other end of a connection, if it still runs. Returns true if
+/// it was killed.
 pub(crate) fn try_kill_the_function_at(from: SocketAddr, to: SocketAddr) -> bool {
     function_at(from, to).is_some_and(|process| kill(&process))
 }
 
-/// The process at the other end of a connection, while that is open.
+/// Returns the process at the other end of a connection while the connection is open.
 pub(crate) fn function_at(from: SocketAddr, to: SocketAddr) -> Option<String> {
     owner_of(&socket_of(from, to)?)
 }
 
-/// The function processes that this process started, itself or through others.
+/// Returns the function processes that `ancestor` started, directly or through others.
 pub(crate) fn functions_below(ancestor: u32) -> Vec<String> {
     let is_below = |process: &String| {
         let mut parents = std::iter::successors(parent_of(process), |it| parent_of(it));
@@ -33,10 +34,10 @@ pub(crate) fn functions_below(ancestor: u32) -> Vec<String> {
     processes().filter(is_below).collect()
 }
 
-/// Kills a function process; whether it was there to be killed.
+/// Kills a function process. Returns false if it has ended.
 ///
 /// # Panics
-/// If the process is something else.
+/// If the process is not a function.
 pub(crate) fn kill(process: &str) -> bool {
     let name = name_of(process);
     if name.is_empty() {
@@ -47,11 +48,11 @@ pub(crate) fn kill(process: &str) -> bool {
     killed.status.success()
 }
 
-/// What Lambda calls the program of a function.
+/// The name of a function's program on Lambda.
 const FUNCTION: &str = "bootstrap";
 
-/// The name of this side of a connection in `/proc/<process>/fd` (proc_pid_net(5): addresses in
-/// hexadecimal, the inode in the tenth column).
+/// Returns the name of this side of a connection in `/proc/<process>/fd` (proc_pid_net(5):
+/// addresses in hexadecimal, the inode in the tenth column).
 fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<String> {
     let table = fs::read_to_string("/proc/net/tcp").expect("Linux lists its connections");
     table.lines().find_map(|line| {
@@ -65,7 +66,7 @@ fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<String> {
     })
 }
 
-/// The process that has this socket open.
+/// Returns the process that has this socket open.
 fn owner_of(socket: &str) -> Option<String> {
     let owns = |process: &String| {
         let folder = Path::new("/proc").join(process).join("fd");
@@ -81,7 +82,7 @@ fn processes() -> impl Iterator<Item = String> {
     names.filter(|name| name.parse::<u32>().is_ok())
 }
 
-/// The name of a process; empty when it has ended.
+/// Returns the name of a process; empty after it has ended.
 fn name_of(process: &str) -> String {
     let name = fs::read_to_string(Path::new("/proc").join(process).join("comm"));
     name.unwrap_or_default().trim().to_owned()
@@ -89,6 +90,7 @@ fn name_of(process: &str) -> String {
 
 fn parent_of(process: &str) -> Option<String> {
     let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat")).ok()?;
-    // proc_pid_stat(5): the name in parentheses may hold spaces; behind it are the state and the parent.
+    // The name in parentheses may contain spaces; the state and the parent follow it
+    // (proc_pid_stat(5)).
     Some(stat.rsplit(')').next()?.split_whitespace().nth(1)?.to_owned())
 }

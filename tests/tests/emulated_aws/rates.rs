@@ -1,7 +1,8 @@
-//! A rate, and a number of requests at once, that several processes keep together.
+//! A rate and a maximum of concurrent requests that several processes share.
 //!
-//! Separate from the rules' own tests and from the simulation: here real processes contend for one
-//! item of the table, and messages are delayed by a queue. Figures: `docs/reference/figures/emulated-aws.md`.
+//! These tests are separate from the rules' own tests and from the simulation. Here real processes
+//! contend for one item of the table, and a queue delays messages. Figures:
+//! `docs/reference/figures/emulated-aws.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,30 +23,31 @@ use crate::stack::Stack;
 use crate::subscriber::{Arrival, Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 
-/// How many events are published without the variable `EVENTS`, and how many invocations for new events and
-/// for retries may run at once without `CONCURRENCY`.
+/// The number of events without the variable `EVENTS`. Without the variable `CONCURRENCY`,
+/// [`CONCURRENCY`] limits the concurrent invocations, both for new events and for retries.
 const EVENTS: usize = 2_000;
 const CONCURRENCY: usize = 20;
 const TOPIC: &str = "shop/limited";
 const PATH: &str = "/limited";
 const PER_SECOND: usize = 20;
 
-/// The same for a destination that takes so many requests at once, each for so long.
+/// The number of events for a destination with [`AT_ONCE`] concurrent requests of duration
+/// [`TAKES`].
 const EVENTS_AT_ONCE: usize = 400;
 const AT_ONCE: usize = 3;
 const TAKES: Duration = Duration::from_millis(500);
 
-/// With the visibility timeout that belongs to it.
+/// The timeout of dispatch, with its matching visibility timeout.
 const TIMEOUT: &str = "DispatchTimeout=60";
-/// So many processes at least have to share the rate.
+/// The least number of processes that share the rate.
 const PROCESSES: usize = 4;
 
-/// In a minute, 20 a second within a tenth.
+/// The requests in a minute: 20 per second, within 10 %.
 const PER_MINUTE: RangeInclusive<usize> = 1_080..=1_320;
-/// In a second of the clock: a slot may be used a second late.
+/// The most requests in a second of the clock, because a slot may be used a second late.
 const PER_SECOND_MAX: usize = 2 * PER_SECOND;
 
-/// What is left once all events have arrived.
+/// The longest wait for the queues to drain after all events have arrived.
 const DRAIN_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -56,8 +58,8 @@ fn processes_keep_the_rate_of_a_destination_together() {
     println!("{}", Table { limit, run: &run });
     assert_complete(&run);
     let (minutes, most) = (run.minutes(), run.most_in_a_second());
-    // Without the first one, and the last, which is no whole one. The default number of events has none
-    // between them, so it is all of them as well that may take a tenth longer at most.
+    // The first minute does not count, nor does the last, which is incomplete. The default number
+    // of events has no minute between them, so the total duration may also be at most 10 % longer.
     for in_minute in minutes.iter().take(minutes.len() - 1).skip(1) {
         assert!(PER_MINUTE.contains(in_minute), "{in_minute} requests in a minute");
     }
@@ -74,11 +76,11 @@ fn processes_keep_the_requests_at_once_of_a_destination_together() {
     let run = limit.run(EVENTS_AT_ONCE);
     println!("{}", Table { limit, run: &run });
     assert_complete(&run);
-    // One more: that is a probe, or cannot wait.
+    // One more request may be a probe, or a request that cannot wait.
     assert!(run.most_at_once <= AT_ONCE + 1, "{} at once", run.most_at_once);
 }
 
-/// Nothing was lost, and enough processes took part.
+/// Checks that nothing was lost and that enough processes took part.
 fn assert_complete(run: &Run) {
     assert!(run.left.is_empty(), "did not drain: {:?}", run.left);
     assert_eq!(run.ids, run.published, "every event arrives");
@@ -86,7 +88,7 @@ fn assert_complete(run: &Run) {
     assert!(run.processes.len() >= PROCESSES, "{:?}", run.processes);
 }
 
-/// What a destination allows.
+/// The limit of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
     PerSecond,
@@ -94,7 +96,7 @@ enum Limit {
 }
 
 impl Limit {
-    /// A run with the environment's number of events, or this one.
+    /// Runs with the number of events of the environment, or with this number.
     fn run(self, events: usize) -> Run {
         let number = |name, default| match std::env::var(name) {
             Ok(number) => number.parse().expect("a number"),
@@ -105,7 +107,7 @@ impl Limit {
         runtime.block_on(Run::with(self, events, concurrency))
     }
 
-    /// As a file says it.
+    /// The limit as a line of a subscription.
     fn text(self) -> String {
         match self {
             Self::PerSecond => format!("maxPerSecond: {PER_SECOND}"),
@@ -113,7 +115,7 @@ impl Limit {
         }
     }
 
-    /// How long so many events take if nothing is wasted.
+    /// The shortest time in which this many events can be delivered.
     fn ideal(self, events: usize) -> Duration {
         match self {
             Self::PerSecond => Duration::from_secs((events / PER_SECOND) as u64),
@@ -122,21 +124,21 @@ impl Limit {
     }
 }
 
-/// What a run showed.
+/// The results of a run.
 struct Run {
     published: usize,
-    /// From the first call that publishes to the end of the last one.
+    /// The time from the first publishing call to the end of the last.
     publishing: Duration,
     /// Distinct events that arrived.
     ids: usize,
-    /// The time of the clock when each request arrived, the first one first.
+    /// The clock time of each request's arrival, in ascending order.
     arrived_ms: Vec<u64>,
     most_at_once: usize,
     dead_letters: usize,
-    /// Those whose connections to the subscriber were seen.
+    /// The processes whose connections to the subscriber were observed.
     processes: BTreeSet<String>,
     started_processes: usize,
-    /// Calls for documents that all processes share.
+    /// Calls for shared documents, by operation and status.
     table_calls: BTreeMap<TableCall, usize>,
     /// Log lines, by message.
     lines: BTreeMap<String, usize>,
@@ -189,7 +191,7 @@ impl Run {
         }
     }
 
-    /// From the first request to the last.
+    /// The time from the first request to the last.
     fn lasted_ms(&self) -> u64 {
         match self.arrived_ms[..] {
             [first, .., last] => last - first,
@@ -197,7 +199,7 @@ impl Run {
         }
     }
 
-    /// How many requests arrived in each minute from the first request on.
+    /// The requests in each minute, counted from the first request.
     fn minutes(&self) -> Vec<usize> {
         let whole = usize::try_from(self.lasted_ms() / MINUTE_MS).expect("few minutes");
         let mut minutes = vec![0; whole + 1];
@@ -208,13 +210,13 @@ impl Run {
         minutes
     }
 
-    /// The most requests that arrived in a second of the clock, as the slots count them.
+    /// The most requests that arrived in one second of the clock, as slots count them.
     fn most_in_a_second(&self) -> usize {
         let seconds = self.arrived_ms.chunk_by(|one, next| one / SECOND_MS == next / SECOND_MS);
         seconds.map(<[u64]>::len).max().unwrap_or_default()
     }
 
-    /// The most requests that arrived within so long, beginning at any of them.
+    /// The most requests that arrived within a period of this length.
     fn most_within(&self, length_ms: u64) -> usize {
         let from = |(first, first_ms): (usize, &u64)| {
             let rest = &self.arrived_ms[first..];
@@ -245,7 +247,8 @@ async fn deployed(
     stack
 }
 
-/// The processes that make the requests, once all events have arrived, or after this limit.
+/// Waits until all events have arrived, or for this limit. Returns the processes that made the
+/// requests.
 async fn processes_until_all_arrived(
     subscriber: &Subscriber,
     events: usize,
@@ -255,7 +258,7 @@ async fn processes_until_all_arrived(
     let (mut seen, mut processes) = (BTreeSet::new(), BTreeSet::new());
     while started.elapsed() < limit {
         let arrivals = subscriber.arrivals(PATH);
-        // The newest ones: their connections are open.
+        // Only the newest connections are open.
         for Arrival { from, .. } in arrivals.iter().rev().take(2 * PER_SECOND) {
             if seen.insert(*from) {
                 processes.extend(function_at(*from, subscriber.address));
@@ -269,7 +272,7 @@ async fn processes_until_all_arrived(
     processes
 }
 
-/// A run, as the table of `docs/reference/figures/emulated-aws.md`.
+/// Formats a run as the table of `docs/reference/figures/emulated-aws.md`.
 struct Table<'a> {
     limit: Limit,
     run: &'a Run,

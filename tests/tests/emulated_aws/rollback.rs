@@ -1,6 +1,6 @@
-//! `lastmile rollback`: a topic becomes what it was, as a whole or for one owner.
+//! `lastmile rollback` restores an earlier version of a topic, as a whole or for one owner.
 //!
-//! In buckets with versions; a folder keeps none.
+//! The tests use buckets with versions, because a folder keeps none.
 
 use std::process::Command;
 
@@ -28,12 +28,12 @@ fn document(topic: &str, name: &str, attempts: u32) -> String {
     )
 }
 
-/// This time, as `--at` takes it.
+/// The current time, in the format of `--at`.
 fn now() -> String {
     moment::rfc3339(Machine.now_ms())
 }
 
-/// What a program prints, and its exit code.
+/// Returns the output of a program and its exit code.
 fn run(mut command: Command) -> (String, Option<i32>) {
     let output = command.output().expect("the program runs");
     let printed = [output.stdout, output.stderr].concat();
@@ -59,7 +59,7 @@ impl<'a> Topics<'a> {
         run(self.place.command(&[&["rollback", name], more].concat()))
     }
 
-    /// Removes everything of an owner.
+    /// Removes all subscriptions of an owner.
     fn remove(&self, owner: &str) {
         let mut apply = self.place.apply(owner, "");
         apply.args(["--prune", "--allow-empty"]);
@@ -75,7 +75,7 @@ impl<'a> Topics<'a> {
         self.stack.put_object(self.bucket, &key, text).await;
     }
 
-    /// Each subscription with its owner and its number of attempts.
+    /// Returns each subscription with its owner and its number of attempts.
     async fn attempts(&self, topic: &str) -> Vec<String> {
         let object: Value = serde_json::from_str(&self.object(topic).await).expect("JSON");
         let subscriptions = object["subscriptions"].as_object().into_iter().flatten();
@@ -106,7 +106,7 @@ fn a_topic_becomes_what_it_was_with_the_entries_of_all_owners() {
             assert!(printed.contains(part), "{part} in {printed}");
         }
         assert_eq!(topics.attempts("orders").await, ["a one 1"]);
-        // A rollback is a new version, so the next one takes it back.
+        // A rollback is a new version, so the next rollback reverts it.
         assert_done(topics.rollback("shop/orders", &["--yes"]));
         assert_eq!(topics.attempts("orders").await, ["a one 2", "c one 2"]);
         let history = ["subscriptions", "history", "shop/orders", "--output", "json"];
@@ -171,7 +171,7 @@ fn a_version_that_cannot_be_used_is_not_restored() {
         for (text, problem) in [
             ("damaged".to_owned(), "is not restored: "),
             (good.replace("https://a.", "ftp://a."), "shop/orders/a: "),
-            // A policy of today forbids it.
+            // The current secret policy forbids this version.
             (good.replace(r#"example.com/in""#, secret), r#"the secret "env:A" may not be sent"#),
         ] {
             topics.overwrite("orders", &text).await;

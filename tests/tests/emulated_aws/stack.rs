@@ -1,9 +1,10 @@
 //! The application, deployed from `template.yaml` to an emulated AWS on this machine.
 //!
-//! Separate so that the tests are about events and dead letters, not about installing, building and
-//! deploying. The scripts in `tests/emulated` do the work, and a person can run them one by one.
-//! There is one stack for the whole test binary, with the real function binaries running, and
-//! nothing is left running however the tests end. This file knows nothing of what the functions do.
+//! This module is separate so that the tests are about events and dead letters, not about
+//! installing, building and deploying. The scripts in `tests/emulated` do the work, and a person
+//! can run them one by one. The test binary has one stack, which runs the real function binaries.
+//! Nothing keeps running after the tests, however they end. This file does not depend on the
+//! behaviour of the functions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,7 @@ use serde_json::Value;
 
 use crate::{aws_targets, credentials, now};
 
-/// The stack's parameters.
+/// The parameters of the stack.
 const PARAMETERS: [&str; 12] = [
     "DispatchTimeout=20",
     "AllowPrivateDestinations=127.0.0.1",
@@ -34,7 +35,7 @@ const PARAMETERS: [&str; 12] = [
     "Observability=true",
     "MetricsPer=topic,outcome",
     "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
-    // What the examples of docs/guides/publish.md publish with.
+    // The sources that the examples of docs/guides/publish.md publish with.
     "PublisherArns=arn:aws:sns:us-east-1:000000000000:shop-orders,\
      arn:aws:events:us-east-1:000000000000:rule/shop,arn:aws:s3:::shop-uploads",
     "OperatorArns=arn:aws:iam::000000000000:role/operators-of-*",
@@ -45,18 +46,18 @@ const PARAMETERS: [&str; 12] = [
     "IdentityAudiences=https://asked.example.com/",
 ];
 
-/// The queues whose visibility timeout belongs to that of the functions, by their outputs.
+/// The queues whose visibility timeout depends on that of the functions, by their outputs.
 const WITH_TIMEOUT: [&str; 4] =
     ["EventsQueueUrl", "RetryQueueUrl", "SlowQueueUrl", "DeadLetterQueueUrl"];
-/// That of queues of functions that have no timeout of their own here, so that a message of a killed function is
-/// redelivered within a test.
+/// The visibility timeout of these queues, unless a test sets `DispatchTimeout`. It is short, so
+/// that a message of a killed function is redelivered within a test.
 const SHORT_SECONDS: u32 = 30;
 
-/// Those of a second one, in a VPC that the emulated AWS does not look for.
+/// The parameters of a second stack, in a VPC whose existence the emulated AWS does not check.
 const SECOND: &[&str] =
     &["AllowPrivateDestinations=127.0.0.1", "SubnetIds=subnet-1,subnet-2", "SecurityGroupIds=sg-1"];
 
-/// The policy of a queue that topics of SNS send to.
+/// The policy of a queue to which SNS topics send.
 const SNS_MAY_SEND: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
     "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": "*"}]}"#;
 
@@ -64,16 +65,15 @@ const SNS_MAY_SEND: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect":
 pub(crate) const ACCOUNT: [(&str, &str); 2] =
     [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
 
-/// Where the config bucket has the subscriptions.
+/// The folder of the subscriptions in the config bucket.
 pub(crate) const SUBSCRIPTIONS: &str = "subscriptions/";
-/// The owner of what the environment itself applies.
+/// The owner of the subscriptions that the environment itself applies.
 const OWNER: &str = "environment";
 
 /// The outputs of another stack beside that of the tests.
 pub(crate) struct Second(BTreeMap<String, String>);
 
 impl Second {
-    /// An output of it.
     pub(crate) fn output(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_else(|| panic!("the stack has no output {name}"))
     }
@@ -86,21 +86,23 @@ pub(crate) struct Stack {
     outputs: BTreeMap<String, String>,
     queues: aws_sdk_sqs::Client,
     blobs: aws_sdk_s3::Client,
-    /// Its standard input closes with this process, which ends the emulated AWS.
+    /// The standard input of the emulated AWS closes with this process, which ends the emulated
+    /// AWS.
     server: Child,
     _port: ReservedPort,
 }
 
 impl Stack {
-    /// Builds, starts and deploys everything, with these subscriptions: the emulated AWS on this port, functions that call it
-    /// on another one, and values (`Name=Value`) that take the place of those of [`PARAMETERS`].
+    /// Builds, starts and deploys everything, with these subscriptions. The emulated AWS uses the
+    /// reserved port, and the functions call `functions_call` instead. The values in `changed`
+    /// (`Name=Value`) replace those of [`PARAMETERS`].
     pub(crate) async fn deploy_at(
         reserved: ReservedPort,
         functions_call: u16,
         changed: &[&str],
         subscriptions: String,
     ) -> Self {
-        // The emulated AWS gives functions its own variables.
+        // The emulated AWS passes its own variables to the functions.
         let variables = credentials::variables();
         let given = parameters(changed);
         let stack = Self::deploy_with(reserved, functions_call, variables, &given).await;
@@ -113,8 +115,8 @@ impl Stack {
         stack
     }
 
-    /// Deploys as a user does who sets nothing, in an account whose functions may run so many times at once. Only the
-    /// subscriber is named, because its address is private.
+    /// Deploys with default parameters, in an account with this limit of concurrent executions.
+    /// Only the subscriber is named, because its address is private.
     pub(crate) async fn deploy_in_account_of(
         concurrency: usize,
         reserved: ReservedPort,
@@ -128,7 +130,8 @@ impl Stack {
         stack
     }
 
-    /// Builds, starts and deploys everything with these parameters; the emulated AWS has these variables.
+    /// Builds, starts and deploys everything with these parameters. The emulated AWS gets these
+    /// variables.
     async fn deploy_with(
         reserved: ReservedPort,
         functions_call: u16,
@@ -162,7 +165,8 @@ impl Stack {
         }
     }
 
-    /// Deploys the application again under this name, without subscriptions, and with more parameters.
+    /// Deploys the application a second time under this name, with additional parameters and
+    /// without subscriptions.
     pub(crate) async fn deploy_second(&self, name: &str, more: &[&str]) -> Second {
         let port = self.endpoint.rsplit(':').next().expect("the endpoint has a port").to_owned();
         let mut deploy = command("deploy.sh", &[&[port.as_str()], SECOND, more].concat());
@@ -172,7 +176,8 @@ impl Stack {
         Second(serde_json::from_str(&printed).expect("deploy.sh prints outputs as JSON"))
     }
 
-    /// The variables that make somebody a session of a new role of this name, with this policy.
+    /// Creates a role with this name and policy, and returns the variables of a session of the
+    /// role.
     pub(crate) fn session(&self, role: &str, policy: &str) -> [(&'static str, String); 3] {
         let port = self.endpoint.rsplit(':').next().expect("the endpoint has a port");
         let session = script("role.sh", &[port, role, policy]);
@@ -186,7 +191,7 @@ impl Stack {
         credentials.map(|(name, of)| (name, value(of)))
     }
 
-    /// A client of Lambda.
+    /// Returns a client of Lambda.
     pub(crate) fn lambda(&self) -> aws_sdk_lambda::Client {
         aws_sdk_lambda::Client::from_conf(
             aws_sdk_lambda::Config::builder()
@@ -198,7 +203,7 @@ impl Stack {
         )
     }
 
-    /// What tells the command line where the emulated AWS is.
+    /// Returns the variables that direct the command line to the emulated AWS.
     pub(crate) fn variables(&self) -> [(&str, &str); 6] {
         [
             ("AWS_ENDPOINT_URL", self.endpoint.as_str()),
@@ -215,7 +220,7 @@ impl Stack {
         self.send(event, &[("topic", topic)]).await;
     }
 
-    /// Sends these events to the events queue, ten in a request.
+    /// Sends these events to the events queue, ten per request.
     pub(crate) async fn publish_all(&self, topic: &str, events: &[String]) {
         for events in events.chunks(10) {
             let entries = events.iter().enumerate().map(|(number, event)| {
@@ -247,7 +252,7 @@ impl Stack {
         send.send().await.expect("the events queue accepts a message");
     }
 
-    /// URL and ARN of the events queue.
+    /// Returns the URL and the ARN of the events queue.
     pub(crate) async fn events_queue(&self) -> (String, String) {
         let url = self.output("EventsQueueUrl");
         (url.to_owned(), self.arn(url).await)
@@ -270,7 +275,7 @@ impl Stack {
             .clone()
     }
 
-    /// How many delayed messages are in the retry queue.
+    /// Returns the number of delayed messages in the retry queue.
     pub(crate) async fn waiting_retries(&self) -> usize {
         let name = QueueAttributeName::ApproximateNumberOfMessagesDelayed;
         let answer = self
@@ -285,7 +290,7 @@ impl Stack {
         count.expect("the attribute asked for").parse().expect("a number of messages")
     }
 
-    /// Every dead letter under this prefix: its key and its content.
+    /// Returns the key and the content of every dead letter under this prefix.
     pub(crate) async fn dead_letters(&self, prefix: &str) -> Vec<(String, Value)> {
         let bucket = self.output("DeadLetterBucketName");
         let mut pages =
@@ -309,7 +314,6 @@ impl Stack {
         letters
     }
 
-    /// The bucket of dead letters.
     pub(crate) fn dead_letter_bucket(&self) -> &str {
         self.output("DeadLetterBucketName")
     }
@@ -319,7 +323,7 @@ impl Stack {
         self.put_object(self.dead_letter_bucket(), key, "{}").await;
     }
 
-    /// A new queue, beside those of the application, that SNS may send to: its URL and ARN.
+    /// Creates a queue outside the application to which SNS may send. Returns its URL and ARN.
     pub(crate) async fn new_queue(&self, name: &str) -> (String, String) {
         let answer = self
             .queues
@@ -334,21 +338,22 @@ impl Stack {
         (url, arn)
     }
 
-    /// Makes the event source mappings look into their queues twenty times a second from now on. Lambda's
-    /// long polls return when a delay ends; the emulated mappings see that about a second later, unless
-    /// something else wakes them.
+    /// Makes the event source mappings poll their queues twenty times a second from now on.
+    /// Lambda's long polls return when a delay ends. The emulated mappings notice that about a
+    /// second later, unless another message wakes them.
     pub(crate) async fn poll_often(&self) {
         let (url, _) = self.new_queue("wakes-the-mappings").await;
         let queues = self.queues.clone();
         tokio::spawn(async move {
-            // Until the emulated AWS ends.
+            // The loop ends with the emulated AWS.
             while queues.send_message().queue_url(&url).message_body("x").send().await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         });
     }
 
-    /// The bodies of some messages of a queue, which are deleted; none after waiting for a second.
+    /// Receives and deletes some messages of a queue, and returns their bodies. Waits for a second
+    /// at most.
     pub(crate) async fn received(&self, url: &str) -> Vec<String> {
         let receive = self
             .queues
@@ -369,13 +374,13 @@ impl Stack {
         bodies
     }
 
-    /// What an operator sees: log lines, alarms and dashboards, as `observe.sh` prints them.
+    /// Returns the output of `observe.sh`: log lines, alarms and dashboards.
     pub(crate) fn observed(&self) -> Value {
         let port = self.endpoint.rsplit(':').next().expect("the endpoint has a port");
         serde_json::from_str(&script("observe.sh", &[port])).expect("observe.sh prints JSON")
     }
 
-    /// How many messages each queue holds, visible, delayed and in flight together.
+    /// Returns the number of messages in each queue: visible, delayed and in flight together.
     pub(crate) async fn held(&self) -> Vec<(String, usize)> {
         let names = [
             QueueAttributeName::ApproximateNumberOfMessages,
@@ -394,10 +399,10 @@ impl Stack {
         all
     }
 
-    /// Waits until no queue holds a message; what is left after the limit, by queue.
+    /// Waits until no queue holds a message. Returns the messages left after the limit, by queue.
     pub(crate) async fn drained(&self, limit: Duration) -> Vec<(String, usize)> {
         let deadline = now() + limit;
-        // Empty twice in a row: a message may be between two queues.
+        // Two empty counts in a row are required, because a message may be between two queues.
         let mut empty = 0;
         loop {
             let mut left = self.held().await;
@@ -410,7 +415,7 @@ impl Stack {
         }
     }
 
-    /// Sets how long the isolation queue hides what is received.
+    /// Sets the visibility timeout of the isolation queue.
     pub(crate) async fn hide_isolated_for(&self, seconds: u32) {
         self.hide_for("IsolationQueueUrl", seconds).await;
     }
@@ -421,43 +426,44 @@ impl Stack {
         set.send().await.expect("the queue takes a visibility timeout");
     }
 
-    /// The process that runs the emulated AWS, which runs the functions.
+    /// Returns the process of the emulated AWS, which starts the functions.
     pub(crate) fn server_process(&self) -> u32 {
         self.server.id()
     }
 
-    /// What the emulated AWS logged, with the output of the functions.
+    /// Returns the log of the emulated AWS, with the output of the functions.
     pub(crate) fn server_log(&self) -> String {
         server_log()
     }
 
-    /// The log lines of the functions' invocations that ended, in the order of these ends.
+    /// Returns the log lines of ended invocations, in the order of their ends.
     pub(crate) fn log_lines(&self) -> Vec<Value> {
         let log = server_log();
         log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect()
     }
 
-    /// What functions called, as `tests/emulated/serve.py` notes it, in the order of the first calls.
+    /// Returns the calls of functions that `tests/emulated/serve.py` recorded, in the order of the
+    /// first calls.
     pub(crate) fn function_calls(&self) -> Vec<Value> {
         let calls = fs::read_to_string(build_folder().join("calls.log")).unwrap_or_default();
-        // The last line may be half written.
+        // The last line may be incomplete.
         let lines = calls.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let calls = lines.map(|line| serde_json::from_str(line).expect("a line is JSON"));
         let by_function = |call: &Value| {
             let principal = call["principal"].as_str().expect("a call has a principal");
-            // A session of a function has its name.
+            // The session of a function has the function's name.
             principal.rsplit('/').next().is_some_and(|session| session.starts_with("lastmile-"))
         };
         calls.filter(by_function).collect()
     }
 
-    /// How many processes of dispatch the emulated AWS has started.
+    /// Returns the number of dispatch processes that the emulated AWS has started.
     pub(crate) fn dispatch_processes(&self) -> usize {
         let started = "environment spawned for lastmile-DispatchFunction";
         server_log().lines().filter(|line| line.contains(started)).count()
     }
 
-    /// The keys of the config bucket under this prefix, with their ETags.
+    /// Returns the keys of the config bucket under this prefix, with their ETags.
     pub(crate) async fn config_objects(&self, prefix: &str) -> Vec<(String, String)> {
         let list = self.blobs.list_objects_v2().bucket(self.output("ConfigBucketName"));
         let listed = list.prefix(prefix).send().await.expect("the config bucket can be listed");
@@ -465,24 +471,24 @@ impl Stack {
         objects.filter_map(|object| Some((object.key?, object.e_tag?))).collect()
     }
 
-    /// The text of an object.
+    /// Returns the text of an object.
     pub(crate) async fn object(&self, bucket: &str, key: &str) -> String {
         let object = self.blobs.get_object().bucket(bucket).key(key).send().await;
         let content = object.expect("the emulated AWS has the object").body.collect().await;
         String::from_utf8(content.expect("a whole object").to_vec()).expect("a text")
     }
 
-    /// The tags of an object, as `name=value`.
+    /// Returns the tags of an object, as `name=value`.
     pub(crate) async fn tags(&self, bucket: &str, key: &str) -> Vec<String> {
         let tags = self.blobs.get_object_tagging().bucket(bucket).key(key).send().await;
         let tags = tags.expect("the emulated AWS has the object").tag_set;
         tags.iter().map(|tag| format!("{}={}", tag.key, tag.value)).collect()
     }
 
-    /// Lists what begins with this in the config bucket, with these credentials.
+    /// Lists the keys with this prefix in the config bucket, with these credentials.
     ///
     /// # Errors
-    /// The code of the error.
+    /// The error code of S3.
     pub(crate) async fn listed_by(
         &self,
         credentials: Credentials,
@@ -495,13 +501,13 @@ impl Stack {
         list.send().await.map(drop).map_err(code)
     }
 
-    /// Makes a bucket without versions.
+    /// Creates a bucket without versions.
     pub(crate) async fn new_bucket(&self, name: &str) {
         let made = self.blobs.create_bucket().bucket(name).send().await;
         made.expect("the emulated AWS makes a bucket");
     }
 
-    /// Makes a bucket that keeps versions, as the config bucket does.
+    /// Creates a bucket that keeps versions, as the config bucket does.
     pub(crate) async fn new_versioned_bucket(&self, name: &str) {
         self.new_bucket(name).await;
         let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled);
@@ -510,14 +516,13 @@ impl Stack {
         set.expect("the emulated AWS keeps versions");
     }
 
-    /// Writes an object.
     pub(crate) async fn put_object(&self, bucket: &str, key: &str, text: &str) {
         let put = self.blobs.put_object().bucket(bucket).key(key);
         let put = put.body(ByteStream::from(text.as_bytes().to_vec())).send().await;
         put.expect("the emulated AWS accepts an object");
     }
 
-    /// The subscriptions in a config bucket, as these credentials read and change them.
+    /// Returns the subscriptions in a config bucket, accessed with these credentials.
     pub(crate) fn place(&self, bucket: &str, credentials: &[(&str, &str)]) -> Place {
         let environment = self.variables();
         let environment = environment.iter().chain(credentials);
@@ -527,12 +532,13 @@ impl Stack {
         Place::new(format!("s3://{bucket}/{SUBSCRIPTIONS}"), folder, environment)
     }
 
-    /// Applies these in the place of those that were applied before. Without any, the deployment is not set up.
+    /// Replaces the subscriptions that were applied before. Without subscriptions, the deployment
+    /// is not set up.
     pub(crate) async fn put_subscriptions(&self, subscriptions: String) {
         self.put_subscriptions_into(self.output("ConfigBucketName"), subscriptions).await;
     }
 
-    /// The same for a stack with this config bucket.
+    /// Replaces the subscriptions of the stack with this config bucket.
     pub(crate) async fn put_subscriptions_into(&self, bucket: &str, subscriptions: String) {
         if subscriptions.is_empty() {
             return;
@@ -546,13 +552,13 @@ impl Stack {
         drop(applied.await.expect("the program runs"));
     }
 
-    /// An output of the stack.
+    /// Returns an output of the stack.
     pub(crate) fn output(&self, name: &str) -> &str {
         self.outputs.get(name).unwrap_or_else(|| panic!("the stack has no output {name}"))
     }
 }
 
-/// All parameters, with these in the place of those of the same name.
+/// Returns all parameters, with `changed` in place of those with the same names.
 fn parameters<'a>(changed: &[&'a str]) -> Vec<&'a str> {
     let is_kept = |kept: &&str| changed.iter().all(|changed| name_of(changed) != name_of(kept));
     PARAMETERS.into_iter().filter(is_kept).chain(changed.iter().copied()).collect()
@@ -562,18 +568,18 @@ fn name_of(parameter: &str) -> Option<&str> {
     parameter.split('=').next()
 }
 
-/// The value of a message attribute that holds text.
+/// Returns a message attribute of type String.
 fn text(value: &str) -> MessageAttributeValue {
     let text = MessageAttributeValue::builder().data_type("String").string_value(value);
     text.build().expect("a type and a value make an attribute")
 }
 
-/// Installs the tools. Without Python it returns `false`, and the tests are reported as skipped.
+/// Installs the tools. Returns false without Python, and the tests are reported as skipped.
 pub(crate) fn has_tools() -> bool {
     libraries::python("the emulated AWS").is_some()
 }
 
-/// Runs a script of `tests/emulated` with the build folder to its end and returns its output.
+/// Runs a script of `tests/emulated` with the build folder and returns its output.
 ///
 /// # Panics
 /// If the script fails, with its error output.
@@ -594,7 +600,7 @@ fn output_of(name: &str, command: &mut Command) -> String {
     output(&done.stdout)
 }
 
-/// The folder where the scripts' results are kept between runs.
+/// The folder that keeps the scripts' results between runs.
 pub(crate) fn build_folder() -> PathBuf {
     emulated::build_folder("emulated")
 }

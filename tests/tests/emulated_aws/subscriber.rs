@@ -1,8 +1,9 @@
 //! A subscriber with scripted responses that records the requests it receives.
 //!
-//! Separate because every test needs it. Scripts belong to paths, so one server stands for all
-//! subscribers. It records every request that it has read completely, even if the caller
-//! disconnects before the response. A path may also be slow, or fail for a while, whatever its script says.
+//! This module is separate because every test needs it. Scripts belong to paths, so one server
+//! stands for all subscribers. The subscriber records every request that it has read completely,
+//! even if the caller disconnects before the response. A path may also be slow or fail for a while,
+//! regardless of its script.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -17,21 +18,22 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The statuses that a path responds with, in order; the last one repeats.
+/// The statuses with which a path responds, in order. The last status repeats.
 pub(crate) type Scripts = BTreeMap<&'static str, &'static [u16]>;
 
-/// How a path differs from its script.
+/// A deviation of a path from its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Its answers take so long.
+    /// Delays each response by this time.
     Takes(Duration),
-    /// Always answers with this status.
+    /// Always responds with this status.
     Answers(u16),
-    /// Answers 503 for so long from this time on, then as its script says for as long, and so on.
+    /// Responds with 503 for this period from this time on, then as scripted for the same period,
+    /// and so on.
     Flaps(Instant, Duration),
 }
 
-/// One completely read request.
+/// A completely read request.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     pub(crate) path: String,
@@ -39,8 +41,8 @@ pub(crate) struct Arrival {
     pub(crate) body: Bytes,
     pub(crate) at: Instant,
     pub(crate) from: SocketAddr,
-    /// The status of its response; `None` while it is held, and for ever if the caller disconnected
-    /// meanwhile.
+    /// The status of the response. `None` while the response is held, and forever if the caller
+    /// disconnected.
     pub(crate) answered: Option<u16>,
 }
 
@@ -59,11 +61,11 @@ struct Shared {
     open: Mutex<BTreeMap<String, Open>>,
 }
 
-/// Requests to one path that have no answer yet.
+/// Requests to one path that have no response yet.
 #[derive(Debug, Default, Clone, Copy)]
 struct Open {
     now: usize,
-    /// The most there were at once.
+    /// The highest number of concurrent requests.
     most: usize,
 }
 
@@ -87,7 +89,7 @@ impl Subscriber {
         Self { address, shared }
     }
 
-    /// The requests to this path, or below it, so far, in order.
+    /// Returns the requests so far to this path or below it, in order.
     pub(crate) fn arrivals(&self, path: &str) -> Vec<Arrival> {
         at_path(&self.shared.arrivals.borrow(), path)
     }
@@ -95,7 +97,7 @@ impl Subscriber {
     /// Waits until the requests to this path meet the condition, and returns them.
     ///
     /// # Panics
-    /// If that does not happen within the limit, with the requests so far.
+    /// If the condition is not met within the limit, with the requests so far.
     pub(crate) async fn arrived(
         &self,
         path: &str,
@@ -113,22 +115,22 @@ impl Subscriber {
         arrivals
     }
 
-    /// From now on requests at or below this path get no response, until [`Subscriber::release`].
+    /// Holds the responses at or below this path until [`Subscriber::release`].
     pub(crate) fn hold(&self, path: &'static str) {
         self.shared.held.send_if_modified(|held| held.insert(path));
     }
 
-    /// Sends the held responses of this path, and later ones at once.
+    /// Sends the held responses of this path, and later responses at once.
     pub(crate) fn release(&self, path: &'static str) {
         self.shared.held.send_if_modified(|held| held.remove(path));
     }
 
-    /// From now on this path differs from its script.
+    /// Makes this path deviate from its script.
     pub(crate) fn differ(&self, path: &str, manner: Manner) {
         locked(&self.shared.manners).insert(path.to_owned(), manner);
     }
 
-    /// The most requests to this path that waited for their answers at once.
+    /// Returns the highest number of concurrent requests to this path.
     pub(crate) fn most_at_once(&self, path: &str) -> usize {
         locked(&self.shared.open).get(path).map_or(0, |open| open.most)
     }
@@ -143,7 +145,7 @@ fn at_path(arrivals: &[Arrival], path: &str) -> Vec<Arrival> {
 }
 
 /// Records the request, waits while its path is held, and responds. The server drops this future
-/// when the caller disconnects, so only a response that could be sent is recorded.
+/// when the caller disconnects, so a response counts only if it could be sent.
 async fn answer(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -175,7 +177,7 @@ async fn answer(
 }
 
 impl Shared {
-    /// The index of this request among all, and how many to its path came before.
+    /// Returns the index of this request among all, and the number of earlier requests to its path.
     fn record(&self, arrival: Arrival) -> (usize, usize) {
         let mut index = (0, 0);
         self.arrivals.send_modify(|arrivals| {
@@ -186,7 +188,7 @@ impl Shared {
         index
     }
 
-    /// The status that this path responds with instead of that of its script, once it responds.
+    /// Returns the status after the deviation of this path, with its delay.
     async fn with_manner(&self, path: &str, scripted: u16) -> u16 {
         let manner = locked(&self.manners).get(path).copied();
         match manner {
@@ -204,7 +206,7 @@ impl Shared {
     }
 }
 
-/// A request that waits for its answer, until it has one or the caller disconnects.
+/// A request that waits until it has a response or the caller disconnects.
 struct Waits<'a> {
     shared: &'a Shared,
     path: &'a str,

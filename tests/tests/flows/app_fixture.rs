@@ -28,13 +28,13 @@ pub(crate) struct AppFixture {
     pub(crate) stack: Stack,
     received: Arc<Mutex<Vec<Received>>>,
     data: TempDir,
-    /// The subscriber's.
+    /// The port of the subscriber.
     port: u16,
 }
 
 impl AppFixture {
-    /// Starts the application with these subscriptions (`PORT` is the subscriber's); the subscriber
-    /// responds with these statuses in order.
+    /// Starts the application with these subscriptions, in which `PORT` stands for the subscriber's
+    /// port. The subscriber responds with these statuses in order.
     pub(crate) async fn start(subscriptions: &[String], answers: &[u16]) -> Self {
         let subscriber = Subscriber::listen(0).await.expect("a port is free");
         let port = subscriber.port().expect("it listens");
@@ -48,7 +48,7 @@ impl AppFixture {
         Self::with_loopback_allowed(subscriptions, port, received).await
     }
 
-    /// The same with a subscriber that reacts like this to the request of this number, from 0.
+    /// Starts the application with a subscriber that reacts to each request by its number, from 0.
     pub(crate) async fn with_reactions(
         subscriptions: &[String],
         react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
@@ -64,14 +64,15 @@ impl AppFixture {
         topics::apply_in(&self.data.path().join(FOLDER), &text).await;
     }
 
-    /// The same with a subscriber that responds with 200, and no private address allowed.
+    /// Starts the application with a subscriber that responds with 200, and without allowed private
+    /// addresses.
     pub(crate) async fn without_private_addresses(subscriptions: &[String]) -> Self {
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let port = reactions::serve(|_, _| reactions::answers(200), Arc::clone(&received)).await;
         Self::with_private_destinations("", subscriptions, port, received).await
     }
 
-    /// Starts the application for a subscriber at this port of this machine.
+    /// Starts the application for a subscriber at this local port.
     pub(crate) async fn with_port(subscriptions: &[String], port: u16) -> Self {
         Self::with_loopback_allowed(subscriptions, port, Arc::default()).await
     }
@@ -96,7 +97,7 @@ impl AppFixture {
         let text = subscriptions.join("---\n").replace("PORT", &port.to_string());
         topics::apply_in(&folder, &text).await;
         let config = StackConfig {
-            // A free port: tests run concurrently.
+            // Tests run concurrently, so each needs a free port.
             aws_port: 0,
             data: data.path().to_owned(),
             subscriptions: folder,
@@ -146,7 +147,7 @@ impl AppFixture {
         assert!(answer.failed().is_empty(), "{answer:?}");
     }
 
-    /// Starts an HTTP ingress for this application; returns its address.
+    /// Starts an HTTP ingress for this application and returns its address.
     pub(crate) async fn ingress(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it listens");
@@ -162,7 +163,7 @@ impl AppFixture {
         format!("http://{address}")
     }
 
-    /// The requests that the subscriber received, once there are this many.
+    /// Waits until the subscriber has received this many requests, and returns them.
     pub(crate) async fn received(&self, requests: usize) -> Vec<Received> {
         let held = || self.received.lock().unwrap_or_else(PoisonError::into_inner).clone();
         until(&format!("{requests} requests"), async || {
@@ -171,7 +172,7 @@ impl AppFixture {
         .await
     }
 
-    /// The dead letters by key, once there are this many.
+    /// Waits until there are this many dead letters, and returns them by key.
     pub(crate) async fn dead_letters(&self, letters: usize) -> Vec<(String, Value)> {
         let container = self.data.path().join("s3/dead-letters");
         until(&format!("{letters} dead letters"), async || {
@@ -180,7 +181,7 @@ impl AppFixture {
         .await
     }
 
-    /// The body of the first message of a queue, which is deleted.
+    /// Receives and deletes the first message of a queue, and returns its body.
     pub(crate) async fn message_of(&self, queue: &str) -> Value {
         let url = self.stack.aws().queue_url(queue);
         until(&format!("a message of {queue}"), async || {
@@ -201,7 +202,7 @@ impl AppFixture {
         .await
     }
 
-    /// The dead letters once all queues are empty.
+    /// Waits until all queues are empty, and returns the dead letters.
     pub(crate) async fn dead_letters_when_idle(&self) -> Vec<(String, Value)> {
         until("empty queues", async || {
             let held = self.stack.aws().messages_held().await.expect("the queues respond");
@@ -226,7 +227,8 @@ async fn until<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
         .unwrap_or_else(|_| panic!("timed out waiting for {what}"))
 }
 
-/// Whether a file is being written: `.lastmile-`, the id of the process, `-` and a number.
+/// Returns true for the name of a file that is being written: `.lastmile-`, the id of the process,
+/// `-` and a number.
 fn is_temporary(name: &str) -> bool {
     let numbers = name.strip_prefix(".lastmile-").and_then(|rest| rest.split_once('-'));
     numbers.is_some_and(|(process, number)| {

@@ -1,4 +1,4 @@
-//! Topics are read by need, and what is applied while dispatch runs is found.
+//! Topics are read when needed, and changes applied while dispatch runs are found.
 
 use crate::app_fixture::AppFixture;
 use crate::reactions::answers;
@@ -47,7 +47,7 @@ async fn a_secret_reaches_no_host_that_the_policy_does_not_list_and_one_that_it_
             .replace("/in\"", "/in\", headers: [{name: x-token, secret: 'env:HOME'}]")
             .replace("topic: orders", &format!("topic: {name}"))
     };
-    // Applied by itself: files with both would be refused.
+    // The policy is applied separately, because files with both would be refused.
     let app = AppFixture::with_reactions(&[sending("first")], |_, _| answers(200)).await;
     app.apply(&[policy("elsewhere.example.com")]).await;
     app.publish("shop/first", CLOUD_EVENT).await;
@@ -57,7 +57,7 @@ async fn a_secret_reaches_no_host_that_the_policy_does_not_list_and_one_that_it_
     assert!(!told.contains(&std::env::var("HOME").expect("a variable")), "{told}");
 
     app.apply(&[policy("127.0.0.1")]).await;
-    // What is missing causes a look at the newest settings.
+    // A missing topic causes a read of the newest settings.
     app.publish("shop/nowhere", CLOUD_EVENT).await;
     app.dead_letters(2).await;
     app.publish("shop/first", CLOUD_EVENT).await;

@@ -1,5 +1,5 @@
-//! Many events in few requests: none lost, none over the limit, and a refused one does not affect
-//! the others.
+//! Many events in few requests. None is lost, no request exceeds the limit, and a refused event
+//! does not affect the others.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::app_fixture::AppFixture;
 use crate::reactions::answers;
 use crate::subscription;
 
-/// Records of ten events each for this many events; a record with more would be split.
+/// Returns records of ten events each, with this many events in total. Larger records would be
+/// split.
 fn records(events: usize) -> Vec<String> {
     let event = |number: usize| {
         format!(r#"{{"specversion":"1.0","id":"e{number}","source":"s","type":"t"}}"#)
@@ -25,7 +26,7 @@ fn ids(request: &Received) -> Vec<String> {
     events.iter().map(|event| event["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// How often each event was accepted.
+/// Returns the number of times that each event was accepted.
 fn taken<'a>(requests: impl IntoIterator<Item = &'a Received>) -> BTreeMap<String, u32> {
     let mut taken = BTreeMap::new();
     requests.into_iter().flat_map(ids).for_each(|id| *taken.entry(id).or_default() += 1);

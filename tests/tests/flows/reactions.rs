@@ -1,5 +1,5 @@
-//! A subscriber that reacts to each request as a test wants: late, with a body, depending on the
-//! request.
+//! A subscriber whose reaction to each request a test selects: late, with a body, or depending on
+//! the request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,13 +36,13 @@ pub(crate) fn replies(event: &str) -> Reaction {
 }
 
 impl Reaction {
-    /// The same, with this delay.
+    /// Delays the response by this time.
     pub(crate) fn after(self, after: Duration) -> Self {
         Self { after, ..self }
     }
 }
 
-/// Listens and responds until the test ends, and records the requests; returns its port.
+/// Listens and responds until the test ends, and records the requests. Returns the port.
 pub(crate) async fn serve(
     react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
     keep: Arc<Mutex<Vec<Received>>>,

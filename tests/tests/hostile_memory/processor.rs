@@ -1,7 +1,7 @@
 //! The processor time that floods cost the sender.
 //!
-//! Each flood meets a child process that runs nothing but the sender, so that what is measured is neither the
-//! server's time nor that of the clock. The table is made by hand:
+//! Each flood meets a child process that runs only the sender, so the measurement includes neither
+//! the server nor the test. The table is made by hand:
 //!
 //! `cargo test -p lastmile-tests --test hostile_memory processor -- --ignored --nocapture`
 
@@ -19,24 +19,24 @@ use crate::{AUTHORITY, FOLDER, HOSTILE, client, memory_bytes, request, sender};
 
 /// The timeout of the exchange.
 const TIMEOUT_MS: u64 = 2_000;
-/// What the sender may still need after the exchange or its timeout.
+/// The time that the sender may still use the processor after the exchange or its timeout.
 const GRACE: Duration = Duration::from_millis(200);
-/// The file that says for how many milliseconds the process is watched after that.
+/// The file with the milliseconds for which the process is watched afterwards.
 const WATCH: &str = "watch";
-/// How long the table watches.
+/// The watch time of the table.
 const TABLE_WATCH_MS: u64 = 10_000;
-/// How long the test does.
+/// The watch time of the test.
 const TEST_WATCH_MS: u64 = 500;
-/// What an exchange may cost with a client that was not optimized, connecting with TLS included: reading without
-/// an end takes as long as the timeout, or longer.
+/// The most processor seconds of an exchange with an unoptimized client, including the TLS
+/// handshake. An endless read takes as long as the timeout, or longer.
 const EXCHANGE_MAX: f64 = 0.9;
-/// The sender may need this much after that while nobody uses it. Reading on would need most of [`TEST_WATCH_MS`]; on a busy
-/// machine the end of a connection is noticed late.
+/// The most processor seconds of the idle sender afterwards. A continued read would need most of
+/// [`TEST_WATCH_MS`]. On a busy machine, the sender detects the end of a connection late.
 const AFTER_MAX: f64 = 0.15;
-/// The unit of times in `/proc/self/stat`, which is the same on every Linux.
+/// The unit of times in `/proc/self/stat`, which is the same on all Linux systems.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What one flood costs.
+/// The cost of one flood.
 struct Figures {
     during_seconds: f64,
     after_seconds: f64,
@@ -83,7 +83,7 @@ async fn processor_time_during_and_after_floods() {
     }
 }
 
-/// The figures that a child process reports of its exchange with this flood.
+/// Returns the figures of a child process about its exchange with this flood.
 async fn measure(flood: &HostileBehaviour, watch_ms: u64) -> Figures {
     let authority = Authority::new().expect("a key");
     let folder = tempfile::tempdir().expect("a folder");
@@ -123,7 +123,7 @@ async fn child_process_of_the_measurement() {
     let before = processor_seconds();
     let made = sender.exchange(&request).await;
     if watch_ms == TABLE_WATCH_MS {
-        // Until the same time for all, also where the exchange has ended before.
+        // Waits until the same time for all floods, even if the exchange has ended earlier.
         let rest = Duration::from_millis(TIMEOUT_MS.saturating_sub(made.duration_ms));
         tokio::time::sleep(rest).await;
     }
@@ -143,7 +143,7 @@ async fn child_process_of_the_measurement() {
 /// The processor time that this process has used so far.
 fn processor_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux reports the times of a process");
-    // The name of the process, in parentheses, may contain spaces; 11 fields follow it.
+    // The name of the process is in parentheses and may contain spaces; 11 fields follow it.
     let (_, fields) = stat.rsplit_once(')').expect("a name");
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: u32 = ticks.map(|field| field.parse::<u32>().expect("a time")).sum();

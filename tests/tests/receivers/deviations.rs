@@ -1,8 +1,8 @@
-//! Where an SDK understands something else than what was correctly sent.
+//! Differences between sent events and their meaning for an SDK.
 //!
 //! The list is exact in both directions: a difference that is not listed fails a test, and so does
-//! a listed deviation that no longer occurs. `docs/reference/conformance.md` shows it to authors of
-//! subscribers.
+//! a listed deviation that no longer occurs. `docs/reference/conformance.md` shows the list to
+//! authors of subscribers.
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::events::Mode;
 use super::receiver::Sdk;
 
-/// One difference between what was sent and what was understood.
+/// A difference between the sent and the understood event.
 #[derive(Debug)]
 pub(crate) struct Difference {
     pub(crate) sdk: Sdk,
@@ -28,9 +28,9 @@ pub(crate) struct Deviation {
     pub(crate) modes: &'static [Mode],
     pub(crate) events: &'static [&'static str],
     pub(crate) field: &'static str,
-    /// What the SDK does, as a sentence.
+    /// The behaviour of the SDK, as the end of a sentence.
     pub(crate) what: &'static str,
-    /// Whether a difference is this deviation.
+    /// Returns true if a difference is this deviation.
     did: fn(&Value, &Value) -> bool,
 }
 
@@ -241,24 +241,24 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Deviation> {
     PYTHON.iter().chain(NODE)
 }
 
-/// The text as a JSON string value.
+/// Returns true if the value is a string that contains this text.
 fn says(seen: &Value, text: &str) -> bool {
     seen.as_str().is_some_and(|seen| seen.contains(text))
 }
 
-/// Whether this is the same text, as encoded in a header.
+/// Returns true if this is the same text, as encoded in a header.
 fn is_encoded(sent: &Value, seen: &Value) -> bool {
     let Some((sent, seen)) = sent.as_str().zip(seen.as_str()) else { return false };
     percent_decode_str(seen).decode_utf8().is_ok_and(|decoded| decoded == sent)
 }
 
-/// Whether this is the same time without its last digits.
+/// Returns true if this is the same time, truncated to this unit.
 fn is_cut_to(sent: &Value, seen: &Value, unit_ns: i128) -> bool {
     let cut = instant_ns(sent).map(|sent_ns| sent_ns - sent_ns % unit_ns);
     cut.is_some() && cut == instant_ns(seen)
 }
 
-/// A time as an instant, in nanoseconds.
+/// Parses a time to an instant, in nanoseconds.
 pub(crate) fn instant_ns(value: &Value) -> Option<i128> {
     Some(value.as_str()?.parse::<jiff::Timestamp>().ok()?.as_nanosecond())
 }

@@ -1,4 +1,4 @@
-//! The events that are sent, and what has to arrive: written by hand, or read from the event by a
+//! The sent events and their expected meaning, which is written by hand or read from the event by a
 //! JSON library.
 
 use base64::Engine as _;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use delivery::event::schema::Schema;
 use serde_json::{Map, Value, json};
 
-/// How an event is sent.
+/// The content mode of CloudEvents over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     Structured,
@@ -31,12 +31,11 @@ impl Mode {
     }
 }
 
-/// One event.
+/// An event with its expected forms.
 pub(crate) struct Sent {
     pub(crate) name: &'static str,
-    /// As published.
     pub(crate) published: &'static str,
-    /// The body in structured mode, if the published event had another shape.
+    /// The body in structured mode, if it differs from the published event.
     pub(crate) converted: Option<&'static str>,
     /// The body in binary mode.
     pub(crate) data: &'static [u8],
@@ -50,7 +49,7 @@ impl Sent {
         self.converted.unwrap_or(self.published)
     }
 
-    /// The body that has to arrive.
+    /// Returns the expected body.
     pub(crate) fn body(&self, mode: Mode) -> &'static [u8] {
         match mode {
             Mode::Structured => self.structured().as_bytes(),
@@ -58,7 +57,7 @@ impl Sent {
         }
     }
 
-    /// The content type that has to arrive.
+    /// Returns the expected content type.
     pub(crate) fn content_type(&self, mode: Mode) -> Option<&'static str> {
         match mode {
             Mode::Structured => Some("application/cloudevents+json; charset=utf-8"),
@@ -66,8 +65,8 @@ impl Sent {
         }
     }
 
-    /// What a subscriber has to understand: attributes by name, and `data`. A null attribute is
-    /// absent.
+    /// Returns the expected meaning for a subscriber: attributes by name, and `data`. A null
+    /// attribute is absent.
     pub(crate) fn meaning(&self, mode: Mode) -> Map<String, Value> {
         let mut event: Map<String, Value> =
             serde_json::from_str(self.structured()).expect("an event is an object");
@@ -92,7 +91,7 @@ impl Sent {
         event
     }
 
-    /// The data by its content type: JSON, text, or bytes.
+    /// Returns the data according to its content type: JSON, text, or bytes.
     fn binary_data(&self) -> Option<Value> {
         let text = std::str::from_utf8(self.data);
         let json = self.content_type.to_ascii_lowercase().contains("json");
@@ -107,7 +106,7 @@ impl Sent {
     }
 }
 
-/// Headers have no types.
+/// Converts a value to text, because headers have no types.
 fn as_text(value: Value) -> Value {
     let text = value.as_str().map(ToOwned::to_owned);
     text.unwrap_or_else(|| value.to_string()).into()
@@ -119,10 +118,10 @@ pub(crate) const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\
     \"data\":{\"b\":1.50,\"a\" : [1,\t2],\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}\n}";
 
 const JSON: &str = "application/json";
-/// The content type of no data.
+/// The content type of an event without data.
 const NOTHING: &str = "";
 
-/// A CloudEvent with these additional members.
+/// Makes a CloudEvent with these additional members.
 macro_rules! event {
     ($members:literal) => {
         concat!(
@@ -192,7 +191,7 @@ static ATTRIBUTES: [Sent; 15] = [
         br#"{"a":1}"#,
         JSON,
     ),
-    // Event Grid really sends this one.
+    // Event Grid sends events like this one.
     sent(
         "event-grid-dataschema",
         event!(r##","dataschema":"#","data":{"a":1}"##),
@@ -316,7 +315,6 @@ static CONVERTED: [Sent; 3] = [
     },
 ];
 
-/// Every event.
 pub(crate) fn all() -> impl Iterator<Item = &'static Sent> {
     ATTRIBUTES.iter().chain(&DATA).chain(&CONVERTED)
 }

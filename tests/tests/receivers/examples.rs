@@ -1,5 +1,5 @@
-//! The receivers in `examples/receivers`, which users copy: each is run as it stands, gets an event of `lastmile dev`,
-//! recognises one that it has, and refuses what is signed with another key.
+//! The receivers in `examples/receivers`, which users copy. Each is run unchanged, receives an
+//! event of `lastmile dev`, recognises a duplicate, and refuses an event signed with another key.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -16,7 +16,7 @@ use super::{OTHER_PRIVATE_KEY, OTHER_SECRET, PRIVATE_KEY, PUBLIC_KEY, SECRET};
 const EVENT: &str = r#"{"specversion":"1.0","id":"order-1","source":"s","type":"order.created"}"#;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A program in the background, killed when it goes out of scope.
+/// A background process, killed when it is dropped.
 struct Running {
     process: Child,
     lines: Receiver<String>,
@@ -35,7 +35,7 @@ impl Running {
         Self { process, lines }
     }
 
-    /// The next line with this text.
+    /// Waits for the next line with this text and returns it.
     fn line_with(&self, part: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(TIMEOUT);
@@ -49,7 +49,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -59,7 +59,7 @@ fn sources(language: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/receivers").join(language)
 }
 
-/// Whether this succeeds; reports what is missing if not.
+/// Returns true if this command succeeds; otherwise reports that `what` is missing.
 fn is_at_hand(program: &str, arguments: &[&str], what: &str) -> bool {
     let mut command = Command::new(program);
     let ran = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -70,13 +70,13 @@ fn is_at_hand(program: &str, arguments: &[&str], what: &str) -> bool {
     is_at_hand
 }
 
-/// The first word of a line that begins so.
+/// Returns the first word of a line with this prefix.
 fn word(line: &str, beginning: &str) -> String {
     let word = line.split([' ', ';', ',']).find(|word| word.starts_with(beginning));
     word.unwrap_or_else(|| panic!("no {beginning} in {line}")).to_owned()
 }
 
-/// A receiver of this test, and the program that sends to it.
+/// A receiver of this test, with its files and its key.
 struct Trial {
     folder: tempfile::TempDir,
     receiver: PathBuf,
@@ -96,7 +96,7 @@ impl Trial {
         Running::start(&mut self.command(&format!("{OTHER_SECRET} {}", self.key)))
     }
 
-    /// The receiver with these keys.
+    /// Returns the command of the receiver with these keys.
     fn command(&self, keys: &str) -> Command {
         let mut command = Command::new(&self.receiver);
         command.args(&self.arguments).env("WEBHOOK_KEYS", keys);
@@ -104,7 +104,7 @@ impl Trial {
         command
     }
 
-    /// Starts it, and subscribes it.
+    /// Starts the receiver and writes its subscription.
     fn subscribe(&self) -> Running {
         let receiver = self.start();
         let url = word(&receiver.line_with("listening on"), "http://");
@@ -123,7 +123,7 @@ impl Trial {
         command
     }
 
-    /// Sends the event once, signed with these secrets, and returns what is printed.
+    /// Sends the event once, signed with these secrets. Returns the printed text.
     fn send(&self, secrets: [&str; 2]) -> String {
         let named = ["try", "-f", "s.yaml", "shop/orders/a", "--event", "event.json"];
         let allowed = [&named[..], &["--env", "SHARED", "--env", "PRIVATE"]].concat();
@@ -131,7 +131,7 @@ impl Trial {
         String::from_utf8(output.stdout).expect("a text")
     }
 
-    /// The names of what is stored, in order: of each event one, and one more once it is handled.
+    /// Returns the sorted names of stored files: one per event, and one more after it is handled.
     fn stored(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path().join("events")).expect("a folder").flatten();
         let mut names: Vec<String> =
@@ -141,7 +141,7 @@ impl Trial {
     }
 }
 
-/// Everything that a receiver promises.
+/// Checks every promise of a receiver.
 fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static str) {
     let trial = Trial::of(receiver, arguments, key);
     let running = trial.subscribe();
@@ -166,12 +166,12 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     running.line_with("refused a request: no key of WEBHOOK_KEYS");
     drop(running);
 
-    // What was not handled before the end is handled after the next start.
+    // An event that was not handled before the end is handled after the next start.
     let names = trial.stored();
     let events: Vec<&String> = names.iter().filter(|name| name.len() == 64).collect();
     assert_eq!(events.len(), 2, "{names:?}");
     let done = trial.folder.path().join("events").join(format!("{}.done", events[0]));
-    // It was killed, perhaps before it wrote this.
+    // The receiver was killed, perhaps before it wrote this file.
     let _ = fs::remove_file(done);
     let running = trial.start();
     let handled = running.line_with("handled");
@@ -181,8 +181,8 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     assert_explains_wrong_keys(&trial);
 }
 
-/// What a receiver prints of a wrong key, and what would be right: of each a line that does not show the key. Whoever knows
-/// no secret could sign with an empty one.
+/// Checks that a receiver refuses each wrong key with one line. The line has the problem and the
+/// remedy, but not the key. An empty secret is refused because anybody could sign with it.
 fn assert_explains_wrong_keys(trial: &Trial) {
     for (wrong, problem, right) in [
         ("", "has no key", "the secret of the sender, whsec_…"),
@@ -205,7 +205,7 @@ fn assert_explains_wrong_keys(trial: &Trial) {
 
 #[test]
 fn the_receiver_in_python_verifies_stores_once_and_works_later() {
-    // With the package for public keys.
+    // The installation includes the package for public keys.
     let Some(python) = libraries::python("examples/receivers") else { return };
     for key in [SECRET, PUBLIC_KEY] {
         let program = vec![sources("python").join("receiver.py")];
@@ -243,7 +243,7 @@ fn the_receiver_in_rust_verifies_stores_once_and_works_later() {
     }
 }
 
-/// Or `lastmile dev` and the receiver could not run beside each other.
+/// With the same port, `lastmile dev` and the receiver could not run at the same time.
 #[test]
 fn no_receiver_listens_on_a_default_port_of_lastmile() {
     for source in ["python/receiver.py", "node/receiver.mjs", "go/receiver.go", "rust/src/main.rs"]
@@ -256,7 +256,7 @@ fn no_receiver_listens_on_a_default_port_of_lastmile() {
     }
 }
 
-/// What is copied asks for the versions that were tested.
+/// Users copy the manifest, so it must request the tested versions.
 #[test]
 fn the_receiver_in_rust_has_the_dependencies_of_this_repository() {
     let manifest = fs::read_to_string(sources("rust").join("Cargo.toml")).expect("a file");

@@ -1,13 +1,13 @@
-//! Real subscribers: the CloudEvents SDKs for Python and JavaScript, Fastify, and the reference libraries of
-//! Standard Webhooks.
+//! Real subscribers: the CloudEvents SDKs for Python and JavaScript, Fastify, and the reference
+//! libraries of Standard Webhooks.
 //!
-//! Our own tests read the specification as we do. Here others read what we send: each event of a
-//! table is sent in both modes, over a real connection, and the receiver reports the bytes that it
-//! received and how its SDK read them. SDKs have bugs too, so the bytes are compared as well, and
-//! each known bug is listed (`deviations`).
+//! Our own tests share our reading of the specification, so these receivers check it independently.
+//! Each event of a table is sent in both modes, over a real connection. The receiver reports the
+//! bytes that it received and the event that its SDK read. SDKs have bugs too, so the bytes are
+//! compared as well, and each known bug is listed (`deviations`).
 //!
 //! The first run installs both libraries from PyPI and npm. A machine without Node, for example,
-//! skips its half and reports that.
+//! skips the tests of JavaScript and reports that.
 
 mod consent;
 mod deviations;
@@ -41,15 +41,16 @@ use lastmile_tests::document::assert_table;
 use receiver::Sdk;
 use serde_json::{Map, Value};
 
-/// The secret that the receivers verify with, and another that they do not know.
+/// A secret that the receivers use for verification, and a secret that they do not have.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
-/// The key pairs of RFC 8037, appendix A, and of RFC 8032, 7.1, test 2; the receivers know the first one.
+/// The key pairs of RFC 8037, appendix A, and of RFC 8032, 7.1, test 2. The receivers have only the
+/// first public key.
 const PRIVATE_KEY: &str = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=";
 const PUBLIC_KEY: &str = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 const OTHER_PRIVATE_KEY: &str = "whsk_TM0Imyj/ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U+4pvs=";
 
-/// When the events were published.
+/// The publication time of all events.
 const PUBLISHED_MS: u64 = 1_795_158_180_123;
 const TIMEOUT_MS: u64 = 60_000;
 
@@ -59,7 +60,7 @@ struct Report {
     body: Vec<u8>,
     event: Map<String, Value>,
     signature: String,
-    /// The report itself, in which numbers are as the receiver wrote them.
+    /// The text of the report, in which numbers are as the receiver wrote them.
     text: String,
 }
 
@@ -88,7 +89,7 @@ fn subscribed(endpoint: &str, mode: Mode, secrets: &[&str]) -> Subscription {
     subscription
 }
 
-/// The request of the first attempt, signed with these secrets.
+/// Returns the request of the first attempt, signed with these secrets.
 fn composed(endpoint: &str, published: &str, mode: Mode, secrets: &[&str]) -> Request {
     composed_for(&subscribed(endpoint, mode, secrets), published)
 }
@@ -97,7 +98,7 @@ fn composed_for(subscription: &Subscription, published: &str) -> Request {
     attempted(subscription, published).unwrap_or_else(|problem| panic!("{published}: {problem}"))
 }
 
-/// The request, or why there is none.
+/// Returns the request of the first attempt, or the reason why it cannot be sent.
 fn attempted(subscription: &Subscription, published: &str) -> Result<Request, Unsendable> {
     let known = [
         ("env:SIGNING", SECRET),
@@ -117,7 +118,7 @@ fn attempted(subscription: &Subscription, published: &str) -> Result<Request, Un
     compose(subscription, &[&delivery], context)
 }
 
-/// A sender like that of the functions, allowed to reach the receivers.
+/// Returns a sender like that of the functions, which may connect to the receivers.
 fn sender() -> HttpSender {
     let private = PrivateDestinations::parse("127.0.0.1").expect("destinations");
     HttpSender::new(AddressPolicy::new(private, OwnAddresses::default())).expect("TLS works")
@@ -152,7 +153,7 @@ impl Report {
     }
 }
 
-/// The differences between what was sent and what the SDK understood.
+/// Returns the differences between the sent event and the SDK's event.
 fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, report: &Report) -> Vec<Difference> {
     let differs = |field: &str, sent_value: Option<&Value>, seen: Option<&Value>| Difference {
         sdk,
@@ -184,8 +185,8 @@ fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, report: &Report) -> Ve
     found
 }
 
-/// Sends every event in every mode to one SDK: the bytes have to be right, and each difference has
-/// to be known.
+/// Sends every event in every mode to one SDK. The bytes must be right, and each difference must be
+/// known.
 async fn understands_every_event(sdk: Sdk) {
     let Some(endpoint) = sdk.endpoint() else { return };
     let sender = sender();
@@ -231,8 +232,8 @@ async fn the_node_sdk_understands_every_event_except_for_the_listed_deviations()
     understands_every_event(Sdk::Node).await;
 }
 
-/// npm's SDK takes the content type for the mode, and reads the data as the event: another one than the filter has seen.
-/// PyPI's reads the headers first.
+/// npm's SDK infers the mode from the content type and reads the data as the event, which the
+/// filter has not seen. PyPI's SDK reads the headers first.
 #[tokio::test]
 async fn an_event_of_events_is_not_sent_in_binary_mode_because_sdks_read_the_inner_one() {
     const INNER: &str =
@@ -260,7 +261,7 @@ async fn an_event_of_events_is_not_sent_in_binary_mode_because_sdks_read_the_inn
                 Sdk::Node => "order.refund-everything",
             };
             assert_eq!(read["type"], seen, "{sdk:?} {read:?}");
-            // Structured, the outer one is the event.
+            // In structured mode, the SDKs read the outer event.
             let report = send(&sender, &composed(endpoint, &event, Mode::Structured, &[])).await;
             assert_eq!(report.event["type"], "order.read", "{sdk:?}");
         }
@@ -275,7 +276,7 @@ async fn a_subject_is_sent_percent_encoded_and_the_python_sdk_decodes_it() {
         let Some(endpoint) = sdk.endpoint() else { continue };
         let report = send(&sender, &composed(endpoint, events::EXACT, Mode::Binary, &[])).await;
         assert_eq!(report.header("ce-subject"), Some(ENCODED), "{sdk:?}");
-        // The SDK for JavaScript does not decode: its users have to (CloudEvents, HTTP binding,
+        // The SDK for JavaScript does not decode; its users must (CloudEvents, HTTP binding,
         // 3.1.3.2).
         let understood = match sdk {
             Sdk::Python => "Euro € 😀",
@@ -285,8 +286,8 @@ async fn a_subject_is_sent_percent_encoded_and_the_python_sdk_decodes_it() {
     }
 }
 
-/// Counts what one reference library says of signatures in one mode: that of every event, and of
-/// secrets and bodies that are not as the receiver has them.
+/// Counts the verdicts of a reference library on signatures in one mode: of every event, and of
+/// wrong secrets and a changed body.
 async fn count_signatures(results: &mut Results, sdk: Sdk, endpoint: &str, mode: Mode) {
     let sender = sender();
     for sent in events::all() {
@@ -315,8 +316,8 @@ async fn count_signatures(results: &mut Results, sdk: Sdk, endpoint: &str, mode:
     results.check(&format!("{sdk:?} {mode:?} tampered: {says}"), is_refused, None);
 }
 
-/// npm's and PyPI's library verify `v1` only: they have to pass by what is beside it. The Ed25519 of Node, which is that of
-/// OpenSSL, verifies `v1a` by the key set that `apply` writes.
+/// The libraries of npm and PyPI verify only `v1`, so they must skip the other signatures. Node's
+/// Ed25519, which is that of OpenSSL, verifies `v1a` with the key set that `apply` writes.
 #[tokio::test]
 async fn a_private_key_signs_beside_a_secret_and_its_key_set_verifies_it() {
     let sender = sender();

@@ -1,5 +1,5 @@
-//! Writers that are killed at any moment: what they acknowledged is there, the rest wholly or not at all, and nothing
-//! that they leave behind is in anybody's way.
+//! Writers that are killed at any moment. Acknowledged changes are present, and others are present
+//! completely or not at all. Leftovers of killed writers do not disturb other writers.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -19,9 +19,9 @@ use crate::report;
 const SEED: u64 = 7;
 /// SIGKILL.
 const KILLED: Option<i32> = Some(9);
-/// The pause between two looks at what a writer has begun.
+/// The pause between two checks for the beginning of a write.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
-/// How the names of files begin that were being written.
+/// The prefix of the names of files that are being written.
 const TEMPORARY: &str = ".lastmile-";
 
 #[test]
@@ -50,10 +50,10 @@ fn whenever_the_first_writer_is_killed_the_next_one_makes_the_topic() {
     }
 }
 
-/// Kills processes at moments that are spread over the time that one takes, or that its writing takes.
+/// Kills processes at random moments, spread over the duration of a process or of its writes.
 struct Killer {
     random: StdRng,
-    /// How long the last process took that was not killed.
+    /// The duration of the last process that was not killed.
     lasts: Duration,
 }
 
@@ -62,14 +62,15 @@ impl Killer {
         Self { random: StdRng::seed_from_u64(SEED), lasts: Duration::from_millis(50) }
     }
 
-    /// Runs it to its end; it has to succeed.
+    /// Runs a command to its end. The command must succeed.
     fn time(&mut self, command: Command) {
         let begun_ms = Machine.now_ms();
         let _ = succeeded(command);
         self.lasts = Duration::from_millis(Machine.now_ms().saturating_sub(begun_ms).max(1));
     }
 
-    /// Kills it, half of the time once it has begun to write below this folder; whether it had succeeded before.
+    /// Kills a command, half of the time after it has begun to write below this folder. Returns
+    /// true if the command had succeeded already.
     fn kill(&mut self, mut command: Command, folder: &Path) -> bool {
         let before = files(folder);
         let mut running = command.spawn().expect("the program runs");
@@ -123,9 +124,10 @@ fn kill(kills: u64) {
     ));
 }
 
-/// How many files there are, and how many of these are temporary ones. Each folder has a lock at most.
+/// Returns the number of files, and the number of temporary ones among them. The lock of a folder
+/// does not count as temporary.
 fn files(folder: &Path) -> (usize, usize) {
-    // A folder that is being made, or a file that is moved, may be gone.
+    // A folder that is being created, or a file that is being moved, may be gone.
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     entries.fold((0, 0), |(all, temporary), entry| {
         if entry.path().is_dir() {

@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection whose first exchange is under way.
+    /// A connection during its first exchange.
     fn used() -> Budget {
         let mut budget = Budget::new();
         budget.begin_exchange();
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(budget.closed_because(), None);
         budget.spend(1);
         assert_eq!(budget.closed_because(), Some(FLOODED));
-        // Whatever is allowed to somebody else later.
+        // A later exchange on the connection does not reopen it.
         budget.begin_exchange();
         assert_eq!(budget.closed_because(), Some(FLOODED));
     }

@@ -304,7 +304,7 @@ mod tests {
         let everybody = args(true).shows(all()).unwrap();
         let agreed = Shows { all: false, agreed: shown_elsewhere(all()) };
         let destinations: Vec<_> = all().map(|of| of.destination.clone()).collect();
-        // The same host is not asked about a token when it was about a signature.
+        // Agreement to a signature for a host does not include a token for the same host.
         let identity = WebIdentity { audience: "https://bank/".to_owned(), lifetime_ms: 300_000 };
         let other =
             Destination { auth: Some(Auth::AwsIdentity(identity)), ..destinations[0].clone() };

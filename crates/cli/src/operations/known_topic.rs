@@ -102,7 +102,7 @@ mod tests {
     const OTHER: &str = "http://127.0.0.1:1";
     const UNKNOWN: &str = r#"{"error":"there is no topic shop/orders","queue":"http://q/"}"#;
 
-    /// A server that says this of the topic.
+    /// Starts an ingress that responds like this about the topic.
     async fn saying(status: StatusCode, body: &'static str) -> String {
         let listener = listen(0).await.expect("a port is free");
         let address = format!("http://{}", listener.local_addr().expect("it has an address"));
@@ -111,7 +111,7 @@ mod tests {
         address
     }
 
-    /// What is said of a topic if the queue has this tag.
+    /// Returns the error about a topic if the queue has this tag.
     async fn said(tag: Option<&str>) -> Option<String> {
         let folder = tempfile::tempdir().expect("a folder");
         let config = LocalAwsConfig::of_lastmile(0, folder.path().to_path_buf(), 30);
@@ -150,7 +150,8 @@ mod tests {
             let ingress = saying(status, body).await;
             assert_eq!(said(Some(&ingress)).await, None, "{status} {body}");
         }
-        // Nothing listens there, it is no address of this machine, it is none at all, nobody has said.
+        // No server is at this address, the address is not local, it is not a URL, or the tag is
+        // missing.
         for tag in [Some(OTHER), Some("http://192.0.2.1"), Some("ingress"), None] {
             assert_eq!(said(tag).await, None, "{tag:?}");
         }

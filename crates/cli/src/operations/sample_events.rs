@@ -281,7 +281,7 @@ mod tests {
     struct Line {
         #[command(flatten)]
         samples: SampleArgs,
-        /// The same options as in `publish`.
+        /// Options of `publish` to which [`SampleArgs`] refers.
         #[arg(long)]
         files: Vec<String>,
         #[arg(long)]

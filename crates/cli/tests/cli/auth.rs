@@ -1,5 +1,5 @@
-//! `auth` of a destination, delivered by `dev` to a receiver that refuses everybody else, and what of it is
-//! printed or stored: nothing.
+//! `auth` of a destination, delivered by `dev` to a receiver that refuses all other requests. No
+//! secret of it is printed or stored.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -12,10 +12,11 @@ use crate::programs::{Running, deciding_receiver, exchange, lastmile, printed, r
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
 const WAIT: Duration = Duration::from_secs(60);
-/// A field of a destination whose requests are counted. On a busy machine an answer may take longer than the default of
-/// `slowAfter`, two seconds; the request would then be abandoned and repeated in the slow lane.
+/// A field for destinations whose requests are counted. On a busy machine a response may take
+/// longer than the default of `slowAfter`, two seconds. The request would then be abandoned and
+/// repeated in the slow lane.
 pub(crate) const NEVER_SLOW: &str = ", slowAfter: PT10M";
-/// The kinds: path, `auth` of the file, and the header that the receiver wants.
+/// The kinds: path, `auth` of the file, and the header that the receiver requires.
 const KINDS: [(&str, &str, &str); 3] = [
     // printf 'acme:pass-word' | base64
     (
@@ -26,10 +27,10 @@ const KINDS: [(&str, &str, &str); 3] = [
     ("bearer", "{bearer: {token: 'env:TOKEN'}}", "authorization: Bearer t0ken-of-acme"),
     ("header", "{header: {name: x-partner, value: 'env:PARTNER'}}", "x-partner: k3y/of+acme"),
 ];
-/// What must be found nowhere.
+/// Secrets that must not appear anywhere.
 const VALUES: [&str; 4] = ["pass-word", "YWNtZTpwYXNzLXdvcmQ", "t0ken-of-acme", "k3y/of+acme"];
 
-/// Repeats the request with 401 unless it shows who is calling.
+/// Responds with 401 and the request itself, unless the request has the right header.
 fn answer(request: &str) -> String {
     let shows = |(path, _, header): &(&str, &str, &str)| {
         request.starts_with(&format!("POST /{path} ")) && request.contains(header)
@@ -44,7 +45,7 @@ fn answer(request: &str) -> String {
     )
 }
 
-/// The program with the right values, but for this variable.
+/// Returns the program with the right secrets, except for the variable `wrong`.
 fn dev(folder: &Path, wrong: &str) -> Command {
     let mut command = lastmile(folder, &["dev", "--port", "0", "--aws-port", "0"]);
     for (name, value) in [("PASSWORD", VALUES[0]), ("TOKEN", VALUES[2]), ("PARTNER", VALUES[3])] {
@@ -54,7 +55,7 @@ fn dev(folder: &Path, wrong: &str) -> Command {
     command
 }
 
-/// No file below this folder holds one of the values.
+/// Checks that no file below this folder contains one of the values.
 pub(crate) fn assert_not_stored(folder: &Path, values: &[&str]) {
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"))
     {
@@ -94,7 +95,7 @@ fn each_kind_is_accepted_where_nobody_else_is_and_a_wrong_secret_ends_as_the_pol
         let refused = usize::from(!wrong.is_empty());
         running.wait_for_lines("200 OK", KINDS.len() - refused);
         running.wait_for_lines("401 Unauthorized", refused);
-        // Never retried by default: it is a dead letter at once.
+        // This status is not retried by default, so the delivery becomes a dead letter at once.
         running.wait_for_lines("dead letter stored", refused);
         running.signal("INT");
         running.code();
@@ -117,7 +118,8 @@ fn no_page_shows_what_was_sent_even_when_a_destination_repeats_it() {
     let documents = KINDS.map(|(kind, auth, _)| {
         subscription(kind, &format!("{url}{kind}"), &format!(", auth: {auth}"), "")
     });
-    // A client whose requests are taken, and one that shows its token to whom it is refused by.
+    // One client's requests are accepted. The other sends its token to a destination that refuses
+    // and repeats it.
     let repeated = server.subscription("post").replace("/in/post", "/in/nobody");
     let taken = server.subscription("basic").replace("name: basic", "name: taken");
     let all = format!("{}{taken}---\n{repeated}", documents.concat());
@@ -142,14 +144,15 @@ fn no_page_shows_what_was_sent_even_when_a_destination_repeats_it() {
 
 const CLIENT_SECRET: &str = "cl1ent: s+cret/of%acme";
 
-/// oidc-provider and a destination that takes its tokens; ended with its standard input.
+/// oidc-provider, and a destination that accepts its tokens. The process ends when its standard
+/// input closes.
 struct TokenServer {
     address: String,
     process: std::process::Child,
 }
 
 impl TokenServer {
-    /// `None`, having said so, where this machine lacks Node.
+    /// `None`, reported as skipped, if this machine lacks Node.
     fn start() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/token_server");
         let libraries = libraries::node("the token server")?;
@@ -165,12 +168,12 @@ impl TokenServer {
         Some(Self { address: format!("127.0.0.1:{}", port.trim()), process })
     }
 
-    /// Tells it what to do, as its source says.
+    /// Sends a command to the server; its source lists the commands.
     fn tell(&self, what: &str) {
         exchange(&self.address, &format!("POST /{what}"), "host: a\r\n", "");
     }
 
-    /// A subscription of a destination that takes tokens of the client that is named by its style.
+    /// A subscription of a destination that accepts tokens of the client named after `style`.
     fn subscription(&self, style: &str) -> String {
         let address = &self.address;
         format!(
@@ -181,7 +184,7 @@ impl TokenServer {
         )
     }
 
-    /// The granted tokens, and how many requests were taken and refused.
+    /// Returns the granted tokens, and the numbers of accepted and refused requests.
     fn seen(&self) -> (Vec<String>, u64, u64) {
         let seen = self.all_seen();
         let count = |of: &str| seen[of].as_u64().unwrap_or(0);
@@ -203,7 +206,7 @@ fn texts(list: &serde_json::Value) -> Vec<String> {
 
 impl Drop for TokenServer {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -221,7 +224,7 @@ fn tokens_of_a_server_of_others_are_fetched_once_replaced_when_revoked_and_never
         dev.publish(20);
         dev.delivered(40);
         let (granted, delivered, refused) = server.seen();
-        // One for each client and process; after all of them were revoked, another.
+        // Each client of a process gets one token, and one more after all tokens were revoked.
         assert_eq!((granted.len(), delivered), (2 * round, 40 * round as u64));
         assert_eq!(refused > 0, round == 2);
         server.tell("revoke");
@@ -235,7 +238,7 @@ fn tokens_of_a_server_of_others_are_fetched_once_replaced_when_revoked_and_never
     assert_not_stored(folder.path(), &secrets);
 }
 
-/// The program with the secret of both clients.
+/// `dev` with the secret of both clients.
 struct Dev<'a> {
     folder: &'a Path,
     running: Running,
@@ -252,7 +255,7 @@ impl<'a> Dev<'a> {
         Self { folder, running, queue }
     }
 
-    /// Publishes so many events at once.
+    /// Publishes this many events in one request.
     fn publish(&self, count: usize) {
         let events: Vec<String> =
             (0..count).map(|n| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#))).collect();
@@ -262,14 +265,14 @@ impl<'a> Dev<'a> {
         assert_eq!(run(self.folder, &to).1, Some(0));
     }
 
-    /// Waits until so many more are delivered.
+    /// Waits until this many more events are delivered.
     fn delivered(&mut self, count: usize) {
         for _ in 0..count {
             self.running.line_with("200 OK");
         }
     }
 
-    /// Ends it; what it printed.
+    /// Ends the program and returns its output.
     fn end(mut self) -> String {
         self.running.signal("INT");
         self.running.code();
@@ -288,7 +291,7 @@ fn a_thousand_events_at_once_need_one_token_and_another_only_when_it_ends_or_is_
     dev.delivered(1_000);
     let (granted, delivered, refused) = server.seen();
     assert_eq!((granted.len(), delivered, refused), (1, 1_000, 0));
-    // In the middle of the next thousand every token ends.
+    // In the middle of the next thousand events, the server revokes every token.
     server.tell("revoke-at/1500");
     dev.publish(1_000);
     dev.delivered(1_000);
@@ -297,13 +300,14 @@ fn a_thousand_events_at_once_need_one_token_and_another_only_when_it_ends_or_is_
     let seen = dev.end();
     let attempts = |number: u32| seen.matches(&format!("attempt {number} ")).count();
     assert_eq!((attempts(1), attempts(2)), (2_000, 0));
-    // Another process has a token of its own, which ends soon.
+    // Another process gets its own token, which expires soon.
     server.tell("life/2");
     let mut dev = Dev::start(folder.path());
     dev.publish(1);
     dev.delivered(1);
     server.tell("life/3600");
-    // Three, or more on a machine where a token ended before it was used.
+    // The server has granted three tokens, or more on a machine where a token expired before its
+    // use.
     let short = server.seen().0.len();
     while server.seen().0.len() == short {
         dev.publish(1);
@@ -330,7 +334,7 @@ fn a_token_whose_key_was_replaced_is_replaced_too() {
         dev.publish(20);
         dev.delivered(20);
         let seen = server.all_seen();
-        // Signed, so they are three parts with points between.
+        // Signed tokens have three parts, separated by points.
         let shown = texts(&seen["shown"]);
         assert!(shown.iter().all(|token| token.split('.').count() == 3), "{shown:?}");
         assert_eq!((shown.len(), &seen["delivered"]), (round, &(20 * round).into()));

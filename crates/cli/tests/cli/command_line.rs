@@ -110,7 +110,7 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     assert_eq!(subscriber.line_with("specversion"), EVENT);
     assert!(dev.line_with("retry in").contains("503 Service Unavailable (Busy)"));
 
-    // What is refused is counted, with its line or id.
+    // Refused events are counted, and reported with their line or number.
     let padding = "x".repeat(1_100_000);
     let huge = EVENT.replacen('{', &format!("{{\"padding\":\"{padding}\","), 1);
     std::fs::write(folder.path().join("bad.ndjson"), format!("{huge}\n{{broken\n"))
@@ -137,7 +137,7 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     let printed = dev.line_with("stopped");
     assert!(printed.contains("still held 1 messages") && printed.contains("retry 1"), "{printed}");
     assert_eq!(dev.code(), Some(0));
-    // As a container is stopped.
+    // Container runtimes stop a process with this signal.
     subscriber.signal("TERM");
     assert_eq!(subscriber.code(), Some(0));
 }

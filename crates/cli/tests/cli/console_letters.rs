@@ -1,4 +1,4 @@
-//! Dead letters in the console over HTTP: which requests it accepts, what it shows, what it replays.
+//! Dead letters in the console over HTTP: accepted requests, displayed dead letters, and replays.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 
-/// More than any of these tests takes.
+/// A limit above the duration of any of these tests.
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The sample dead letters, one of them in two blobs.
@@ -19,7 +19,7 @@ fn samples() -> TestContainer {
     container
 }
 
-/// The ids that a page lists, in its order.
+/// Returns the ids that a page lists, in its order.
 fn listed(page: &str) -> Vec<String> {
     let table = page.split("id=\"letters\"").nth(1).unwrap_or_default();
     table.split("class=\"id\" href=\"/letters/").skip(1).map(|rest| rest[..36].to_owned()).collect()
@@ -144,7 +144,7 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
     assert!(!container.path().join("_replays").exists());
 }
 
-/// The number of storage requests that a page shows.
+/// Returns the number of storage requests that a page shows.
 fn requests(page: &str) -> u64 {
     let status_and_text =
         page.split(" storage requests so far").next().and_then(|before| before.rsplit('>').next());
@@ -267,7 +267,7 @@ async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
     );
 }
 
-/// Loads the page of a job until it no longer runs.
+/// Reloads the page of a job until the job has ended, and returns the page.
 async fn ended(server: &ConsoleServer, path: &str) -> String {
     let begun_ms = Machine.now_ms();
     loop {
@@ -280,7 +280,7 @@ async fn ended(server: &ConsoleServer, path: &str) -> String {
     }
 }
 
-/// How many messages a queue gives.
+/// Receives all messages of a queue and returns their number.
 async fn received(aws: &LocalAws, url: &str) -> usize {
     let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
     let mut count = 0;
@@ -318,7 +318,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
             ("token", token.as_str()),
         ]
     };
-    // As many, of which another one was shown.
+    // The fingerprint is that of as many dead letters, but one of them differs.
     let others = server.fingerprint("/replay?id=order-1&id=order-2&id=order-5").await;
     let refused = server.post("/replay", &form(&others)).send().await.expect("an answer");
     let (status, said) = status_and_text(refused).await;
@@ -326,7 +326,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     assert!(said.contains("It would be 3 dead letters now, and not those"), "{said}");
     assert_eq!(received(&aws, &queue).await, 0);
 
-    // A button that is pressed twice sends once.
+    // A double click on the button sends once.
     let post = || server.post("/replay", &form(&shown)).send();
     let (begun, again) = tokio::join!(post(), post());
     let (begun, again) = (begun.expect("an answer"), again.expect("an answer"));
@@ -345,7 +345,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     let again = server.page("/replay?status=503&state=all").await;
     assert!(again.contains("3 of them were replayed before"), "{again}");
 
-    // As if it had been killed between sending and writing the ledger.
+    // The ledger looks as if the job had been killed between sending and writing it.
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
     std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2))
         .expect("it can be written");

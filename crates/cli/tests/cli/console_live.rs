@@ -1,4 +1,5 @@
-//! The live page of `lastmile dev`: what happens, one event, publishing, subscriptions, destinations.
+//! The live page of `lastmile dev`: steps, single events, publishing, subscriptions and
+//! destinations.
 
 use std::net::TcpListener;
 
@@ -53,7 +54,7 @@ fn a_failure_says_why_and_when_the_next_attempt_is_due() {
     let (busy, _received) = receiver(BUSY);
     let both = [
         subscription("busy", &busy, "", ""),
-        // Nothing listens there, and nothing takes that port meanwhile.
+        // No server listens on this port, and no process can bind it meanwhile.
         subscription("closed", "http://127.0.0.1:1/", "", ""),
     ];
     let dev = Dev::start(folder.path(), &both.concat(), &[]);
@@ -325,7 +326,7 @@ fn an_attempt_is_seen_when_it_begins_and_becomes_its_result() {
         );
     }
     assert!(!dev.page("/live?outcome=delivered").contains("waiting for an answer"));
-    // A page that is opened now is told too.
+    // A page that is opened now receives this step too.
     assert_eq!(dev.stream().json("begun"), begun);
 
     answer.send(()).expect("the receiver waits");
@@ -350,7 +351,8 @@ fn numbers_belong_to_a_run_and_other_addresses_are_answered_by_a_page() {
     assert_eq!(text(&published, "event"), format!("{run}-1"));
     dev.publish(EVENT);
     stream.steps(["published", "attempt 1"]);
-    // What has this much of this run gets the rest, what is of another run everything.
+    // A page with earlier steps of this run receives the rest. A page with steps of another run
+    // receives everything.
     let number = |after: String| {
         let mut stream = PageStream::open(&dev.page, &format!("/stream?after={after}"));
         stream.json("step")["number"].as_u64()
@@ -390,7 +392,7 @@ fn an_event_is_sent_again_as_it_was_up_to_the_size_that_the_ingress_accepts() {
         let shown =
             form.split("</textarea>").next().and_then(|rest| rest.split("<textarea").nth(1));
         let shown = shown.and_then(|rest| rest.split_once('>')).expect("a text").1;
-        // As a browser does: without the first line end, and with its own line ends.
+        // Converts the text as a browser does: without the first line end, and with CRLF.
         let shown = shown.strip_prefix('\n').expect("a line end").replace("&quot;", "\"");
         let body = shown.replace("\r\n", "\n").replace('\n', "\r\n");
         let form = [("topic", "shop/orders"), ("from", id), ("body", &body)];
@@ -405,7 +407,7 @@ fn an_event_is_sent_again_as_it_was_up_to_the_size_that_the_ingress_accepts() {
     for _ in 0..2 {
         assert!(received.recv().expect("a request").ends_with(small));
     }
-    // Indented, it would be three times as large.
+    // Indented, the event would be three times as large.
     let head = r#"{"specversion":"1.0","id":"large","source":"s","type":"t","data":["#;
     let large = format!("{head}{}1]}}", "1,".repeat((1_032_000 - head.len()) / 2));
     resend(&large);

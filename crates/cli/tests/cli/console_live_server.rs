@@ -1,4 +1,4 @@
-//! `lastmile dev` as a process, and what its console says.
+//! `lastmile dev` as a process, and the output of its console.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::programs::{Running, exchange, lastmile, word};
 
-/// The longest wait for something to happen.
+/// The longest wait for a step.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The application, until it goes out of scope.
+/// A running `lastmile dev`, killed when it is dropped.
 pub(crate) struct Dev {
     _program: Running,
     /// `host:port` of the page.
@@ -21,12 +21,13 @@ pub(crate) struct Dev {
     pub(crate) ingress: String,
 }
 
-/// Steps as an open page gets them.
+/// The steps that an open page receives.
 pub(crate) struct PageStream {
     lines: BufReader<TcpStream>,
 }
 
-/// A subscription of `shop/orders` to this address, with more fields of its destination and of itself.
+/// Returns a subscription of `shop/orders` to this address, with additional fields of its
+/// destination and of its spec.
 pub(crate) fn subscription(name: &str, url: &str, destination: &str, more: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
@@ -36,12 +37,12 @@ pub(crate) fn subscription(name: &str, url: &str, destination: &str, more: &str)
 }
 
 impl Dev {
-    /// Starts it in a folder with these subscriptions, and with variables of the environment.
+    /// Starts `dev` in a folder with these subscriptions and environment variables.
     pub(crate) fn start(folder: &Path, subscriptions: &str, variables: &[(&str, &str)]) -> Self {
         Self::start_with(folder, subscriptions, variables, &[])
     }
 
-    /// The same with more options.
+    /// Starts `dev` with these subscriptions, environment variables and options.
     pub(crate) fn start_with(
         folder: &Path,
         subscriptions: &str,
@@ -53,7 +54,7 @@ impl Dev {
         Self::start_on("0", folder, variables, options)
     }
 
-    /// The same with the subscriptions that are there, with its page on this port.
+    /// Starts `dev` with the existing subscriptions, and with its page on this port.
     pub(crate) fn start_on(
         port: &str,
         folder: &Path,
@@ -78,19 +79,19 @@ impl Dev {
         assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
     }
 
-    /// The response to a request.
+    /// Returns the response to a GET request.
     pub(crate) fn get(&self, path: &str) -> String {
         exchange(&self.page, &format!("GET {path}"), &format!("host: {}\r\n", self.page), "")
     }
 
-    /// A page; fails unless the status is 200.
+    /// Returns a page. Fails unless the status is 200.
     pub(crate) fn page(&self, path: &str) -> String {
         let answer = self.get(path);
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
         answer
     }
 
-    /// The response to a form, with the token of the page.
+    /// Returns the response to a form, sent with the token of the page.
     pub(crate) fn post(&self, path: &str, form: &[(&str, &str)]) -> String {
         let page = self.page("/publish");
         let token =
@@ -105,19 +106,19 @@ impl Dev {
         exchange(&self.page, &format!("POST {path}"), &headers, &body)
     }
 
-    /// Everything from the start on.
+    /// Returns all steps from the start.
     pub(crate) fn stream(&self) -> PageStream {
         PageStream::open(&self.page, "/stream")
     }
 }
 
-/// The page of the event of a step.
+/// Returns the path of the page of a step's event.
 pub(crate) fn event_page(step: &Value) -> String {
     format!("/events/{}", step["event"].as_str().expect("an id"))
 }
 
 impl PageStream {
-    /// What a page at this `host:port` is told.
+    /// Opens the stream that a page at this `host:port` receives.
     pub(crate) fn open(page: &str, path: &str) -> Self {
         let mut stream = TcpStream::connect(page).expect("it listens");
         stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
@@ -126,12 +127,12 @@ impl PageStream {
         Self { lines: BufReader::new(stream) }
     }
 
-    /// The next event of this name, as JSON.
+    /// Waits for the next event with this name and parses it as JSON.
     pub(crate) fn json(&mut self, name: &str) -> Value {
         serde_json::from_str(&self.event(name)).expect("JSON")
     }
 
-    /// The next event of this name.
+    /// Waits for the next event with this name.
     pub(crate) fn event(&mut self, name: &str) -> String {
         let mut found = false;
         loop {
@@ -146,13 +147,13 @@ impl PageStream {
         }
     }
 
-    /// The next step that says this of what happened.
+    /// Waits for the next step with this text as `what`.
     pub(crate) fn step(&mut self, what: &str) -> Value {
         let [step] = self.steps([what]);
         step
     }
 
-    /// The next steps of these names, which functions may log in any order.
+    /// Waits for steps with these texts, in any order, because functions may log them in any order.
     pub(crate) fn steps<const N: usize>(&mut self, whats: [&str; N]) -> [Value; N] {
         let mut found = [const { Value::Null }; N];
         while found.iter().any(Value::is_null) {

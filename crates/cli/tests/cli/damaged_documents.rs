@@ -1,5 +1,6 @@
-//! Documents of a container as a newer version or somebody else may have written them: none begins a line of what a
-//! command prints, and none keeps a command or the page from showing the others.
+//! Documents of a container that a newer version or somebody else may have written. None begins a
+//! line of a command's output. None prevents a command or the page from showing the other
+//! documents.
 
 use std::process::Output;
 
@@ -11,12 +12,12 @@ use crate::console_server::{ConsoleServer, hidden, status_and_text};
 use crate::programs::printed;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, lines, text};
 
-/// What no line may begin with.
+/// Text with which no line may begin.
 const FORGED: &str = "FORGED";
-/// A plan of a version that is not known.
+/// A plan with an unknown version.
 const NEWER: &str = "_replays/newer/plan.ndjson";
 
-/// Checks that what was planted is printed, and in no line of its own.
+/// Checks that the planted text is printed, but at the beginning of no line.
 fn check_lines(command: &[&str], output: &Output) {
     let (said, code) = printed(output);
     assert!(said.contains(FORGED), "{command:?} ({code:?}): {said}");
@@ -24,7 +25,7 @@ fn check_lines(command: &[&str], output: &Output) {
     assert_eq!(forged, None, "{command:?} ({code:?}): {said}");
 }
 
-/// A dead letter whose every member has two lines, the second of them [`FORGED`].
+/// Returns a dead letter whose every member has two lines, the second of which is [`FORGED`].
 fn two_lines_each() -> (String, String) {
     let two = |text: &str| format!("{text}\n{FORGED}");
     let history = json!([{"at": "2026-11-19T23:03:00Z", "outcome": two("Busy")}]);
@@ -47,7 +48,7 @@ fn two_lines_each() -> (String, String) {
     (LETTERS[0].key(), blob.to_string())
 }
 
-/// The ledger of a job that has sent the first dead letter, at this time.
+/// Returns the ledger of a job that has sent the first dead letter at this time.
 fn ledger(job: &str, at: &str) -> [(String, String); 2] {
     let (id, key) = (LETTERS[0].id(), LETTERS[0].key());
     let header =
@@ -106,7 +107,8 @@ async fn an_attempt_that_would_end_after_all_dates_is_shown_by_commands_and_the_
     }
 }
 
-/// The samples, the ledger of a job that has sent the first of them, and one of a newer version.
+/// Returns a container with the samples, the ledger of a job that has sent the first of them, and a
+/// ledger of a newer version.
 fn with_newer_ledger() -> TestContainer {
     let container = TestContainer::folder();
     container.write(&LETTERS.map(Sample::blob));
@@ -138,7 +140,7 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
         said.contains("--resume again") && noted.contains("not shown: the replay job newer"),
         "{said}{noted}"
     );
-    // Another job is continued without a look at this ledger.
+    // A resumed job does not read the ledgers of other jobs.
     let resumed = container.run(&["replay", "--yes", "--resume", "again", "--to-url", &url]);
     assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
     std::fs::rename(container.path().join("_replays/newer"), container.path().join("../newer"))

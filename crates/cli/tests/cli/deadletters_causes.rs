@@ -1,5 +1,5 @@
-//! Why deliveries failed: dead letters whose responses differ in ids, times and the like are one cause, in
-//! `lastmile deadletters why` and on the page.
+//! Causes of failed deliveries. Dead letters whose responses differ only in ids, times and similar
+//! values have one cause, in `lastmile deadletters why` and on the page.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::console_server::ConsoleServer;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, sample, text};
 
-/// Lower numbers belong to the sample dead letters, which have times of their own.
+/// Lower numbers belong to the sample dead letters, which have fixed times.
 const NUMBERED_FROM: u32 = 1_000;
 
-/// A container of dead letters with these responses, by their numbers.
+/// Returns a container of dead letters whose responses are computed from their numbers.
 fn container(count: u32, response: impl Fn(u32) -> String) -> TestContainer {
     let blob = |number| {
         let (key, blob) = sample(NUMBERED_FROM + number, (20, 9), "RESPONSE").blob();
@@ -22,7 +22,7 @@ fn container(count: u32, response: impl Fn(u32) -> String) -> TestContainer {
     container
 }
 
-/// An id that is different for each number, as random ones are.
+/// Returns a different id for each number, which looks random.
 fn id(number: u32) -> String {
     let hash = |factor: u64| u64::from(number + 1).wrapping_mul(factor);
     let (high, low) = (hash(0x9e37_79b9_7f4a_7c15), hash(0xc2b2_ae3d_27d4_eb4f));
@@ -38,7 +38,8 @@ fn causes(container: &TestContainer) -> Vec<Value> {
 
 const CAUSES: u32 = 40;
 
-/// The response of a dead letter: one of forty causes, with whatever a server may add to it.
+/// Returns the response of a dead letter: one of forty causes, with values that vary as those of a
+/// server.
 fn response_of_many(number: u32) -> String {
     let (cause, id, minute, host) = (number % CAUSES, id(number), number % 60, number % 250);
     let what = ["stock", "price", "address", "customer", "payment"][cause as usize % 5];

@@ -1,7 +1,7 @@
-//! Twenty thousand dead letters: what reading them costs, and a replay that is killed three times.
+//! Twenty thousand dead letters: the cost of reading them, and a replay that is killed three times.
 //!
-//! The heavy part of the command line's tests, about half a minute; the figures are printed
-//! (`--nocapture`). What the cache saves is measured by hand: `--ignored first_and_second`.
+//! These are the slowest tests of the command line, with about half a minute. `--nocapture` prints
+//! the figures. The effect of the cache is measured by hand: `--ignored first_and_second`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read as _;
@@ -23,17 +23,17 @@ const MANY: u32 = 20_000;
 const SUBSCRIPTIONS: u32 = 4;
 /// The most requests that `list --limit 20` may make.
 const REQUESTS_MAX: u64 = 61;
-/// A replay is killed when its ledger has so many chunks, of 2,000.
+/// The numbers of chunks in the ledger at which a replay is killed. The whole ledger has 2,000.
 const KILLED_AT: [usize; 3] = [200, 800, 1_400];
-/// More than any of these tests takes.
+/// A limit above the duration of any of these tests.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The id of a dead letter: scattered, as real ones are.
+/// Returns the id of a dead letter. Ids are scattered, like real ones.
 fn id(number: u32) -> String {
     format!("{:08x}-0000-5000-8000-{number:012x}", number.wrapping_mul(2_654_435_761))
 }
 
-/// Writes so many dead letters, in as many hours as asked, each to one of the subscriptions.
+/// Writes this many dead letters, spread over these hours and the subscriptions.
 fn write(folder: &Path, count: u32, hours: u32) {
     let blobs = (0..count).map(|number| {
         let (hour, subscription) = (number % hours, number / hours % SUBSCRIPTIONS);
@@ -73,7 +73,7 @@ async fn the_newest_of_many_cost_few_requests() {
     }
 }
 
-/// The most memory that a verb used, in MB, and its outputs.
+/// Runs a command. Returns its peak memory in MB, and its output.
 fn with_memory(container: &TestContainer, arguments: &[&str]) -> (u64, Output) {
     let mut command = container.command(arguments);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -119,7 +119,7 @@ async fn first_and_second_reads_of_fifty_thousand() {
     aws.stop().await;
 }
 
-/// How many storage requests a page says that there were.
+/// Returns the number of storage requests that a page shows.
 fn asked(page: &str) -> u64 {
     let before = page.split(" storage requests so far").next().unwrap_or_default();
     let number = before.rsplit(['>', ' ']).next().unwrap_or_default();
@@ -151,7 +151,8 @@ async fn the_page_reads_many_dead_letters_once_and_shows_them_from_memory() {
         let began_ms = Machine.now_ms();
         page = server.page(path).await;
         println!("{path}: {} ms, {} KB", Machine.now_ms() - began_ms, page.len() / 1_000);
-        // What was read is shown for half a minute, which began before we saw it; only the replay wants to know it newer.
+        // The page shows loaded data for half a minute, which began before the page was received.
+        // Only a replay requires newer data.
         let is_fresh = Machine.now_ms() - read_ms < 15_000 && !path.starts_with("/replay");
         assert!(
             !is_fresh || asked(&page) == before,
@@ -162,8 +163,8 @@ async fn the_page_reads_many_dead_letters_once_and_shows_them_from_memory() {
     assert!(page.contains("6,667 dead letters would be sent"), "{page}");
 }
 
-/// Starts a replay and kills it when its ledger has this many chunks; without a number it may end.
-/// What it said.
+/// Starts a replay and kills it when its ledger has this many chunks, or waits for its end without
+/// a number. Returns the output.
 fn replay(container: &TestContainer, arguments: &[&str], kill_at: Option<usize>) -> String {
     let mut command = container.command(arguments);
     let mut child =
@@ -189,7 +190,7 @@ fn replay(container: &TestContainer, arguments: &[&str], kill_at: Option<usize>)
     said
 }
 
-/// The chunks that a resume names as uncertain.
+/// Returns the chunks that a resume reports as uncertain.
 fn named(said: &str) -> BTreeSet<usize> {
     let Some((_, rest)) = said.split_once(" uncertain chunk") else { return BTreeSet::new() };
     let rest = rest.trim_start_matches(['s', ':', ' ']);
@@ -197,7 +198,7 @@ fn named(said: &str) -> BTreeSet<usize> {
     numbers.map(|number| number.parse().expect("a number of a chunk")).collect()
 }
 
-/// What one taker takes until there is no more: events, each with its delivery.
+/// Receives messages until the queue is empty. Returns the ids of each event and its delivery.
 async fn take(sqs: aws_sdk_sqs::Client, url: String) -> Vec<(String, String)> {
     let mut taken = Vec::new();
     loop {
@@ -225,7 +226,7 @@ async fn take(sqs: aws_sdk_sqs::Client, url: String) -> Vec<(String, String)> {
     }
 }
 
-/// How often each event came, and as which deliveries.
+/// Returns the deliveries of each received event.
 async fn drain(aws: &LocalAws) -> HashMap<String, Vec<String>> {
     let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
     let takers = (0..8).map(|_| tokio::spawn(take(sqs.clone(), aws.queue_url("retry"))));
@@ -291,5 +292,5 @@ async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_wh
         serde_json::from_slice(&container.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
     assert_eq!((&jobs[0]["sent"], &jobs[0]["done"]), (&MANY.into(), &true.into()));
     println!("checked after {} ms", Machine.now_ms() - began_ms);
-    drop(aws); // without waiting for what its queues still hold
+    drop(aws); // does not wait for messages that its queues still hold
 }

@@ -1,4 +1,5 @@
-//! Dead letters replayed: what arrives, and where; and a last-resort queue moved into the container.
+//! Replays of dead letters, with the received events and their receivers. A last-resort queue is
+//! moved into the container.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -17,7 +18,8 @@ use crate::console_server::{ConsoleServer, interrupt};
 use crate::sample_letters;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, text};
 
-/// A container with dead letters, one of them without a subscription, and queues to send them to.
+/// Starts a container with dead letters, one of them without a subscription, and queues for
+/// replays.
 async fn start() -> (TestContainer, LocalAws, aws_sdk_sqs::Client, tempfile::TempDir) {
     let (container, data) =
         (TestContainer::folder(), tempfile::tempdir().expect("a folder can be made"));
@@ -93,7 +95,7 @@ async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_wi
             .expect("a dead letter");
         let blob: Value = serde_json::from_str(&letter.blob().1).expect("JSON");
         assert_eq!(event, blob["event"]);
-        // Sent to an events queue by mistake, it must not be published to a topic.
+        // With this topic, a message sent to an events queue by mistake is not published.
         assert_eq!(attribute(message, "topic").as_deref(), Some("_/replay"));
         let delivery: Value =
             serde_json::from_str(&attribute(message, "delivery").expect("the attribute"))
@@ -111,7 +113,7 @@ async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_wi
     aws.stop().await;
 }
 
-/// Checks that the next replay leaves out what was sent, unless every state is wanted.
+/// Checks that the next replay leaves out sent dead letters, unless every state is selected.
 fn check_left_out(container: &TestContainer, queue: &str) {
     let all = ["list", "--output", "ndjson", "--subscription", "mail", "--state", "all"];
     let listed = text(&container.run(&all).stdout);
@@ -143,7 +145,7 @@ fn check_left_out(container: &TestContainer, queue: &str) {
     assert!(text(&taken.stderr).contains("--resume one"), "{}", text(&taken.stderr));
 }
 
-/// CloudFormation's description of a stack with these queues.
+/// Returns CloudFormation's description of a stack with these queues.
 fn stack_with(aws: &LocalAws) -> String {
     let output = |(name, queue)| {
         let url = aws.queue_url(queue);
@@ -162,7 +164,8 @@ fn stack_with(aws: &LocalAws) -> String {
     )
 }
 
-/// A replay in the stack that this address describes, whose queues the local AWS has.
+/// Returns the command of a replay in the stack that `endpoint` describes, with the queues of the
+/// local AWS.
 fn replay_of(container: &TestContainer, aws: &LocalAws, endpoint: &str, more: &[&str]) -> Command {
     let mut command = container.command(&[&["replay", "--yes", "--stack", "live"], more].concat());
     command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint).env("AWS_REGION", "eu-west-1");
@@ -247,7 +250,7 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
             && said.contains("1 were refused: lastmile deadletters replay --container letters --resume http tries again"),
         "{said}"
     );
-    // The ledger may have been changed by whoever can write to the container.
+    // Anybody with write access to the container could have changed the ledger.
     let asked = container.run(&["replay", "--yes", "--resume", "http"]);
     assert_eq!(asked.status.code(), Some(2), "{}", text(&asked.stderr));
     assert!(text(&asked.stderr).contains(&format!("confirm it with --to-url {url}")));
@@ -276,7 +279,7 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
     tokio::spawn(subscriber.serve(status_sequence(vec![StatusCode::OK], 0), move |_, _| {
         sent.send(()).expect("the test waits");
     }));
-    // One a minute: the first chunk waits when the signal comes.
+    // At one per minute, the first chunk is still waiting when the signal arrives.
     let arguments =
         ["--yes", "--to-url", &url, "--name", "slow", "--rate", "1/m", "--note", "for ada"];
     let mut job = container.command(&[&["replay"][..], &arguments].concat());
@@ -334,7 +337,7 @@ async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_
     let mut said = BufReader::new(job.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     let waits = said.find(|line| line.contains("dead-letter queue")).expect("it waits");
     assert!(waits.contains("about 1 message,") && waits.contains("at most 1 h"), "{waits}");
-    // As deadletter does: the message is deleted when its dead letter is stored.
+    // Stores the dead letter and then deletes the message, as `deadletter` does.
     let late = receive(&sqs, &queue).await.remove(0);
     container.write(&[sample_letters::sample(7, (20, 9), "").blob()]);
     let receipt = late.receipt_handle().expect("a receipt");
@@ -346,7 +349,7 @@ async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_
     aws.stop().await;
 }
 
-/// Neither what is printed nor the ledger has them, so that a resume has to be told again.
+/// The credentials are not in the ledger either, so a resume requires the URL again.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_credentials_of_a_url_are_neither_printed_nor_stored() {
     let container = TestContainer::folder();
@@ -418,7 +421,7 @@ async fn a_refused_connection_sends_nothing_and_the_dead_letters_stay_open() {
     container.write(&[(key.replace("shop/orders/billing", "shop/orders/copied"), blob)]);
     let done = container.run(&["replay", "--yes", "--to-url", "http://127.0.0.1:1/x"]);
     assert_eq!(done.status.code(), Some(1), "{done:?}");
-    // A ledger tells dead letters apart by their ids.
+    // A ledger identifies dead letters by their ids.
     assert!(text(&done.stderr).contains("skipped: 1 dead letter with the id of another one"));
     let open = container.run(&["list", "--output", "ndjson"]);
     assert_eq!(text(&open.stdout).lines().count(), 6, "{open:?}");
@@ -430,7 +433,7 @@ async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     let queue = aws.queue_url("retry");
     container.run(&["replay", "--yes", "--queue-url", &queue, "--name", "cut"]);
     receive(&sqs, &queue).await;
-    // As if it had been killed between sending and writing the ledger.
+    // The ledger looks as if the job had been killed between sending and writing it.
     let ledger = container.path().join("_replays/cut");
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
     std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2))
@@ -455,7 +458,7 @@ async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     aws.stop().await;
 }
 
-/// Whoever may write the container may write anything as its time.
+/// Anybody with write access to the container can write any text as a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_with_a_short_time_can_be_shown() {
     let (container, aws, ..) = start().await;
@@ -489,12 +492,12 @@ async fn a_ledger_with_a_short_time_can_be_shown() {
     }
 }
 
-/// A program in the background; it is ended when it goes out of scope.
+/// A background program, ended when it is dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The program may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -564,7 +567,7 @@ fn a_list_that_follows_shows_what_matches_and_is_stored_while_it_runs() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let mut said = BufReader::new(list.stderr.take().expect("it is piped")).lines();
     assert!(said.next().expect("a line").expect("text").contains("until Ctrl-C"));
-    // Stored now, under this hour.
+    // The dead letters are stored now, in the folder of this hour.
     let now = delivery::time::moment::rfc3339(Machine.now_ms());
     let text = LETTERS[3].blob().1.replace("2026-11-20T10:03:07.0000000Z", &now);
     let hour = delivery::time::moment::hour_folder(Machine.now_ms());
@@ -592,7 +595,8 @@ async fn a_last_resort_queue_is_emptied_into_the_container() {
             .build()
             .expect("the type is set")
     };
-    // A message that its queue redrove: without our attribute, and a binary-mode event unchanged.
+    // The message was redriven by its queue: it has no `deadletter` attribute, and its body is an
+    // event.
     let send =
         sqs.send_message().queue_url(&queue).message_attributes("topic", string("shop/orders"));
     send.message_body(r#"{"specversion":"1.0","id":"lost","source":"s","type":"t"}"#)

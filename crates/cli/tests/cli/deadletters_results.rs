@@ -1,5 +1,5 @@
-//! What became of replayed dead letters, on a whole stack: delivered, or dead letters again, linked in both
-//! directions; and that a replay does not repeat itself.
+//! Ends of replayed dead letters on a whole stack. They are delivered, or are dead letters again
+//! and linked in both directions. A replay does not repeat itself.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -14,7 +14,7 @@ use crate::console_server::ConsoleServer;
 use crate::deployments::deploy;
 use crate::sample_letters::{TestContainer, sample, text, write};
 
-/// How long a replay may take to end; no test waits that long unless it fails.
+/// The limit for the end of a replay. Only failing tests wait that long.
 const WAIT: &str = "PT2M";
 
 /// The subscription of the dead letters, with one attempt.
@@ -31,20 +31,21 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// The subscriber responds with this status; so many dead letters of its subscription are stored.
+    /// Starts the stack with a subscriber that responds with this status, and stores this many dead
+    /// letters of its subscription.
     async fn start(status: StatusCode, letters: u32, more: &str) -> Self {
         Self::with_statuses(vec![status], letters, more).await
     }
 
-    /// Starts it with a subscriber that responds with these statuses in turn.
+    /// Starts the stack with a subscriber that responds with these statuses in turn.
     async fn with_statuses(statuses: Vec<StatusCode>, letters: u32, more: &str) -> Self {
         let blobs: Vec<_> =
             (1..=letters).map(|number| sample(number, (20, 9), "overloaded").blob()).collect();
         Self::with(&format!("{BILLING}{more}"), &blobs, statuses, |_| {}).await
     }
 
-    /// The same with this file of subscriptions and these blobs; the subscriber responds with these statuses in
-    /// turn.
+    /// Starts the stack with this file of subscriptions and these blobs. The subscriber responds
+    /// with these statuses in turn.
     pub(crate) async fn with(
         document: &str,
         blobs: &[(String, String)],
@@ -74,7 +75,7 @@ impl Results {
     async fn run(&self, arguments: &[&str]) -> Output {
         let container = self.container.display().to_string();
         let mut command = self.program.command(&[arguments, &["--container", &container]].concat());
-        // The stack runs in this process and has to go on meanwhile.
+        // The stack runs in this process, so the test must not block the runtime.
         let run = tokio::task::spawn_blocking(move || command.output().expect("the program runs"));
         run.await.expect("nothing panics")
     }
@@ -97,7 +98,7 @@ impl Results {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_dead_again_is_counted_once_and_linked() {
-    // A job does not stop while most are delivered.
+    // A job does not stop while most of its deliveries succeed.
     let statuses = [StatusCode::BAD_REQUEST, StatusCode::OK, StatusCode::OK, StatusCode::OK];
     let results = Results::with_statuses(statuses.repeat(60), 120, "").await;
     let done = results.replay(&["--name", "first", "--wait", WAIT]).await;
@@ -128,7 +129,7 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     let shown = text(&results.run(&["show", new]).await.stdout);
     assert!(shown.contains(&format!("{old} by the job first")), "{shown}");
 
-    // Each event once, as its newest dead letter.
+    // Each event is counted once, as its newest dead letter.
     let sums = results.json(&["why", "--by", "reason"]).await;
     assert_eq!(sums["letters"], 30, "{sums}");
     for (state, count) in [("dead-again", 30), ("delivered", 90), ("all", 150)] {
@@ -156,7 +157,7 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     assert!(text(&done.stdout).ends_with("3 delivered\n"), "{}", text(&done.stdout));
     let job = results.job("good").await;
     assert_eq!((&job["delivered"], &job["under_way"]), (&3.into(), &0.into()), "{job}");
-    // Once everything has ended, a look at the job needs one object.
+    // After every delivery has ended, reading the job needs one object.
     results.json(&["jobs"]).await;
     let done = std::fs::read_to_string(results.container.join("_replays/good/done.ndjson"));
     let done = done.expect("it is there");
@@ -218,13 +219,13 @@ const WITH_REPLIES: &str = "apiVersion: messaging.knative.dev/v1\nkind: Subscrip
     subscriber: {uri: 'http://127.0.0.1:PORT/subscriber'}\n  reply: {uri: 'http://127.0.0.1:PORT/reply'}\n  \
     delivery: {retry: 0, deadLetterSink: {uri: 'http://127.0.0.1:PORT/sink'}}\n";
 
-/// A sample with one more member of its metadata.
+/// Returns a sample with an additional member of its metadata.
 fn with_member(number: u32, member: &str) -> (String, String) {
     let (key, blob) = sample(number, (20, 9), "overloaded").blob();
     (key, blob.replace("\"deadletterid\":", &format!("{member},\"deadletterid\":")))
 }
 
-/// One about a reply, and one that its sink has refused.
+/// Returns a dead letter of a reply, and one that its sink has refused.
 fn of_others() -> [(String, String); 2] {
     let sink = r#""sink":{"destination":"https://sink.example.com/","reason":"MaxDeliveryAttemptsExceeded","deliveryattempts":1,"lastresponse":"full","history":[{"at":"2026-11-20T09:04:00Z","outcome":"Busy","status":503,"durationms":1}]}"#;
     [with_member(1, r#""leg":"reply""#), with_member(2, sink)]
@@ -265,7 +266,7 @@ async fn a_reply_is_replayed_to_the_address_for_replies_and_what_a_sink_refused_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_its_job() {
-    // The sink of the first refuses too: it is in the container again.
+    // The sink of the first dead letter also refuses, so the event is in the container again.
     let statuses = vec![StatusCode::BAD_REQUEST];
     let results = Results::with(WITH_REPLIES, &of_others(), statuses, |_| {}).await;
     let done = results.replay(&["--name", "j", "--wait", WAIT]).await;
@@ -300,7 +301,7 @@ async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_i
     results.stack.stop().await.expect("it stops");
 }
 
-/// A ledger of a job with one dead letter, sent at this time, whose results are recorded.
+/// Returns the ledger of a job with one dead letter, sent at this time. The job records results.
 fn ledger(job: &str, sent_at: &str, (key, _): &(String, String)) -> Vec<(String, String)> {
     let letter = sample(1, (20, 9), "").id();
     let header = format!(
@@ -344,7 +345,7 @@ async fn an_end_that_never_came_is_unknown_and_can_be_sent_again() {
         let page = server.page(&page).await;
         assert!(page.contains(no_end), "{page}");
     }
-    // One that was sent just now may still end.
+    // A dead letter that was sent just now may still end.
     let now = text(
         &std::process::Command::new("date")
             .args(["-u", "+%FT%T.0000000Z"])

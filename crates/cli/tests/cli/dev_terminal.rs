@@ -1,4 +1,4 @@
-//! What `dev` prints: attempts in words, saves of the subscriptions, JSON for tools.
+//! The output of `dev`: attempts as text, saves of the subscriptions, and JSON for tools.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::programs::{self, Running, lastmile, receiver, run, word};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 const EVENT: &str = r#"{"specversion":"1.0","id":"order-1","source":"s","type":"order.created"}"#;
-/// Nothing listens there. The credentials must not be shown.
+/// An address without a server. Its credentials must not be shown.
 const NOWHERE: &str = "http://user:passw0rd@127.0.0.1:1/in?code=s3cr3t";
 
 fn save(folder: &Path, url: &str) {
@@ -31,14 +31,16 @@ fn publish(folder: &Path, queue: &str) {
     assert_eq!(run(folder, &arguments), ("1 accepted, 0 refused\n".to_owned(), Some(0)));
 }
 
-/// The events queue, from the first lines; and the line that says what to type next.
+/// Returns the URL of the events queue, and the line with the next command, both from the first
+/// lines.
 fn queue_of(dev: &mut Running) -> (String, String) {
     let ready = dev.line_with("ready:");
     let queue = word(&ready.replace("queue ", "queue="), "queue=").replace("queue=", "");
     (queue, dev.line_with("lastmile publish"))
 }
 
-/// The next attempt is an hour after the last one; on a busy machine a part of that has passed when it is told.
+/// The next attempt is due an hour after the last one. On a busy machine a part of the hour has
+/// passed before the line is printed.
 fn is_in_an_hour(told: &str) -> bool {
     told == "retry in 1 h" || told.starts_with("retry in 59 min ")
 }
@@ -132,7 +134,7 @@ fn a_second_one_on_the_same_folder_says_which_one_uses_it_and_a_killed_one_does_
     assert!(code == Some(1) && printed.contains(&expected), "{printed}");
     let mut other = dev(folder.path(), &["--data", "elsewhere"]);
     other.line_with("ready:");
-    // Killed, as by a crash.
+    // Kills the program, like a crash.
     drop(first);
     dev(folder.path(), &[]).line_with("ready:");
 }
@@ -153,7 +155,7 @@ fn tools_get_one_object_per_line() {
     let attempted = json(&running.line_with("delivery.attempted"));
     assert_eq!(attempted["subscription"], "shop/orders/a");
     assert_eq!(attempted["attempt"], 1);
-    // Some time may pass between the attempt and its message.
+    // Some time may pass between the attempt and its line.
     let wait_ms = attempted["wait_ms"].as_u64().expect("a number");
     assert!((3_000_000..=3_600_000).contains(&wait_ms), "{attempted}");
     assert!(attempted["why"].as_str().expect("a text").contains("refused"), "{attempted}");

@@ -1,8 +1,8 @@
-//! Nothing that the program prints contains a character that cannot be seen, whoever wrote it:
-//! authors of files, publishers, endpoints, whoever may write to the buckets.
+//! No output of the program contains an invisible character. This holds for text of all authors: of
+//! files, publishers, endpoints, and people with write access to the buckets.
 //!
-//! The same text is planted wherever a command reads something. What is printed shows a replacement
-//! in its place, and JSON an escape.
+//! The tests plant the same text wherever a command reads something. The output shows a replacement
+//! character instead, and JSON an escape.
 
 use std::path::Path;
 use std::process::Output;
@@ -15,9 +15,9 @@ use crate::programs::{Running, exchange, lastmile, printed, receiver, word};
 use crate::sample_destinations::{BILLING, Known, failing};
 use crate::sample_letters::{LETTERS, TestContainer};
 
-/// Reversed, isolated, hidden, tagged; allowed in names.
+/// Reversing, isolating, invisible and tag characters that are allowed in names.
 const BIDI: &str = "\u{202e}\u{2066}\u{2069}\u{200b}\u{200f}\u{2060}\u{feff}\u{61c}\u{ad}\u{e0041}";
-/// The same with controls of terminals, one with two bytes and one with a byte.
+/// Invisible characters together with control characters of terminals, in one byte and in two.
 const ALL: &str =
     "\u{202e}\u{2066}\u{200b}\u{feff}\u{61c}\u{ad}\u{e0041}\u{9b}2J\u{1b}[2J\u{7f}\u{8}";
 const NOT_FOUND: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 23\r\nconnection: close\r\n\r\n\
@@ -30,7 +30,7 @@ fn is_hidden(c: char) -> bool {
             | 0x17b4..=0x17b5 | 0xfe00..=0xfe0d | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0xe007f)
 }
 
-/// Checks what a command printed, and that the planted text is in it, made visible. Returns standard
+/// Checks that the output shows the planted text with visible replacements only. Returns standard
 /// output.
 fn check(command: &str, output: &Output) -> String {
     let (all, code) = printed(output);
@@ -40,18 +40,18 @@ fn check(command: &str, output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// Runs a command and checks what it printed.
+/// Runs a command and checks its output.
 fn run(folder: &Path, arguments: &[&str]) -> String {
     let mut command = lastmile(folder, arguments);
     command.stdin(std::process::Stdio::null());
-    // `check` would find nothing to warn of.
+    // With this variable, `check` would print no warning.
     if arguments.first() != Some(&"check") {
         command.env("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1");
     }
     check(&arguments.join(" "), &command.output().expect("the program runs"))
 }
 
-/// Every string of a JSON value.
+/// Returns every string of a JSON value.
 fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
@@ -64,7 +64,7 @@ fn strings(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether some string of JSON output still has what was planted.
+/// Returns true if a string of JSON output still has the planted text.
 fn keeps(json: &str) -> bool {
     let value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
     strings(&value).iter().any(|text| text.contains('\u{202e}'))
@@ -79,7 +79,7 @@ fn document(name: &str, url: &str, more: &str) -> String {
     )
 }
 
-/// A folder with a subscription file, whose name is planted too.
+/// Returns a folder with a subscription file, whose name also contains the planted text.
 fn folder(documents: &[String]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let file = format!("s{BIDI}.yaml");
@@ -121,7 +121,7 @@ fn in_what_reads_subscription_files() {
     assert!(run(path, &["subscriptions", "list", "shop", "--to", &target]).contains("a\u{fffd}"));
 }
 
-/// Files that cannot be read, whose names have two lines, are named in one.
+/// An unreadable file whose name has two lines is named in one line.
 fn names_in_one_line(path: &Path) {
     let name = format!("bytes{BIDI}\nFORGED.yaml");
     let (folder, file) = (path.join("bytes"), format!("bytes/{name}"));
@@ -178,7 +178,7 @@ fn in_what_publishers_receivers_and_the_application_say() {
     let mut dev = Running::start(lastmile(path, &arguments));
     let ready = dev.line_with("ready:");
     let ingress = word(&ready, "http://").replace("/topics/{namespace}/{topic}", "");
-    // The topic has hidden characters, so its address has them encoded.
+    // The topic has invisible characters, so its URL has them encoded.
     let topic: String = format!("o{BIDI}").bytes().map(|byte| format!("%{byte:02x}")).collect();
     let kind = "content-type: application/cloudevents+json\r\n";
     let address = ingress.trim_start_matches("http://");
@@ -239,7 +239,7 @@ fn in_dead_letters_and_replays() {
     assert!(shown.contains('\u{fffd}') && !shown.chars().any(is_hidden), "{shown:?}");
 }
 
-/// The page has it nowhere, not even in an attribute: browsers do what it says there too.
+/// No page contains the text, even in an attribute, because browsers interpret it there too.
 #[tokio::test]
 async fn in_the_page_of_dead_letters() {
     let container = TestContainer::folder();
@@ -262,7 +262,7 @@ async fn in_the_page_of_dead_letters() {
     container.write(&[(key, blob), plan("job", "job")]);
     let done = job("job").replace("\"letters\":0", "\"letters\":1") + &sent;
     container.write(&[("_replays/job/done.ndjson".to_owned(), done)]);
-    // No job of ours has such a name.
+    // No real job has such a name.
     container.write(&[
         plan("other", &format!("j{BIDI}")),
         plan(&format!("j{BIDI}"), &format!("j{BIDI}")),
@@ -277,7 +277,7 @@ async fn in_the_page_of_dead_letters() {
     assert_eq!(listed.matches("href=\"/jobs/").count(), 1, "{listed}");
 }
 
-/// The plan of a replay job, as somebody else may have written it.
+/// Returns the plan of a replay job that somebody else may have written.
 fn ledger(planted: &str) -> (String, String) {
     let header = format!(
         r#"{{"v":1,"job":"job","at":"2026{planted}","to":"https://h{planted}/","letters":0}}"#

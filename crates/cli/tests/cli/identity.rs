@@ -1,5 +1,5 @@
-//! Tokens in which AWS says who is calling, had by `dev` from an STS of the test and verified by jose, and what of them is
-//! printed or stored: nothing.
+//! Tokens in which AWS identifies the caller. `dev` gets them from a fake STS, and jose verifies
+//! them. No token is printed or stored.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::auth::assert_not_stored;
 use crate::libraries;
 use crate::programs::{Running, exchange, lastmile, printed, run, word};
 
-/// STS and the endpoint; ended with its standard input.
+/// A fake STS and an endpoint. The process ends when its standard input closes.
 struct Peer {
     address: String,
     process: Child,
 }
 
 impl Peer {
-    /// `None`, having said so, where this machine lacks Node.
+    /// `None`, reported as skipped, if this machine lacks Node.
     fn start() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/identity_peer");
         let libraries = libraries::node("tokens of AWS")?;
@@ -33,12 +33,12 @@ impl Peer {
         Some(Self { address: format!("127.0.0.1:{}", port.trim()), process })
     }
 
-    /// Every token so far is refused from now on.
+    /// Refuses all tokens granted so far.
     fn revoke(&self) {
         exchange(&self.address, "POST /revoke", "host: a\r\n", "");
     }
 
-    /// What it has seen.
+    /// Returns the requests and tokens that the peer recorded.
     fn seen(&self) -> Value {
         let answer = exchange(&self.address, "GET /seen", "host: a\r\n", "");
         let json = answer.find('{').and_then(|at| answer.get(at..=answer.rfind('}')?));
@@ -48,13 +48,13 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A program of a person whom this STS knows.
+/// Sets credentials of a person for a program that uses this STS.
 fn of_person<'a>(command: &'a mut Command, peer: &Peer) -> &'a mut Command {
     command
         .env_remove("AWS_PROFILE")
@@ -94,7 +94,8 @@ fn tokens_of_aws_are_verified_by_their_receiver_had_once_replaced_when_refused_a
             running.line_with(" 200 OK");
         }
         let seen = peer.seen();
-        // One for each audience; after all of them were refused, another. The client of AWS asks again if a response is late.
+        // Each audience gets one token, and one more after all were refused. The AWS client retries
+        // if a response is late.
         let granted = seen["granted"].as_array().map_or(0, Vec::len);
         assert!((2 * round..=6 * round).contains(&granted), "{seen}");
         assert_eq!(seen["delivered"], 40 * round);
@@ -107,7 +108,7 @@ fn tokens_of_aws_are_verified_by_their_receiver_had_once_replaced_when_refused_a
         }
         peer.revoke();
     }
-    // Refused within a minute again: the refusal counts, and what it repeats is shown nowhere.
+    // A second refusal within a minute counts as a refusal. The repeated token is not shown.
     assert_eq!(run(folder.path(), &publish).1, Some(0));
     running.line_with("401 Unauthorized");
     running.signal("INT");

@@ -1,7 +1,7 @@
-//! nginx as a destination that takes nobody without a certificate of its authority, and has one itself that no machine
-//! trusts.
+//! nginx as a destination. It accepts only clients with a certificate of one authority. No machine
+//! trusts the authority of its own certificate.
 //!
-//! A machine without nginx skips this and says so.
+//! On a machine without nginx, the test is reported as skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -18,14 +18,15 @@ use crate::auth::{NEVER_SLOW, assert_not_stored};
 use crate::libraries;
 use crate::programs::{Running, lastmile, printed, run, word};
 
-/// Where distributions put it; it is not always on the path.
+/// The program's locations; it is not always on the path.
 const PROGRAMS: [&str; 2] = ["nginx", "/usr/sbin/nginx"];
 const EVENTS: usize = 20;
-/// A minute in all.
+/// The number of checks, for a minute in total.
 const LOOKS: usize = 1_200;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// One process in the foreground that logs, for each request, its connection, who called, what, and the answer.
+/// One process in the foreground. For each request, it logs the connection, the caller, the path
+/// and the status.
 const CONFIGURATION: &str = r#"
 daemon off; master_process off; pid nginx.pid; error_log stderr notice;
 events { worker_connections 256; }
@@ -41,13 +42,13 @@ http {
 }
 "#;
 
-/// A certificate and its key, both in PEM.
+/// A certificate and its private key, both in PEM form.
 struct Pair {
     certificate: String,
     key: String,
 }
 
-/// Issues certificates.
+/// A certificate authority.
 struct Authority {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,
@@ -83,7 +84,7 @@ impl Authority {
     }
 }
 
-/// The program, if this machine has it.
+/// Returns the nginx program, if this machine has it.
 fn program() -> Option<&'static str> {
     let runs = |program: &&str| Command::new(program).arg("-v").output().is_ok();
     let found = PROGRAMS.into_iter().find(runs);
@@ -93,10 +94,10 @@ fn program() -> Option<&'static str> {
     found
 }
 
-/// Starts it with this server certificate, for clients of this authority; its port.
+/// Starts nginx with this server certificate, for clients of this authority. Returns its port.
 fn start(program: &str, folder: &Path, server: &Pair, clients: &Authority) -> (Running, u16) {
-    // nginx refuses port 0. This socket is bound and does not listen: nginx may use its port, and the system gives the
-    // port to nobody else.
+    // nginx refuses port 0. This socket is bound but does not listen, so nginx may use the port,
+    // and the system assigns it to no other process.
     let reserved = TcpSocket::new_v4().expect("a socket");
     reserved.set_reuseaddr(true).expect("an option of a new socket");
     reserved.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a free port");
@@ -117,7 +118,7 @@ fn start(program: &str, folder: &Path, server: &Pair, clients: &Authority) -> (R
     (running, port)
 }
 
-/// A subscription of this name, with these secrets, which trusts this authority.
+/// Returns a subscription with this name and `auth`, which trusts this authority.
 fn subscription(name: &str, port: u16, auth: &str, trusted: Option<&Authority>) -> String {
     let bundle = trusted.map(|of| format!(", tls: {{caBundle: {:?}}}", of.certificate));
     format!(
@@ -133,10 +134,11 @@ fn certificate(of: &str) -> String {
     )
 }
 
-/// Of a path, who called it with which answer, and how often.
+/// The callers of a path with the statuses they got, and the number of requests.
 type Callers = BTreeMap<String, usize>;
 
-/// The log of nginx once it has this many lines. nginx writes a line after it has sent the response.
+/// Waits until the log of nginx has this many lines. nginx writes a line after it has sent the
+/// response.
 fn log(folder: &Path, lines: usize) -> String {
     for _ in 0..LOOKS {
         let log = std::fs::read_to_string(folder.join("seen.log")).expect("a log");
@@ -148,7 +150,8 @@ fn log(folder: &Path, lines: usize) -> String {
     panic!("fewer than {lines} lines: {:?}", std::fs::read_to_string(folder.join("seen.log")));
 }
 
-/// Reads this many requests from the log of nginx: callers by path, and callers by connection.
+/// Waits for this many requests in the log of nginx. Returns the callers by path, and the callers
+/// by connection.
 fn seen(
     folder: &Path,
     requests: usize,
@@ -198,9 +201,10 @@ fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_t
     let publish = ["publish", "--topic", "shop/orders", "--queue-url", &queue, "event.json"];
     assert_eq!(run(folder.path(), &publish).1, Some(0));
     running.wait_for_lines("attempt 1  200 OK", 2 * EVENTS);
-    // The attempts themselves say the same again and again, so most of them are only counted.
+    // The lines of these attempts are alike, so only the dead letters are counted.
     running.wait_for_lines("dead-lettered  UndeliverableDueToHttpBadRequest", 2 * EVENTS);
-    // After ten of these the destination is on probation, and the others are deferred.
+    // After ten of these failures the destination is on probation, and the other deliveries are
+    // deferred.
     running.wait_for_lines("certificate from an unknown issuer", 1);
     running.signal("INT");
     running.code();

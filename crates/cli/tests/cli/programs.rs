@@ -1,4 +1,4 @@
-//! The program in the background, and raw requests to its servers.
+//! Background programs, and raw requests to their servers.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The longest run of a program in these tests, and the longest wait for a line.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The program.
+/// Returns the command of the program in a folder.
 pub(crate) fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder).env_remove("ALLOW_PRIVATE_DESTINATIONS");
@@ -19,20 +19,20 @@ pub(crate) fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What it printed on both streams, and its exit code.
+/// Runs the program. Returns the text of both outputs, and the exit code.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
     printed(&lastmile(folder, arguments).stdin(Stdio::null()).output().expect("the program runs"))
 }
 
-/// What it printed on both streams, and its exit code.
+/// Returns the text of both outputs, and the exit code.
 pub(crate) fn printed(output: &Output) -> (String, Option<i32>) {
     let text = [output.stdout.as_slice(), &output.stderr].concat();
     (String::from_utf8(text).expect("the output is text"), output.status.code())
 }
 
-/// A program in the background, killed when it goes out of scope.
+/// A background program, killed when it is dropped.
 ///
-/// Its two outputs are in no order: only the lines of one output are.
+/// Lines are in order only within one output.
 pub(crate) struct Running {
     process: Child,
     lines: Receiver<(OutputName, String)>,
@@ -45,7 +45,7 @@ enum OutputName {
     Stderr,
 }
 
-/// A line, and whether a test has found it, or a later one of the same output.
+/// A line. `is_past` is true after a test has found the line, or a later one of the same output.
 #[derive(Debug)]
 struct SeenLine {
     output: OutputName,
@@ -66,7 +66,7 @@ impl Running {
             let sender = sender.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    // The test has ended.
+                    // The test may have ended.
                     let _ = sender.send((name, line));
                 }
             });
@@ -74,8 +74,8 @@ impl Running {
         Self { process, lines, seen: Vec::new() }
     }
 
-    /// The next line with this text, of either output. The lines before it in the same output are past;
-    /// those of the other one are not, whenever they come.
+    /// Waits for the next line with this text, in either output. Earlier lines of the same output
+    /// are then past, but lines of the other output are not.
     pub(crate) fn line_with(&mut self, part: &str) -> String {
         loop {
             let found = self.seen.iter().position(|line| !line.is_past && line.text.contains(part));
@@ -90,21 +90,21 @@ impl Running {
         }
     }
 
-    /// Waits until this many lines have this text, for lines that may come in any order.
+    /// Waits until this many lines have this text, in any order.
     pub(crate) fn wait_for_lines(&mut self, part: &str, count: usize) {
         while self.seen.iter().filter(|line| line.text.contains(part)).count() < count {
             self.read_line(part);
         }
     }
 
-    /// Waits for one more line, because `part` is not there yet.
+    /// Waits for the next line. `part` is the missing text, for the error.
     fn read_line(&mut self, part: &str) {
         let line = self.lines.recv_timeout(TIMEOUT);
         let (output, text) = line.unwrap_or_else(|_| panic!("no {part} in {}", self.seen()));
         self.seen.push(SeenLine { output, text, is_past: false });
     }
 
-    /// Its exit code, once it ends. After that, `seen` has every line that it printed.
+    /// Waits for the end and returns the exit code. After that, `seen` has every printed line.
     pub(crate) fn code(&mut self) -> Option<i32> {
         let code = self.process.wait().expect("it ends").code();
         while let Ok((output, text)) = self.lines.recv_timeout(TIMEOUT) {
@@ -113,13 +113,13 @@ impl Running {
         code
     }
 
-    /// Sends it a signal, such as `INT`.
+    /// Sends a signal, such as `INT`, to the program.
     pub(crate) fn signal(&self, name: &str) {
         let arguments = [format!("-{name}"), self.process.id().to_string()];
         assert!(Command::new("kill").args(arguments).status().expect("kill runs").success());
     }
 
-    /// Every line that was read so far. Before the end of the program others may follow.
+    /// Returns every line read so far. Before the end of the program, others may follow.
     pub(crate) fn seen(&self) -> String {
         self.seen.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
     }
@@ -127,13 +127,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The program may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The first word of a line with this beginning, without punctuation.
+/// Returns the first word of a line with this prefix, without punctuation.
 pub(crate) fn word(line: &str, beginning: &str) -> String {
     let word = line.split([' ', ';', ',']).find(|word| word.starts_with(beginning));
     word.unwrap_or_else(|| panic!("no {beginning} in {line}")).to_owned()
@@ -153,16 +153,17 @@ pub(crate) fn exchange(address: &str, line: &str, headers: &str, body: &str) -> 
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A receiver that gives every request this response: its address, and what it received.
+/// Starts a receiver that gives every request this response. Returns its URL and the received
+/// requests.
 pub(crate) fn receiver(answer: &'static str) -> (String, Receiver<String>) {
     deciding_receiver(move |_| answer.to_owned())
 }
 
-/// The same, which answers each request when it is told to.
+/// Starts a receiver that responds to each request only after a message on the returned channel.
 pub(crate) fn waiting_receiver(answer: &'static str) -> (String, Receiver<String>, Sender<()>) {
     let (sender, answers) = channel();
     let answers = Mutex::new(answers);
-    // The test has ended: then nobody is left to wait.
+    // After the end of the test there is no sender, so the wait ends.
     let wait = move || answers.lock().expect("no thread panics").recv().unwrap_or_default();
     let (url, received) = deciding_receiver(move |_| {
         wait();
@@ -171,7 +172,7 @@ pub(crate) fn waiting_receiver(answer: &'static str) -> (String, Receiver<String
     (url, received, sender)
 }
 
-/// The same, which decides by each request how it responds.
+/// Starts a receiver that computes the response from each request.
 pub(crate) fn deciding_receiver(
     decide: impl Fn(&str) -> String + Send + Sync + 'static,
 ) -> (String, Receiver<String>) {
@@ -182,10 +183,10 @@ pub(crate) fn deciding_receiver(
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let (sender, decide) = (sender.clone(), Arc::clone(&decide));
-            // A connection without a request holds up no other.
+            // A connection without a request must not block the others.
             std::thread::spawn(move || {
                 let request = request(&mut stream);
-                // The test has ended, or sees that there is no response.
+                // The test may have ended. Otherwise it notices the missing response.
                 let _ = sender.send(request.clone());
                 let _ = stream.write_all(decide(&request).as_bytes());
             });
@@ -194,7 +195,7 @@ pub(crate) fn deciding_receiver(
     (address, received)
 }
 
-/// A whole request: head and body may come in several parts.
+/// Reads a whole request. Head and body may arrive in several parts.
 fn request(stream: &mut TcpStream) -> String {
     let (mut read, mut part) = (Vec::new(), [0; 65_536]);
     while !is_whole(&read) {
@@ -206,7 +207,7 @@ fn request(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&read).into_owned()
 }
 
-/// Whether a request has its head, and the body that the head announces.
+/// Returns true if a request has its head, and the body that the head announces.
 fn is_whole(request: &[u8]) -> bool {
     let Some(end) = request.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return false };
     let head = String::from_utf8_lossy(&request[..end]).to_lowercase();
@@ -214,7 +215,7 @@ fn is_whole(request: &[u8]) -> bool {
     request.len() >= end + 4 + length.map_or(0, |length| length.parse().expect("a length"))
 }
 
-/// Saves a file in one step: whoever looks at it sees the old text or the new one.
+/// Saves a file atomically: readers see the old or the new text.
 pub(crate) fn save(path: &Path, text: &str) {
     let new = path.with_extension("new");
     std::fs::write(&new, text).expect("a file can be written");

@@ -1,4 +1,5 @@
-//! Destinations for tests of the command line: subscriptions, and the table with what functions know of destinations.
+//! Destinations for tests of the command line: subscriptions, and the table in which functions
+//! store the states of destinations.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -24,7 +25,7 @@ use url::Url;
 
 use crate::deployments::deploy;
 
-/// Four destinations; the first one has two subscriptions, and a secret in its query.
+/// Four destinations. The first has two subscriptions and a secret in its query.
 pub(crate) const SUBSCRIPTIONS: &str = "\
 apiVersion: lastmile.dev/v1
 kind: Subscription
@@ -60,7 +61,7 @@ pub(crate) fn key(url: &str) -> DestinationKey {
     DestinationKey::of("shop", &url.parse().expect("an address"))
 }
 
-/// Half a minute before the durations change that the program prints.
+/// Half a minute in the past, so that the printed durations stay the same for half a minute.
 pub(crate) fn now_ms() -> u64 {
     Machine.now_ms() - 30 * SECOND_MS
 }
@@ -71,13 +72,15 @@ fn findings(url: &str, subscription: &str, at_ms: u64) -> Findings {
     Findings { attempts, ..Findings::new(destination, subscription.to_owned()) }
 }
 
-/// The findings of a function about a destination that fails at this time: a probation of five minutes.
+/// The findings of a function about a destination that fails at this time, with a probation of five
+/// minutes.
 pub(crate) fn fails(url: &str, subscription: &str, at_ms: u64) -> Findings {
     let failing = Some((Finding::GoesOn { lasts_ms: 5 * MINUTE_MS }, at_ms));
     Findings { failing, notifies: true, ..findings(url, subscription, at_ms) }
 }
 
-/// Failing for two hours and five minutes; probed in three minutes.
+/// The state of a destination that has failed for two hours and five minutes. The next probe is in
+/// three minutes.
 pub(crate) fn failing(url: &str, subscription: &str) -> DestinationState {
     let (mut state, now_ms) = (None, now_ms());
     for ago_ms in [125 * MINUTE_MS, 6 * MINUTE_MS, MINUTE_MS] {
@@ -87,7 +90,7 @@ pub(crate) fn failing(url: &str, subscription: &str) -> DestinationState {
     state.expect("it was found")
 }
 
-/// Slow for twenty minutes, and for 39 to come.
+/// The state of a destination that has been slow for twenty minutes and stays slow for 39 more.
 pub(crate) fn slow(url: &str, subscription: &str) -> DestinationState {
     let at_ms = now_ms() - 20 * MINUTE_MS;
     let slow = Some((Finding::Began { lasts_ms: HOUR_MS }, at_ms));
@@ -96,7 +99,7 @@ pub(crate) fn slow(url: &str, subscription: &str) -> DestinationState {
     DestinationState::merged(None, &findings, at_ms)
 }
 
-/// Disabled by an operator three hours ago.
+/// The state of a destination that an operator disabled three hours ago.
 pub(crate) fn disabled(url: &str, subscription: &str) -> DestinationState {
     let at_ms = now_ms() - 3 * HOUR_MS;
     let destination = subscription::display(&url.parse::<Url>().expect("an address"));
@@ -104,7 +107,7 @@ pub(crate) fn disabled(url: &str, subscription: &str) -> DestinationState {
     state.disabled_by_operator(at_ms)
 }
 
-/// Healthy again after one failure.
+/// The state of a destination that is healthy again after a failure.
 pub(crate) fn recovered(url: &str, subscription: &str) -> DestinationState {
     let at_ms = now_ms() - 30 * SECOND_MS;
     let state = failing(url, subscription);
@@ -121,7 +124,7 @@ pub(crate) struct Known {
     _data: TempDir,
 }
 
-/// A folder with subscriptions, of whose destinations nothing is known.
+/// Returns a folder with subscriptions whose destinations have no state.
 pub(crate) async fn folder() -> (TempDir, Known) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     deploy(folder.path(), SUBSCRIPTIONS);
@@ -163,7 +166,7 @@ impl Known {
         assert_eq!(written, Ok(true));
     }
 
-    /// Writes a state, and tells it.
+    /// Writes a state and its news.
     pub(crate) async fn write_state(&self, url: &str, state: &DestinationState) {
         self.write(&item(url), &state.entry()).await;
         for news in News::of_state(key(url), state, state.changed_ms) {
@@ -171,7 +174,7 @@ impl Known {
         }
     }
 
-    /// Gives out slots for so many seconds.
+    /// Takes all slots of this many seconds.
     pub(crate) async fn give_out(&self, url: &str, per_second: u32, seconds: u32) {
         let each_us = 1_000_000 / u64::from(per_second);
         let (item, now_ms) = (limits(url), Machine.now_ms());
@@ -189,7 +192,7 @@ impl Known {
         assert!(given.is_ok(), "{given:?}");
     }
 
-    /// Gives a permit to a process, for so long.
+    /// Gives a permit to a process for this long.
     pub(crate) async fn give_permit(&self, url: &str, process: u32, lasts_ms: u64) {
         let now_ms = Machine.now_ms();
         let permits = vec![Permit { until_ms: now_ms + lasts_ms, process, number: 1 }];
@@ -201,7 +204,8 @@ impl Known {
 }
 
 impl Known {
-    /// Begins a recovery whose outage ended a second ago, and reports so many good responses and failures.
+    /// Begins a recovery whose outage ended a second ago, and reports these numbers of successes
+    /// and failures.
     pub(crate) async fn recovers(&self, url: &str, good: u32, failed: u32) {
         let now_ms = Machine.now_ms();
         let known = Recovery::beginning(None, now_ms - SECOND_MS);
@@ -228,7 +232,7 @@ fn limits(url: &str) -> ItemKey {
     key(url).limits_item("shop")
 }
 
-/// The program in a folder.
+/// Returns the command of the program in a folder.
 pub(crate) fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder).env("AWS_EC2_METADATA_DISABLED", "true");
@@ -237,7 +241,7 @@ pub(crate) fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What `lastmile destinations` prints, on standard output and beside it, and its exit code.
+/// The output of a program on standard output and standard error, and its exit code.
 pub(crate) struct Printed {
     pub(crate) out: String,
     pub(crate) beside: String,
@@ -256,7 +260,7 @@ impl Printed {
     }
 }
 
-/// The same in a folder.
+/// Runs `lastmile destinations` in a folder.
 pub(crate) fn destinations(folder: &Path, arguments: &[&str]) -> Printed {
     Printed::by(&mut lastmile(folder, &[&["destinations"], arguments].concat()))
 }

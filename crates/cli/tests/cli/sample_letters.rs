@@ -1,5 +1,5 @@
-//! Dead letters for tests of the command line, written by hand: what a reader may find, not what
-//! this system writes.
+//! Dead letters for tests of the command line. They are written by hand and represent blobs that a
+//! reader may find, not those that this system writes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -35,10 +35,10 @@ pub(crate) const LETTERS: [Sample; 5] = [
     Sample { subscription: "mail", outcome: "TimedOut", status: None, ..sample(5, (20, 11), "") },
 ];
 
-/// The second of them once more, in another blob.
+/// The second sample again, in another blob.
 pub(crate) const DUPLICATE: Sample = Sample { hour: (20, 10), ..LETTERS[1] };
 
-/// A dead letter of shop/orders/billing with 503.
+/// A dead letter of shop/orders/billing with the status 503.
 pub(crate) const fn sample(number: u32, hour: (u32, u32), response: &'static str) -> Sample {
     Sample {
         number,
@@ -53,20 +53,18 @@ pub(crate) const fn sample(number: u32, hour: (u32, u32), response: &'static str
 }
 
 impl Sample {
-    /// Its id.
     pub(crate) fn id(self) -> String {
         format!("00000000-0000-0000-0000-{:012}", self.number)
     }
 
-    /// Its key.
     pub(crate) fn key(self) -> String {
         let (day, hour) = self.hour;
         format!("shop/orders/{}/2026/11/{day}/{hour}/{}.json", self.subscription, self.id())
     }
 
-    /// Its blob: key and text.
+    /// The key and the text of the blob.
     pub(crate) fn blob(self) -> (String, String) {
-        // One that is in two blobs has one time of decision.
+        // Two blobs of one dead letter have the same time of decision.
         let ended = LETTERS
             .iter()
             .find(|letter| letter.number == self.number)
@@ -119,20 +117,20 @@ pub(crate) struct TestContainer {
 }
 
 impl TestContainer {
-    /// The folder `sample_letters`.
+    /// A container in the folder `letters`.
     pub(crate) fn folder() -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         std::fs::create_dir(folder.path().join("letters")).expect("a folder can be made");
         Self { folder, container: "letters".to_owned(), endpoint: None }
     }
 
-    /// A bucket of a local AWS.
+    /// A container in a bucket of a local AWS.
     pub(crate) fn bucket(endpoint: &str, container: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         Self { folder, container: container.to_owned(), endpoint: Some(endpoint.to_owned()) }
     }
 
-    /// Where the blobs of a folder are.
+    /// Returns the folder of the blobs.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("letters")
     }
@@ -146,7 +144,7 @@ impl TestContainer {
         write(&self.path(), blobs);
     }
 
-    /// The program.
+    /// Returns the command of the program.
     pub(crate) fn lastmile(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
         command
@@ -165,12 +163,13 @@ impl TestContainer {
         command
     }
 
-    /// A verb of `lastmile deadletters`, over this container unless the arguments name another.
+    /// Returns a command of `lastmile deadletters` on this container, unless the arguments name
+    /// another.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         self.at_container("deadletters", arguments)
     }
 
-    /// The console of this container.
+    /// Returns the command of the console of this container.
     pub(crate) fn console(&self, arguments: &[&str]) -> Command {
         self.at_container("console", arguments)
     }
@@ -183,7 +182,7 @@ impl TestContainer {
         self.lastmile(&all)
     }
 
-    /// The same, until it exits.
+    /// Runs a command of `lastmile deadletters` on this container to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the program runs")
     }
@@ -193,14 +192,14 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The lines of NDJSON.
+/// Parses the lines of NDJSON.
 pub(crate) fn lines(output: &Output) -> Vec<Value> {
     let line =
         |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     text(&output.stdout).lines().map(line).collect()
 }
 
-/// How many storage requests a verb says that it made.
+/// Returns the number of storage requests that a command reports.
 pub(crate) fn requests(output: &Output) -> u64 {
     let said = text(&output.stderr);
     let before = said.split(" storage request").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `subscriber`: what it prints of requests, and the signatures it checks.
+//! `subscriber`: its output about requests, and its checks of signatures.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ const EVENT: &str = r#"{"specversion":"1.0","id":"order-1","source":"s","type":"
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-/// A subscriber, and its address as `host:port`.
+/// Starts a subscriber. Returns its address as `host:port`.
 fn subscriber(folder: &Path, options: &[&str]) -> (Running, String) {
     let mut command = lastmile(folder, &[&["subscriber", "--port", "0"], options].concat());
     let mut running = Running::start({
@@ -21,12 +21,12 @@ fn subscriber(folder: &Path, options: &[&str]) -> (Running, String) {
     (running, url.trim_start_matches("http://").trim_end_matches('/').to_owned())
 }
 
-/// The application, which signs for this receiver, and its events queue.
+/// Starts `dev`, which signs for this receiver. Returns the URL of the events queue.
 fn dev(folder: &Path, address: &str) -> (Running, String) {
     dev_with(folder, address, SECRET)
 }
 
-/// The same, which signs with this secret.
+/// Starts `dev`, which signs with this secret.
 fn dev_with(folder: &Path, address: &str, secret: &str) -> (Running, String) {
     let document = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
@@ -55,7 +55,7 @@ fn a_delivery_is_shown_with_its_headers_and_its_signature_is_checked() {
     let secrets = ["--secret", "other.txt", "--secret", "env:RECEIVER_SECRET"];
     let options = [&secrets[..], &["--require-signature", "--answer", "503,200"]].concat();
     let (mut receiver, address) = subscriber(folder.path(), &options);
-    // Refused, and none of the answers is used up.
+    // The request is refused, and uses up none of the answers.
     let unsigned = exchange(&address, "POST /in", &format!("host: {address}\r\n"), EVENT);
     assert!(unsigned.starts_with("HTTP/1.1 401"), "{unsigned}");
     let shown = receiver.line_with("POST /in");

@@ -1,4 +1,5 @@
-//! `publish --sample`: its events are accepted by the queue, the ingress and the topics of each input, published or printed.
+//! `publish --sample`: its events are printed, or published and accepted by the queue, the ingress
+//! and the topics of each input.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,7 +9,7 @@ use crate::programs::{Running, exchange, lastmile, printed, receiver, run, word}
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// A topic that takes nothing else, with a subscription, for each input.
+/// Returns a topic with a subscription for each input. The topic accepts only this input.
 fn subscriptions(url: &str) -> String {
     let topics = ["cloudevents", "eventgrid", "custom"].map(|input| {
         format!(
@@ -20,7 +21,7 @@ fn subscriptions(url: &str) -> String {
     topics.join("---\n")
 }
 
-/// What `publish` prints about its standard input.
+/// Runs `publish` with this standard input and returns its output.
 fn published(folder: &Path, options: &[&str], input: &str) -> (String, Option<i32>) {
     let mut command = lastmile(folder, &[&["publish"], options, &["-"]].concat());
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -58,7 +59,7 @@ fn every_sample_is_accepted_from_a_pipe_by_the_queue_and_by_the_ingress() {
         assert_eq!(by_queue, accepted, "{kind}");
         let to = format!("{ingress}/topics/{topic}");
         assert_eq!(published(folder.path(), &["--to", &to], &sample), accepted, "{kind}");
-        // As any client of HTTP sends it.
+        // Sends the sample as any HTTP client would.
         let headers = format!("host: {address}\r\ncontent-type: {content_type}\r\n");
         let answer = exchange(address, &format!("POST /topics/{topic}"), &headers, &sample);
         assert!(answer.starts_with("HTTP/1.1 202"), "{kind}: {answer}");

@@ -1,5 +1,5 @@
-//! Requests that `dev` signs with the credentials of whoever runs it, to an endpoint that takes only those of which
-//! botocore makes the same signature, and what of them is printed or stored: nothing.
+//! Requests that `dev` signs with the credentials of its user. The endpoint accepts only requests
+//! for which botocore makes the same signature. No secret and no signature is printed or stored.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::programs::{Running, exchange, lastmile, printed, run, word};
 const KEY_ID: &str = "AKIDEXAMPLE";
 pub(crate) const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 pub(crate) const TOKEN: &str = "session-t0ken/of+acme==";
-/// Paths and queries that each of those who sign could write in another way.
+/// Paths and queries that the signers could encode differently.
 const ADDRESSES: [&str; 10] = [
     "",
     "prod/orders",
@@ -28,20 +28,20 @@ const ADDRESSES: [&str; 10] = [
     "größe?größe=ö",
 ];
 const SERVICES: [&str; 3] = ["execute-api", "lambda", "vpc-lattice-svcs"];
-/// The first is not sorted and has several lines and scripts; both are sent as they are.
+/// The first event is unsorted and has several lines and scripts. Both are sent unchanged.
 const EVENTS: [&str; 2] = [
     "{\"type\":\"t\", \"specversion\":\"1.0\",\n\"id\":\"1\",\"source\":\"s\",\"data\":{\"größe\":\"€ 1\"}}",
     r#"{"specversion":"1.0","id":"2","source":"s","type":"t"}"#,
 ];
 
-/// The endpoint; ended with its standard input.
+/// The endpoint. Its process ends when its standard input closes.
 pub(crate) struct Peer {
     pub(crate) address: String,
     process: Child,
 }
 
 impl Peer {
-    /// `None`, having said so, where this machine lacks Python.
+    /// `None`, reported as skipped, if this machine lacks Python.
     pub(crate) fn start() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/aws_peer");
         let mut command = Command::new(libraries::python("requests signed with SigV4")?);
@@ -57,7 +57,7 @@ impl Peer {
         Some(Self { address: format!("127.0.0.1:{}", port.trim()), process })
     }
 
-    /// What it has seen.
+    /// Returns the requests that the endpoint recorded.
     pub(crate) fn seen(&self) -> Value {
         let answer = exchange(&self.address, "GET /seen", "host: a\r\nconnection: close\r\n", "");
         let json = answer.find('{').and_then(|at| answer.get(at..=answer.rfind('}')?));
@@ -67,13 +67,13 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A subscription for each service and address, with a header of its own.
+/// Returns a subscription for each service and address, with additional headers.
 fn documents(peer: &Peer, addresses: &[&str]) -> String {
     let mut documents = Vec::new();
     for service in SERVICES {
@@ -89,7 +89,7 @@ fn documents(peer: &Peer, addresses: &[&str]) -> String {
     documents.join("---\n")
 }
 
-/// `dev` of a person with these credentials.
+/// Starts `dev` with this secret access key. Returns the URL of the events queue.
 fn dev(folder: &Path, secret: &str) -> (Running, String) {
     let mut command = lastmile(folder, &["dev", "--port", "0", "--aws-port", "0"]);
     of_person(&mut command).env("AWS_SECRET_ACCESS_KEY", secret);
@@ -98,7 +98,7 @@ fn dev(folder: &Path, secret: &str) -> (Running, String) {
     (running, queue.trim_start_matches("queue=").to_owned())
 }
 
-/// A program with the credentials that the endpoint takes.
+/// Sets the credentials that the endpoint accepts.
 pub(crate) fn of_person(command: &mut Command) -> &mut Command {
     command
         .env_remove("AWS_PROFILE")

@@ -1,5 +1,5 @@
-//! `lastmile try` with each kind of `auth`: the endpoint refuses everybody else and repeats what it got, the printed command
-//! makes the same request, and no secret and no token is printed.
+//! `lastmile try` with each kind of `auth`. The endpoint refuses all other requests and repeats
+//! them. The printed command makes the same request. No secret and no token is printed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,8 @@ use crate::programs::{deciding_receiver, lastmile, printed};
 use crate::try_out::{OF_THE_MOMENT, next, parts};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
-/// Path, `auth`, the header that the endpoint wants, and the variable of the printed command with its value.
+/// Path, `auth`, the header that the endpoint requires, and the variable of the printed command
+/// with its value.
 type Kind = (&'static str, &'static str, &'static str, (&'static str, &'static str));
 const KINDS: [Kind; 4] = [
     // printf 'acme:pass-word' | base64
@@ -38,7 +39,7 @@ const KINDS: [Kind; 4] = [
         ("LASTMILE_AUTHORIZATION", "Bearer issued-t0ken"),
     ),
 ];
-/// What must be printed nowhere: the secret, in base64 with the user, and the token.
+/// Secrets that must not be printed: the secret, the secret in base64 with the user, and the token.
 const VALUES: [&str; 3] = ["pass-word", "YWNtZTpwYXNzLXdvcmQ", "issued-t0ken"];
 
 fn response(status: &str, body: &str) -> String {
@@ -46,7 +47,8 @@ fn response(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }
 
-/// A token server at `/token`; elsewhere an endpoint that wants its header. Who is refused gets back what they sent.
+/// A token server at `/token`, and an endpoint at the other paths that requires the header of the
+/// path. A refusal repeats the request.
 fn answer(request: &str) -> String {
     let shows = |kind: &Kind| {
         request.starts_with(&format!("POST /{} ", kind.0)) && request.contains(kind.2)
@@ -63,7 +65,7 @@ fn answer(request: &str) -> String {
     }
 }
 
-/// A folder with a subscription to this path.
+/// Returns a folder with a subscription to this path.
 fn folder(url: &str, path: &str, auth: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let document = format!(
@@ -76,7 +78,7 @@ fn folder(url: &str, path: &str, auth: &str) -> tempfile::TempDir {
     folder
 }
 
-/// What is printed with this secret, in which no secret is.
+/// Runs `try` with this secret and returns its output, which contains no secret.
 fn try_out(folder: &Path, secret: &str, more: &[&str]) -> (String, Option<i32>) {
     let words = ["try", "-f", "s.yaml", "shop/orders/a", "--event", "event.json", "--env", "TRIED"];
     let mut command = lastmile(folder, &[&words, more].concat());
@@ -107,10 +109,10 @@ fn each_kind_is_delivered_and_printed_as_the_same_request() {
 
         let (printed, code) = try_out(folder.path(), "pass-word", &["--print"]);
         assert_eq!(code, Some(0), "{path}: {printed}");
-        // Not even the token server gets a request.
+        // The token server gets no request either.
         assert_silent(&received);
         assert!(printed.contains(&format!("{variable} has to be set")), "{path}: {printed}");
-        // What has to be set is on standard error.
+        // The variables to set are on standard error.
         let (command, _) = printed.split_once(&format!("\n{variable} has")).expect("a note");
         let mut shell = Command::new("sh");
         let ran = shell.env(variable, value).arg("-c").arg(command).output();
@@ -135,7 +137,7 @@ fn who_is_refused_sees_no_secret_in_what_the_endpoint_repeats() {
 #[test]
 fn a_token_that_is_refused_is_replaced_once_as_in_dispatch() {
     let (url, received) = deciding_receiver(answer);
-    // The endpoint wants none of its tokens.
+    // The endpoint refuses all tokens.
     let folder = folder(&url, "in", KINDS[3].1);
     let (printed, code) = try_out(folder.path(), "pass-word", &[]);
     assert!(code == Some(1) && printed.contains("refused the first token"), "{printed}");

@@ -1,5 +1,5 @@
-//! `lastmile try`: the request is that of dispatch, and so is what is said of the answer; the printed command makes
-//! the same one; no secret is shown, and none is sent without permission.
+//! `lastmile try` sends the request of dispatch and reports its verdict. The printed command makes
+//! the same request. No secret is shown, and none is sent without permission.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -14,11 +14,12 @@ const EVENT: &str = "{\"specversion\":\"1.0\", \"id\":\"order-1\",\"source\":\"s
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 const TOKEN: &str = "Bearer hush-hush-hush";
 const SIGNING: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-/// What a request of an attempt has of its time; its id is that of the record.
+/// The headers that depend on the time of the attempt. The id does not, because it is that of the
+/// record.
 pub(crate) const OF_THE_MOMENT: [&str; 2] = ["webhook-timestamp", "webhook-signature"];
 const ALLOWED: [&str; 4] = ["--env", "TRIED_TOKEN", "--env", "TRIED_KEY"];
 
-/// A folder with a file of subscriptions and an event.
+/// Returns a folder with a file of subscriptions and an event.
 fn folder(destination: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let document = format!(
@@ -31,7 +32,8 @@ fn folder(destination: &str, more: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Everything that a request may have: secrets in headers and address, a signature, headers of its event.
+/// A destination with everything that a request may have: secrets in headers and in the address, a
+/// signature, and headers from the event.
 fn everything(url: &str) -> String {
     format!(
         "url: \"{url}in/it's?code=query-secret&x=[1-2]\", headers: [{{name: X-Tenant, value: \"a 'quoted' $(id)\"}}, \
@@ -40,7 +42,7 @@ fn everything(url: &str) -> String {
     )
 }
 
-/// The program with both secrets in its environment.
+/// Returns the program with both secrets in its environment.
 fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = lastmile(folder, arguments);
     command.env("TRIED_TOKEN", TOKEN).env("TRIED_KEY", SIGNING).stdin(Stdio::null());
@@ -56,8 +58,8 @@ pub(crate) fn next(received: &Receiver<String>) -> String {
     received.recv_timeout(Duration::from_secs(60)).expect("a request")
 }
 
-/// The first line, the headers without these, and the body. Neither the order of headers nor white space around a value has
-/// a meaning (RFC 9110, 5.3 and 5.5).
+/// Returns the first line, the headers except for `without`, and the body. The order of headers and
+/// the white space around a value have no meaning (RFC 9110, 5.3 and 5.5).
 pub(crate) fn parts(request: &str, without: &[&str]) -> (String, Vec<String>, String) {
     let (head, body) = request.split_once("\r\n\r\n").expect("a head");
     let mut lines = head.split("\r\n");
@@ -72,7 +74,7 @@ pub(crate) fn parts(request: &str, without: &[&str]) -> (String, Vec<String>, St
     (first, headers, body.to_owned())
 }
 
-/// That nothing secret of [`everything`] is shown.
+/// Checks that no secret of [`everything`] is printed.
 fn assert_hidden(printed: &str) {
     for secret in ["hush-hush", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "query-secret", "in-the-file"] {
         assert!(!printed.contains(secret), "{secret} in {printed}");
@@ -94,7 +96,7 @@ fn the_request_is_the_one_that_dispatch_makes() {
     let (printed, code) = printed(&try_out(folder.path(), &options));
     assert_eq!(code, Some(0), "{printed}");
     let tried = next(&received);
-    // The id of a delivery depends on that of its message.
+    // The id of a delivery depends on the id of its message.
     let without = [&["webhook-id"], &OF_THE_MOMENT[..]].concat();
     assert_eq!(parts(&tried, &without), parts(&dispatched, &without));
     assert!(tried.contains(TOKEN) && tried.contains("webhook-signature: v1,"), "{tried}");
@@ -113,7 +115,7 @@ fn the_request_is_the_one_that_dispatch_makes() {
 fn the_printed_command_makes_the_same_request_and_has_no_secret() {
     if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
         let line = b"SKIPPED: the printed command of `try`: curl is not on this machine\n";
-        // Past the test harness, which would swallow it.
+        // The test harness captures standard output, but not this.
         std::io::Write::write_all(&mut std::io::stderr(), line).expect("it takes a line");
         return;
     }
@@ -121,7 +123,7 @@ fn the_printed_command_makes_the_same_request_and_has_no_secret() {
     for (more, event) in [
         ("", EVENT.to_owned()),
         (", schema: cloudevents-binary", EVENT.to_owned()),
-        // Bytes that cannot be copied, and without a content type.
+        // The event has bytes that cannot be copied, and no content type.
         (
             ", schema: cloudevents-binary",
             r#"{"specversion":"1.0","id":"1","source":"ö","type":"t","data_base64":"AAonXCVzG3s="}"#.to_owned(),
@@ -200,7 +202,7 @@ fn the_page_about_what_would_happen_next() {
 
 const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 90\r\ncontent-length: 0\r\n\
                     connection: close\r\n\r\n";
-/// The function of the page.
+/// The shell function that the page uses.
 const SUBSCRIPTION: &str = r#"subscription() { cat > s.yaml <<< "apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: a}

@@ -1,4 +1,5 @@
-//! Commands whose output nobody reads to its end: those that change something finish, and answer by their exit code.
+//! Commands whose output is not read to its end. A command that changes something finishes, and its
+//! exit code is that of the change.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -6,7 +7,7 @@ use std::process::Stdio;
 use crate::deployments::{document, uri};
 use crate::programs::{lastmile, run};
 
-/// Runs a command whose output nobody reads at all; returns its exit code.
+/// Runs a command whose output is not read. Returns its exit code.
 fn unread(folder: &Path, arguments: &[&str]) -> Option<i32> {
     let mut command = lastmile(folder, arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -41,6 +42,6 @@ fn an_answer_is_the_same_although_nobody_reads_it() {
     let broken = document("a", ", maxAttempts: 3");
     std::fs::write(folder.path().join("a.yaml"), broken).expect("a file");
     assert_eq!(unread(folder.path(), &["check", "a.yaml"]), Some(1));
-    // What only lists ends, as its reader wants it.
+    // A command that only prints ends without an error.
     assert_eq!(unread(folder.path(), &["completions", "bash"]), Some(0));
 }

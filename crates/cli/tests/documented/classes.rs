@@ -1,23 +1,23 @@
-//! Every block of code says what it is, so that none is skipped silently.
+//! Every block of code has a class, so that none is skipped silently.
 //!
-//! | after the fence | what it is | what holds it |
+//! | after the fence | meaning | check |
 //! |---|---|---|
 //! | `sh` | commands that run as pasted | `--test sessions` runs them |
 //! | `sh aws` | commands for a deployment in an account | each `lastmile …` line is parsed |
-//! | `sh cargo` | commands of a checkout that compile it | the README's are run by `tests/newcomer`; all name what exists |
-//! | `text output` | what the block before it prints | `--test sessions` compares it |
-//! | a language and the name of a file | a file that the page's reader saves | `--test sessions` writes it |
+//! | `sh cargo` | commands that compile a checkout | named files exist; `tests/newcomer` runs the README's |
+//! | `text output` | the output of the block before | `--test sessions` compares it |
+//! | a language and a file name | a file that the reader saves | `--test sessions` writes it |
 //! | another language | a sample | its own tests, if any |
 
 use std::path::Path;
 
 use crate::pages::{self, Block, Page};
 
-/// Languages of samples, which are not run here.
+/// Languages of samples. Blocks in these languages are not run here.
 const SAMPLES: [&str; 10] =
     ["yaml", "toml", "json", "text", "sql", "duckdb", "jq", "python", "js", "ts"];
 
-/// What is wrong with the words after the fence of a block.
+/// Describes the error in the words after the fence of a block, if there is one.
 fn unclassified(page: &Page, block: &Block) -> Option<String> {
     let words: Vec<&str> = block.words.iter().map(String::as_str).collect();
     let known = match words[..] {
@@ -83,7 +83,7 @@ fn what_is_installed_has_the_dependencies_that_were_tested() {
     let commands = pages.iter().flat_map(|page| page.blocks.iter().flat_map(Block::commands));
     let installs: Vec<String> =
         commands.map(|(_, line)| line).filter(|line| line.starts_with("cargo install ")).collect();
-    // Without it cargo ignores the lock file and takes the newest of everything.
+    // Without this option, cargo ignores the lock file and uses the newest versions.
     assert!(
         installs.len() > 1 && installs.iter().all(|line| line.contains(" --locked ")),
         "{installs:?}"

@@ -1,5 +1,5 @@
-//! `tests/install` on systems that this machine is not: their programs and packages are made up, and what would be
-//! installed is noted.
+//! `tests/install` on other systems than this machine. Their programs and packages are fake, and a
+//! log records the installed packages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,15 +8,15 @@ use std::process::Command;
 
 use crate::pages;
 
-/// A program of the made-up system.
+/// Creates a program of the fake system.
 fn program(folder: &Path, name: &str, script: &str) {
     let path = folder.join(name);
     fs::write(&path, format!("#!/bin/bash\n{script}\n")).expect("a file can be written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
 }
 
-/// What is installed, what the script says, and its exit code, on a system with Node 18 whose package of Node has this
-/// version.
+/// Runs the script on a system with Node 18 whose package of Node has this version. Returns the
+/// installed packages, the error output and the exit code.
 fn installed(version: &str) -> (String, String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let log = folder.path().join("log");
@@ -60,7 +60,7 @@ fn a_node_that_will_do_is_installed_with_npm_which_one_of_its_packages_has_alrea
         let words: Vec<&str> =
             packages.split_whitespace().filter(|word| !word.starts_with('-')).collect();
         assert_eq!(words.join(" "), format!("install {expected}"), "{said}");
-        // It is still the old one here.
+        // The fake system still has the old version.
         assert!(code == Some(3) && said.contains("missing for the tests: Node 20"), "{said}");
     }
 }

@@ -1,10 +1,10 @@
-//! Every relative link of the documentation leads to a file that exists and to a heading it has.
+//! Every relative link of the documentation leads to an existing file and heading.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::pages::{self, Page};
 
-/// Pages beside the manual whose links count too.
+/// Pages outside the manual whose links are also checked.
 const OTHERS: [&str; 10] = [
     "AGENTS.md",
     "ARCHITECTURE.md",
@@ -18,7 +18,7 @@ const OTHERS: [&str; 10] = [
     "llms.txt",
 ];
 
-/// The path below the root that a link of this page means, and its anchor.
+/// Returns the path below the root that a link of this page refers to, and its anchor.
 fn resolve(page: &str, target: &str) -> (PathBuf, Option<String>) {
     let (path, anchor) = target
         .split_once('#')
@@ -37,7 +37,7 @@ fn resolve(page: &str, target: &str) -> (PathBuf, Option<String>) {
     (resolved, anchor)
 }
 
-/// What is wrong with the links of a page.
+/// Returns the broken links of a page.
 fn broken(page: &Page) -> Vec<String> {
     let relative = page
         .links

@@ -1,43 +1,44 @@
 //! The pages of the documentation, as blocks of code, headings and links.
 //!
-//! Separate because three test binaries read them: the program itself parses the commands, `--test sessions` runs them,
-//! and `--test documented` follows the links. It understands the Markdown of these pages
-//! and no more: fences of three backquotes, headings with `#`, links without line breaks.
+//! This module is separate because three test binaries use it: the program itself parses the
+//! commands, `--test sessions` runs them, and `--test documented` follows the links. It supports
+//! only the Markdown of these pages: fences of three backquotes, headings with `#`, links without
+//! line breaks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A page.
+/// A page of the documentation, parsed.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Its path below the root of the repository.
+    /// The path below the root of the repository.
     pub(crate) name: String,
-    /// Its blocks of code, in order.
+    /// The blocks of code, in order.
     pub(crate) blocks: Vec<Block>,
-    /// The anchors of its headings.
+    /// The anchors of the headings.
     pub(crate) anchors: Vec<String>,
-    /// The targets of its links and pictures.
+    /// The targets of the links and pictures.
     pub(crate) links: Vec<Link>,
 }
 
 /// A block of code between fences.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// The line of its opening fence.
+    /// The line of the opening fence.
     pub(crate) line: usize,
-    /// The words after the fence: the language, then what kind of block it is.
+    /// The words after the fence: the language, then the class of the block.
     pub(crate) words: Vec<String>,
-    /// Its text, without the indentation of the fence.
+    /// The text, without the indentation of the fence.
     pub(crate) text: String,
 }
 
 impl Block {
-    /// Whether the words after the fence are these.
+    /// Returns true if these are the words after the fence.
     pub(crate) fn is(&self, words: &str) -> bool {
         self.words.join(" ") == words
     }
 
-    /// Its commands with their lines: continued lines are joined.
+    /// Returns the commands with their line numbers. Continued lines are joined.
     pub(crate) fn commands(&self) -> Vec<(usize, String)> {
         let (mut found, mut joined) = (Vec::new(), String::new());
         for (number, line) in (self.line + 1..).zip(self.text.lines()) {
@@ -55,9 +56,7 @@ impl Block {
 /// A link of a page.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// Its line.
     pub(crate) line: usize,
-    /// Where it points.
     pub(crate) target: String,
 }
 
@@ -73,7 +72,7 @@ pub(crate) fn manual() -> Vec<Page> {
     names.iter().map(|name| Page::read(name)).collect()
 }
 
-/// The pages below a folder, by name.
+/// Adds the pages below a folder, sorted by name.
 fn collect(folder: &str, names: &mut Vec<String>) {
     let entries = fs::read_dir(root().join(folder)).expect("there is such a folder");
     let mut found: Vec<(String, bool)> = entries
@@ -101,7 +100,7 @@ impl Page {
         Self::parse(name, &text)
     }
 
-    /// The page with this text.
+    /// Parses a page with this text.
     pub(crate) fn parse(name: &str, text: &str) -> Self {
         let mut page = Self {
             name: name.to_owned(),
@@ -138,7 +137,7 @@ impl Page {
         page
     }
 
-    /// The second heading of one name gets `-1`, as GitHub numbers them.
+    /// Adds the anchor of a heading. A repeated name gets the suffix `-1` and so on, as on GitHub.
     fn add_anchor(&mut self, heading: &str) {
         let name = anchor(heading);
         let earlier = self
@@ -154,17 +153,17 @@ impl Page {
     }
 }
 
-/// The text of a heading.
+/// Returns the text of a heading line.
 fn heading(line: &str) -> Option<&str> {
     let text = line.trim_start_matches('#');
     (text.len() < line.len()).then(|| text.strip_prefix(' ')).flatten()
 }
 
-/// The anchor that GitHub gives a heading: small letters, `-` for spaces, no punctuation.
+/// Returns the anchor that GitHub gives a heading: small letters, `-` for spaces, no punctuation.
 fn anchor(heading: &str) -> String {
     let mut shown = String::new();
     let mut rest = heading;
-    // Of a link only its text counts.
+    // The anchor contains only the text of a link.
     while let Some((before, (text, after))) = rest.split_once('[').and_then(|(before, after)| {
         let (text, after) = after.split_once("](")?;
         Some((before, (text, after.split_once(')')?.1)))
@@ -182,7 +181,7 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-/// The targets of the links of a line, outside of code.
+/// Returns the targets of a line's links outside of code.
 fn targets(line: &str) -> Vec<String> {
     let outside: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let parts = outside.split("](").skip(1);

@@ -1,15 +1,17 @@
-//! Commands of the AWS CLI run as pasted: each page says before the first one how to set a region and credentials.
+//! Commands of the AWS CLI run as pasted. Each page explains before the first one how to set a
+//! region and credentials.
 
 use std::fs;
 
 use crate::pages::{self, Block, Page};
 
-/// What sets the region of every version of the AWS CLI and of `sam`.
+/// The variable that sets the region in every version of the AWS CLI and of `sam`.
 const REGION: &str = "AWS_DEFAULT_REGION=";
-/// What sets the credentials: those of a profile, or any for `lastmile dev`.
+/// The variables that set the credentials: those of a profile, or any for `lastmile dev`.
 const CREDENTIALS: [&str; 2] = ["AWS_PROFILE=", "AWS_ACCESS_KEY_ID="];
 
-/// The commands of a page that fail with "You must specify a region" or "Unable to locate credentials".
+/// Returns the commands of a page that fail with "You must specify a region" or "Unable to locate
+/// credentials".
 fn failing(page: &Page, text: &str) -> Vec<String> {
     let commands = page.blocks.iter().filter(|block| block.is("sh aws")).flat_map(Block::commands);
     let commands = commands.filter(|(_, command)| command.contains("aws "));

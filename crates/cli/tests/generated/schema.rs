@@ -1,8 +1,8 @@
 //! The fields of `schemas/native.schema.json` as rows of a table: path, allowed values, default.
 //!
-//! Separate because a schema is a tree of references, and a reader wants a list. Fields keep the
-//! order of the file. A field that was listed already is only named again, and one without a
-//! description only holds others.
+//! This module is separate because a schema is a tree of references, and a reader needs a list.
+//! Fields keep the order of the file. A repeated object is listed once, and later fields refer to
+//! that list. A field without a description only contains other fields, so it has no row.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -17,19 +17,19 @@ static SCHEMA: LazyLock<String> = LazyLock::new(|| {
 /// Definitions that the documentation explains once, above the tables.
 const WORDS: [&str; 6] = ["name", "path", "secret", "duration", "durations", "statuses"];
 
-/// One field.
+/// A row of the table.
 pub(crate) struct Field {
-    /// `spec.retry.maxAttempts`; `[]` after a list.
+    /// The path, such as `spec.retry.maxAttempts`; `[]` follows a list.
     path: String,
     values: String,
-    /// JSON, where the schema has one.
+    /// The default as JSON, if the schema has one.
     default: Option<Value>,
     required: bool,
     meaning: String,
 }
 
 impl Field {
-    /// Its table row.
+    /// Returns the table row.
     pub(crate) fn row(&self) -> String {
         let default = match &self.default {
             Some(value) => code(value),
@@ -42,7 +42,7 @@ impl Field {
     }
 }
 
-/// The fields of all documents, by their `kind`.
+/// Returns the fields of all documents, by their `kind`.
 pub(crate) fn documents() -> Vec<(String, Vec<Field>)> {
     let mut seen = BTreeSet::new();
     let kinds = elements(member(&SCHEMA, "oneOf").expect("there are several documents"));
@@ -67,7 +67,7 @@ pub(crate) fn documents() -> Vec<(String, Vec<Field>)> {
     kinds.into_iter().map(document).collect()
 }
 
-/// A part of the schema, and the definition it refers to; its own members take precedence.
+/// A part of the schema, with the definition that it refers to. Its own members take precedence.
 struct Node<'a> {
     own: &'a str,
     defined: Option<(&'a str, &'static str)>,
@@ -92,11 +92,11 @@ impl<'a> Node<'a> {
         self.defined.map(|(name, _)| name)
     }
 
-    /// Its alternatives, or itself if it has none.
+    /// Returns the alternatives, or this part if it has none.
     fn variants(&self) -> Vec<Node<'_>> {
         let several =
             self.get("oneOf").or_else(|| self.get("anyOf")).map(elements).unwrap_or_default();
-        // A `oneOf` of nothing but `required` says which members exclude each other.
+        // A `oneOf` whose elements have only `required` states which members exclude each other.
         let several: Vec<_> = several
             .into_iter()
             .filter(|text| member(text, "required").is_none_or(|_| member(text, "type").is_some()))
@@ -108,7 +108,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The members it may have, each with the definitions of all alternatives.
+    /// Returns the allowed members, each with its definitions in all alternatives.
     fn fields(&self) -> Vec<(String, Vec<String>, bool)> {
         let mut found: Vec<(String, Vec<String>, bool)> = Vec::new();
         for variant in self.variants() {
@@ -128,7 +128,7 @@ impl<'a> Node<'a> {
         found
     }
 
-    /// The allowed values, in words.
+    /// Returns the allowed values as text.
     fn values(&self) -> String {
         if let Some(name) = self.name().filter(|name| WORDS.contains(name)) {
             return name.to_owned();
@@ -197,7 +197,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Adds the field at this path, and those in it.
+/// Adds the field at this path and all fields within it.
 fn list(
     path: String,
     node: &Node<'_>,
@@ -219,7 +219,7 @@ fn list(
     if repeated {
         meaning.push_str(" Its fields are listed above.");
     }
-    // `metadata` and `spec` say nothing that their fields do not.
+    // `metadata` and `spec` have no description beyond their fields.
     if !meaning.is_empty() {
         let default = node.get("default").map(value);
         fields.push(Field {
@@ -233,7 +233,7 @@ fn list(
     if repeated {
         return;
     }
-    // The values of a mapping with free keys.
+    // A mapping with free keys lists the fields of its values.
     if let Some(values) = holder.get("additionalProperties").map(Node::of) {
         for (name, texts, required) in values.fields() {
             list(format!("{prefix}.KEY.{name}"), &Node::of(&texts[0]), required, seen, fields);
@@ -245,7 +245,7 @@ fn list(
             list(path, &Node::of(text), required, seen, fields);
             continue;
         }
-        // The descriptions of one member in all alternatives, each once.
+        // A member of several alternatives gets the descriptions of all of them.
         let nodes: Vec<Node<'_>> = texts.iter().map(|text| Node::of(text)).collect();
         let values = nodes.iter().map(Node::values).collect::<Vec<_>>().join(" or ");
         let descriptions = nodes
@@ -279,7 +279,7 @@ fn names(list: Option<&str>) -> Vec<String> {
     names.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
 }
 
-/// A value as it would appear in a file.
+/// Formats a value as it would appear in a file.
 fn code(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{text}`"),

@@ -1,11 +1,12 @@
-//! The commands of each page, run as its reader would: pasted into one terminal, block after block.
+//! The commands of each page, pasted into one terminal, block after block.
 //!
-//! A suite of its own because these commands use the default ports, as their readers do, and wait in real time. One test
-//! runs all pages, one after the other. `--test documented` looks at the pages themselves.
+//! This is a separate test binary because these commands use the default ports, like their readers,
+//! and wait in real time. One test runs all pages, one after the other. `--test documented` checks
+//! the pages themselves.
 //!
-//! A page is one session of bash in a new folder that has the samples of the repository, with `lastmile`
-//! on the `PATH`. A command that fails, output that does not come, or a port that another program of
-//! this machine uses fails the test. What a page starts in the background is ended after it.
+//! A page is one session of bash in a new folder with the samples of the repository, and with
+//! `lastmile` on the `PATH`. The test fails if a command fails, if expected output is missing, or
+//! if another program uses a port. Background programs of a page are ended after the page.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -23,19 +24,21 @@ use tempfile::TempDir;
 #[expect(dead_code, reason = "the lines of links are for the test that follows them")]
 mod pages;
 
-/// The default ports of what runs on this machine: the subscriber, the ingress, SQS and S3, the page, a receiver to copy.
+/// The default ports of local programs: the subscriber, the ingress, SQS and S3, the page, and the
+/// example receiver.
 const PORTS: [u16; 5] = [9180, 8080, 4566, 9181, 9190];
-/// What uses them.
+/// The programs that use these ports.
 const USERS_OF_PORTS: [&str; 5] =
     ["lastmile subscriber", "lastmile dev", "lastmile demo", "lastmile console", "receiver.py"];
-/// How long a port may still be in use by what just ended, or by a page that another run of these tests runs.
+/// The longest wait for a port that a program of the previous page uses, or that another run of
+/// these tests uses.
 const UNTIL_FREE: Duration = Duration::from_secs(180);
-/// How long a block may take, and its output may need to come.
+/// The longest time for a block, and for its output.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// What a page may use that a machine may lack; its page is then skipped, and said to be.
+/// Tools that a machine may lack. Pages that need a missing tool are reported as skipped.
 const OPTIONAL_TOOLS: [&str; 3] = ["curl", "openssl", "python3"];
-/// This machine may be busy: a `sleep` of a page is twice as long here, and waits until what was started in
-/// the background listens.
+/// This machine may be busy. Therefore `sleep` lasts twice as long, and waits until the background
+/// programs listen.
 const SLEEP: &str = r#"sleep() {
   command sleep $(($1 * 2))
   for server in subscriber:9180 'lastmile dev:8080' 'lastmile console:9181' receiver.py:9190; do
@@ -45,21 +48,21 @@ const SLEEP: &str = r#"sleep() {
   done
 }
 "#;
-/// How often a condition is looked at.
+/// The interval between two checks of a condition.
 const POLL: Duration = Duration::from_millis(50);
-/// Stands for any text in a line of expected output.
+/// Represents any text in a line of expected output.
 const ANY: &str = "…";
-/// What a page of the repository's root may use beside it.
+/// Folders that a page at the root of the repository may use.
 const SAMPLES: [&str; 3] = ["examples", "schemas", "infra"];
 
-/// A page that is being run.
+/// A running page.
 struct Session {
     folder: TempDir,
     shell: Child,
     input: ChildStdin,
-    /// The number of blocks so far.
+    /// The number of blocks run so far.
     blocks: usize,
-    /// Where the output of the last block begins.
+    /// The offset at which the output of the last block begins.
     begin: usize,
 }
 
@@ -109,7 +112,7 @@ impl Session {
         ended.unwrap_or_else(|| Err(format!("it did not end within {} s", TIMEOUT.as_secs())))
     }
 
-    /// Waits until the last block, or what it started, has printed these lines in this order.
+    /// Waits until these lines have been printed in this order since the last block began.
     fn expect(&self, block: &Block) -> Result<(), String> {
         let missing = || {
             let output = self.output();
@@ -124,7 +127,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The group is the shell and all it started, which may have ended already.
+        // The group contains the shell and all programs that it started. They may have ended
+        // already.
         let group = format!("-{}", self.shell.id());
         let mut kill = Command::new("kill");
         let _ = kill.args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
@@ -132,14 +136,14 @@ impl Drop for Session {
     }
 }
 
-/// The first expected line that the output does not have after those before it.
+/// Returns the first expected line that is missing after the lines before it.
 fn missing_line<'a>(printed: &str, expected: &'a str) -> Option<&'a str> {
     let mut lines = printed.lines();
     let wanted = expected.lines().filter(|line| !line.trim().is_empty() && line.trim() != ANY);
     wanted.into_iter().find(|wanted| !lines.any(|line| matches(line, wanted)))
 }
 
-/// Whether a line has the parts of the expected one in this order.
+/// Returns true if a line has the parts of the expected line in this order.
 fn matches(line: &str, wanted: &str) -> bool {
     let mut rest = line;
     wanted.trim().split(ANY).all(|part| {
@@ -154,7 +158,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(done.expect("cp runs").success());
 }
 
-/// The ports that are in use now.
+/// Returns the ports that are in use.
 fn taken_ports() -> Vec<u16> {
     PORTS.into_iter().filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_err()).collect()
 }
@@ -170,7 +174,7 @@ fn wait_for_ports(page: &str) -> Result<(), String> {
     })
 }
 
-/// What the condition has, once it has something; nothing if that takes longer.
+/// Waits until the condition returns a value; `None` after the limit.
 fn until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let looks = limit.as_millis() / POLL.as_millis();
     (0..looks).find_map(|_| {
@@ -182,7 +186,7 @@ fn until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option
     })
 }
 
-/// A tool that the page uses and that this machine lacks.
+/// Returns a tool that the page uses and this machine lacks.
 fn missing_tool(page: &Page) -> Option<&'static str> {
     let runs = |tool: &str| {
         page.blocks.iter().any(|block| block.is("sh") && block.text.contains(&format!("{tool} ")))
@@ -198,7 +202,7 @@ fn missing_tool(page: &Page) -> Option<&'static str> {
         .find(|tool| runs(tool) && !here(tool).is_ok_and(|status| status.success()))
 }
 
-/// Runs a page; the error has the place, what happened and what was printed.
+/// Runs a page. The error states the place, the cause and the printed text.
 fn run(page: &Page) -> Result<(), String> {
     let uses_ports = page
         .blocks
@@ -206,7 +210,7 @@ fn run(page: &Page) -> Result<(), String> {
         .filter(|block| block.is("sh"))
         .any(|block| USERS_OF_PORTS.iter().any(|user| block.text.contains(user)));
     if let Some(tool) = missing_tool(page) {
-        // Past the test harness, which would swallow it.
+        // The test harness captures standard output, but not this.
         let line =
             format!("SKIPPED: the commands of {}: {tool} is not on this machine\n", page.name);
         std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");

@@ -1,4 +1,4 @@
-//! What counts as one cause: tables of texts, properties of templates, and groups.
+//! The identity of causes: tables of texts, properties of templates, and groups.
 
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ fn addresses_quoted_values_and_durations_have_a_placeholder_and_words_stay() {
             r#"{"reason":"busy","n":[1,2],"ok":false}"#,
             r#"{"reason":"busy","n":[<number>],"ok":false}"#,
         ),
-        // Whatever the language.
+        // Templates do not depend on the language.
         ("注文 42 が見つかりません", "注文 <number> が見つかりません"),
         ("  a \t b ", "a b"),
         ("", ""),
@@ -109,7 +109,7 @@ fn a_quoted_word_is_a_value_where_the_words_beside_it_call_it_one() {
         ),
         ("the size 'blue' already exists", "the size <value> already exists"),
         ("an object with code=shoe-1 does not exist", "an object with code=<value> does not exist"),
-        // Names, also beside such words.
+        // Names stay, even beside such words.
         ("invalid request: 'email' is required", "invalid request: 'email' is required"),
         ("exited with status=failed", "exited with status=failed"),
         ("view \"carts\" already exists", "view \"carts\" already exists"),
@@ -118,7 +118,7 @@ fn a_quoted_word_is_a_value_where_the_words_beside_it_call_it_one() {
         ("\"email\" must be a valid email", "\"email\" must be a valid email"),
         ("\"lines[3].sku\" is required", "\"lines[<number>].sku\" is required"),
         ("no such place '/data/4/sku'", "no such place '/data/<number>/sku'"),
-        // The rules of a server.
+        // Rules of a server stay.
         ("must match \"^[A-Z]{3}$\"", "must match \"^[A-Z]{3}$\""),
         ("expects 'application/vnd.api+json'", "expects 'application/vnd.api+json'"),
         ("method 'POST' is not supported", "method 'POST' is not supported"),
@@ -157,7 +157,7 @@ fn a_long_template_is_cut() {
     assert!(template.ends_with('…'));
 }
 
-/// A letter without a response.
+/// A dead letter without a response.
 fn failed(reason: &str, outcome: Option<&str>, detail: Option<&str>) -> StoredDeadLetter {
     StoredDeadLetter {
         reason: reason.to_owned(),
@@ -356,7 +356,8 @@ fn equal_failures_of_any_subscription_are_one_cause_and_its_example_was_attempte
             subscription,
             destination,
             published_ms: (number > 1).then_some(u64::from(number)),
-            // Not the order in which they became dead letters.
+            // The order of the last attempts differs from the order in which the dead letters were
+            // decided.
             last_attempt_ms: (number < 3).then_some(u64::from(number)),
             ..letter(number)
         });
@@ -395,11 +396,11 @@ fn a_beginning_of_an_id_selects_its_causes() {
     for text in ["", "abc", "xyzw", "0123456789abcdef0123456789abcdef0"] {
         assert!(text.parse::<CausePrefix>().unwrap_err().contains("4 to 32"), "{text}");
     }
-    // Links and notes keep it: another value would make every known cause look new.
+    // Links and notes store the id. A different length would make every known cause look new.
     assert_eq!(CauseId::new("Busy", Some(503), "x").to_string().len(), 32);
 }
 
-/// Two values of one kind that a text may have in the same place.
+/// Generates two values of one kind that can replace each other in a text.
 fn two_of_a_kind() -> impl Strategy<Value = (String, String)> {
     fn two(
         strategy: impl Strategy<Value = String> + Clone,
@@ -424,7 +425,7 @@ fn two_of_a_kind() -> impl Strategy<Value = (String, String)> {
     ]
 }
 
-/// What a text has around them.
+/// Generates the text around the values.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(" order ".to_owned()),

@@ -1,4 +1,4 @@
-//! How records are read into events, and what an event knows of its bytes.
+//! Decoding records into events. Events keep their bytes.
 
 use std::sync::Arc;
 

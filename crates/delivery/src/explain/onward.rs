@@ -72,8 +72,8 @@ mod tests {
         format!("chain/t{number:02}").parse().unwrap()
     }
 
-    /// What follows on the topics after the first, where each goes on to the next, and the last is one that is not
-    /// there.
+    /// Returns the results for the topics after the first. Each topic forwards to the next, and the
+    /// last topic does not exist.
     fn reasons(topics: usize) -> Vec<Option<Reason>> {
         let mut catalogue = Catalogue::default();
         for number in 0..topics {

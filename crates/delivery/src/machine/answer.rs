@@ -112,7 +112,8 @@ mod tests {
     use crate::subscription::header::{Header, Value};
     use crate::subscription::profile::{Dialect, StatusSet};
 
-    /// What the destination is sent, and repeats in the type of its answer.
+    /// The credential in the request, which the destination repeats in the content type of its
+    /// response.
     const SENT: &str = "Bearer static-t0ken";
 
     fn subscription() -> Subscription {
@@ -133,7 +134,7 @@ mod tests {
         Delivery::new(event, subscription.name.clone(), origin, 7)
     }
 
-    /// What is kept of an answer with the status 200.
+    /// Returns an exchange with the status 200 in which credentials are hidden.
     fn kept(
         subscription: &Subscription,
         attributes: &[(&str, &str)],
@@ -160,7 +161,8 @@ mod tests {
         .hide_in(exchange)
     }
 
-    /// The text of what follows from an answer in binary form.
+    /// Returns the event text of the reply or dead letter that follows from a response in binary
+    /// mode.
     fn reply_of(attributes: &[(&str, &str)], content_type: &str) -> String {
         let subscription = subscription();
         let kept = kept(&subscription, attributes, content_type, "hello");
@@ -180,7 +182,7 @@ mod tests {
         let shown = |v| format!(r#""datacontenttype":"text/plain; echo=\"[secret]\"; v={v}""#);
         let reply = reply_of(&event, &echo);
         assert!(reply.contains(&shown("short")), "{reply}");
-        // No event without a source, and so every value is hidden.
+        // Without a source the response is not an event, so every value is hidden.
         let letter = reply_of(&event[..2], &echo);
         assert!(letter.contains(&shown("[secret]")), "{letter}");
     }

@@ -80,7 +80,7 @@ mod tests {
         let default = container("all");
         for (store, sink_error) in [
             (Store::Container(container("own/x")), "own/x: denied".to_owned()),
-            // The same bucket under another prefix is another container.
+            // Another prefix of the same bucket is another container.
             (Store::Container(container("all/x")), "all/x: denied".to_owned()),
             (Store::Queue(QUEUE.parse().unwrap()), format!("{QUEUE}: denied")),
         ] {

@@ -177,9 +177,11 @@ mod tests {
     /// 2026-11-20T07:03:00Z.
     const NOW_MS: u64 = 1_795_158_180_000;
     const KEY: &str = "c2hvcC1vcmRlcnMta2V5LW9uZQ==";
-    /// Signed with `KEY` by `generate_sas` of azure-eventgrid 4.22.1, valid for a minute after `NOW_MS`.
+    /// A token signed with [`KEY`] by `generate_sas` of azure-eventgrid 4.22.1. It is valid for a
+    /// minute after [`NOW_MS`].
     const PYTHON: &str = "r=http%3A%2F%2F127.0.0.1%3A8080%2Fapi%2Fevents%3FapiVersion%3D2018-01-01&e=2026-11-20%2007%3A04%3A00%2B00%3A00&s=EqkuqZcHGCF57PcwuXnzLFJYXfUOJIlthFG0j1pxCM8%3D";
-    /// The same by `generateSharedAccessSignature` of @azure/eventgrid 5.12.0.
+    /// A token signed with [`KEY`] by `generateSharedAccessSignature` of @azure/eventgrid 5.12.0.
+    /// It is valid for a minute after [`NOW_MS`].
     const NODE: &str = "r=http%3A%2F%2F127.0.0.1%3A8080%2Fapi%2Fevents%3FapiVersion%3D2018-01-01&e=11%2F20%2F2026%207%3A04%3A00%20AM&s=NRXrmKfWZH4DQ%2Fjp3c%2FJihiVt8aXNC9LJuut96ju6nI%3D";
 
     fn checked(name: &str, value: &str, now_ms: u64) -> Result<(), String> {
@@ -252,7 +254,7 @@ mod tests {
             ("11%2F20%2F2026%207%3A03%3A00%20AM", Some(NOW_MS)),
             ("11%2f20%2f2026+7%3a03%3a00+AM", Some(NOW_MS)),
             ("6%2F5%2F2020%2012%3A09%3A03%20PM", Some(1_591_358_943_000)),
-            // The latest time of .NET never comes.
+            // The latest time of .NET means that the token never expires.
             ("9999-12-31T23%3A59%3A59.9999999Z", Some(u64::MAX)),
             ("12%2F31%2F9999+11%3A59%3A59+PM", Some(u64::MAX)),
             ("1%2F1%2F0001+12%3A00%3A00+AM", None),

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(checked(&[SECRET], signed(), AT_MS - TOLERANCE_MS), Ok(()));
     }
 
-    /// What openssl made of the private key of RFC 8037, appendix A.
+    /// `BY_KEY` was made by openssl with the private key of RFC 8037, appendix A.
     #[test]
     fn a_signature_by_a_private_key_is_valid_for_its_public_key_and_for_no_secret() {
         const PUBLIC: &str = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(checked(&[OTHER_PUBLIC], by_key(BY_KEY), AT_MS), Err(InvalidSignature::NoMatch));
         let verifier = Verifier::new([PUBLIC]).expect("a key");
         assert_eq!(verifier.check(by_key(BY_KEY), b"{}", AT_MS), Err(InvalidSignature::NoMatch));
-        // An entry of the other scheme with the same bytes.
+        // This entry has the same bytes under the other scheme.
         let as_shared = BY_KEY.replace("v1a,", "v1,");
         for keys in [&[PUBLIC][..], &[PUBLIC, OTHER_PUBLIC]] {
             let checked = checked(keys, by_key(&as_shared), AT_MS);

@@ -303,7 +303,7 @@ mod tests {
                 "the secret \"env:A\" may not be sent to \"evil.test\"; SecretPolicy allows a.test, *.c.test, b.test"
             )
         );
-        // Where only one exists, it binds.
+        // If only one of the two policies exists, it applies.
         let none = SecretPolicy::default();
         assert_eq!((none.clone().with(&a), a.clone().with(&none)), (a.clone(), a));
         assert_eq!(none.clone().with(&none).rules(), None);

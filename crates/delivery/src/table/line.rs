@@ -161,7 +161,7 @@ mod tests {
             (Some(99_999_999), 100_000_000),
             (Some(100_000_001), 100_000_001),
             (Some(159_999_999), 159_999_999),
-            // That of a clock that is wrong.
+            // A clock that was wrong wrote this time.
             (Some(400_000_001), 100_000_000),
         ] {
             let taken = (Some(first_us + 150_000), Line::Taken { first_us });

@@ -12,7 +12,7 @@ const CLIENT: &str = "clientId: lastmile, clientSecret: 'env:CLIENT'";
 const AZURE: &str =
     "azureActiveDirectoryTenantId: 11-22, azureActiveDirectoryApplicationIdOrUri: 'api://them'";
 
-/// The class of the Broker, so that nothing is to be said of it.
+/// The class of the Broker, stated so that it causes no finding.
 const KAFKA: &str = "eventing.knative.dev/broker.class: Kafka";
 
 /// A Trigger whose subscriber has these fields.
@@ -23,7 +23,7 @@ fn trigger(subscriber: &str) -> String {
     )
 }
 
-/// A webhook with these further fields, and these properties around it.
+/// A webhook with these additional fields, and additional properties.
 fn webhook(fields: &str, around: &str) -> String {
     format!(
         "{{name: s, lastmile: {{topic: n/t}}, properties: {{destination: {{endpointType: WebHook, properties: \
@@ -40,7 +40,7 @@ fn supplied(client: &str) -> String {
     entry(ADDRESS, &format!("{{auth: {{oauth2: {{{client}}}}}}}"))
 }
 
-/// The one destination of a text, and what is odd about it.
+/// Returns the first destination of a text, and the findings.
 fn destination(text: &str) -> (Destination, Vec<String>) {
     let reading = read_one(text);
     let found = shown(&reading);
@@ -55,7 +55,7 @@ fn client(text: &str) -> ClientCredentials {
     *client
 }
 
-/// The one finding of a text that has no subscription.
+/// Returns the only finding of a text without a subscription.
 fn refused(text: &str) -> String {
     let reading = read_one(text);
     let found = shown(&reading);
@@ -81,7 +81,7 @@ fn the_audience_of_knative_is_that_of_the_token_of_its_entry() {
             parameters: Vec::new(),
         }
     );
-    // What the entry says itself counts.
+    // A value of the entry takes precedence.
     let named =
         client(&format!("{asking}{}", supplied(&format!("{whole}, audience: us, style: post"))));
     assert_eq!((named.audience.as_deref(), named.style), (Some("us"), Style::Post));
@@ -157,12 +157,12 @@ fn what_nothing_supplies_is_a_warning_that_says_what_is_missing() {
         let needs: Vec<&str> = reference.needs.iter().map(|of| of.as_str()).collect();
         assert_eq!(needs.join(", "), names);
     }
-    // An address that may hold a secret is in no finding.
+    // The finding does not quote a URL that may contain a secret.
     let secret = trigger("uri: 'https://partner.example.com/in?code=hush', audience: them");
     let reading = read_one(&secret);
     assert_eq!(reading.findings.len(), 1);
     assert!(!format!("{:?}", reading.findings).contains("hush"), "{:?}", reading.findings);
-    // Whatever else shows who is calling is enough.
+    // Any other authentication suffices.
     let basic = entry(ADDRESS, "{auth: {basic: {user: a, password: 'env:P'}}}");
     let (shown, found) = destination(&format!("{}{basic}", webhook(AZURE, "")));
     assert!(matches!(shown.auth, Some(Auth::Basic(_))) && found.is_empty(), "{found:?}");
@@ -313,7 +313,7 @@ fn entries_of_a_deployment_supply_as_much_as_those_of_files() {
     assert_eq!((shown(&reading), reading.destinations.len()), (Vec::new(), 0));
     let subscription = reading.catalogue.subscriptions().next().expect("one");
     assert_eq!(subscription.destination.auth, Some(Auth::OAuth2(Box::new(in_file))));
-    // Of a later version, for example: never delivered as if it said nothing.
+    // The entry may be of a later version. An unknown entry must not be ignored.
     let later = destinations.into_iter().map(|(key, text)| (key, text.replace("oauth2", "oauth3")));
     let reading = read_for(later.collect());
     let found = shown(&reading);

@@ -1,6 +1,6 @@
 use super::support::{native_subscription, native_topic, read_one, shown};
 
-/// The findings and how many subscriptions are left.
+/// Returns the findings and the number of remaining subscriptions.
 fn found(text: &str) -> (Vec<String>, usize) {
     let reading = read_one(text);
     (shown(&reading), reading.catalogue.subscriptions().count())
@@ -15,7 +15,7 @@ fn native(name: &str, destination: &str) -> String {
     native_subscription(&format!("n/t/{name}"), &destination)
 }
 
-/// What a mapping of a topic with custom input says.
+/// Mappings of a topic with custom input.
 const NOTHING: &str = "";
 const TYPE: &str = "eventType: {field: kind}";
 const BOTH: &str = "eventType: {default: order}, subject: {field: id, default: none}";
@@ -134,7 +134,7 @@ fn subscriptions_of_other_families_are_checked_against_a_native_topic() {
     let knative = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s, namespace: n}\nspec:\n  \
                    channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: t}\n  \
                    subscriber: {uri: 'https://h/'}\n  delivery: {format: binary}\n";
-    // No file has the channel itself, of which there is a warning.
+    // No file has the channel itself; that warning is ignored.
     let found = |text: &str| {
         let (mut found, left) = found(text);
         found.retain(|finding| !finding.contains("is not in any of the files"));

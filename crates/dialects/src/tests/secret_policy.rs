@@ -1,7 +1,7 @@
 use super::support::{read_one, shown};
 
-/// What is found in a policy with these entries, and a subscription that sends these secrets to this
-/// address.
+/// Returns the findings about a policy with these entries and a subscription that sends these
+/// secrets to this URL.
 fn findings(policy: &str, url: &str, destination: &str) -> Vec<String> {
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: a, topic: b, name: c}}\n\

@@ -13,9 +13,9 @@ use super::{Started, start};
 
 /// The constant time of the clock in these tests.
 const NOW_MS: u64 = 1_763_000_000_000;
-/// How long anything may take on a busy machine.
+/// The limit of every wait, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// What a shutdown may take: less than the 20 s that a poll waits.
+/// The limit of a shutdown. It is less than the 20 s of a long poll.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(15);
 
 fn mapping(started: &Started, concurrency: u8) -> EventSourceMapping {
@@ -51,7 +51,7 @@ async fn held(started: &Started, expected: u64) {
     assert!(within.is_ok(), "still {:?}", started.aws.messages_held().await);
 }
 
-/// The next value that an invocation sends to the test.
+/// Waits for the next value that an invocation sends to the test.
 async fn next<T>(reports: &mut mpsc::UnboundedReceiver<T>) -> T {
     let report = tokio::time::timeout(LIMIT, reports.recv()).await;
     report.expect("an invocation in time").expect("a running mapping")
@@ -113,7 +113,8 @@ async fn a_function_is_invoked_with_the_event_lambda_would_give_it() {
 
 #[tokio::test]
 async fn only_the_messages_that_failed_are_redelivered() {
-    // Long enough that what succeeded is deleted before it would be received again.
+    // The visibility timeout is long enough to delete successful messages before they are received
+    // again.
     let started = start(5).await;
     for body in ["good", "bad", "good"] {
         started.send("events", body).send().await.expect("a send");

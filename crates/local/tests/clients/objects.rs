@@ -167,7 +167,7 @@ async fn of_many_puts_of_one_known_etag_exactly_one_wins() {
     started.aws.stop().await;
 }
 
-/// Whichever is first: the replacement is refused or is replaced.
+/// In both orders the unconditional put wins. The conditional put is either refused or overwritten.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_put_beside_one_of_a_known_etag_is_not_lost() {
     let started = start(30).await;

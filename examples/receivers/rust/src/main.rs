@@ -1,11 +1,13 @@
-//! Receives signed events: verifies the signature, stores each event once, answers, and does the work afterwards.
+//! Receives signed events: verifies the signature, stores each event once, responds, and handles
+//! the event afterwards.
 //!
 //! ```sh
 //! WEBHOOK_KEYS='whsec_… whpk_…' cargo run
 //! ```
 //!
-//! `WEBHOOK_KEYS` has the shared secrets (`whsec_`) and public keys (`whpk_`) of the sender, several while one is replaced.
-//! `PORT` is 9190 and `EVENTS` is the folder `events` unless they say otherwise.
+//! `WEBHOOK_KEYS` has the shared secrets (`whsec_`) and public keys (`whpk_`) of the sender. It has
+//! several keys while one is being replaced. `PORT` defaults to 9190, and `EVENTS` to the folder
+//! `events`.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -28,7 +30,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
 const TOLERANCE_SECONDS: u64 = 5 * 60;
-/// The least of Standard Webhooks. An empty one would accept what anybody signs.
+/// The minimum of Standard Webhooks. With an empty secret, anybody could sign.
 const SECRET_MIN_BYTES: usize = 24;
 const BODY_MAX_BYTES: usize = 2 * 1_024 * 1_024;
 
@@ -41,7 +43,7 @@ const NO_PREFIX: &str =
 const NOT_BASE64: &str =
     "has a key that is not base64 after its prefix: copy the whole key, also the = at its end";
 
-/// Your work: it may take its time, and it is done again if this program ends in the middle of it.
+/// Your work. It may be slow. If this program ends in the middle of it, the next start repeats it.
 fn handle(body: &[u8]) -> io::Result<()> {
     println!("handled {}", String::from_utf8_lossy(body));
     Ok(())
@@ -53,7 +55,7 @@ enum Key {
 }
 
 impl Key {
-    /// Reads a key. The error has what is wrong and what would be right, and never the key.
+    /// Reads a key. The error describes the problem and the remedy, and never contains the key.
     fn read(text: &str) -> Result<Self, String> {
         let (prefix, encoded) = text.split_once('_').unwrap_or_default();
         let read = match prefix {
@@ -86,7 +88,7 @@ impl Key {
         }
     }
 
-    /// Whether it made this entry of `webhook-signature` for a text.
+    /// Returns true if this key has made this entry of `webhook-signature` for a text.
     fn has_signed(&self, entry: &str, text: &[u8]) -> bool {
         let Some((scheme, encoded)) = entry.split_once(',') else { return false };
         let Ok(signature) = STANDARD.decode(encoded) else { return false };
@@ -111,7 +113,8 @@ struct Inbox {
 }
 
 impl Inbox {
-    /// The id of a message that one of the keys has signed within the last minutes.
+    /// Returns the id of a message that one of the keys has signed recently, as limited by
+    /// [`TOLERANCE_SECONDS`].
     fn valid_id<'a>(&self, headers: &'a HeaderMap, body: &[u8]) -> Option<&'a str> {
         let header = |name: &str| headers.get(name)?.to_str().ok();
         let (id, timestamp) = (header("webhook-id")?, header("webhook-timestamp")?);
@@ -124,8 +127,8 @@ impl Inbox {
         entries.any(|entry| self.keys.iter().any(|key| key.has_signed(entry, &text))).then_some(id)
     }
 
-    /// Stores an event on disk under the id of its message; `None` if it is there already. In a database: an INSERT with
-    /// a unique key.
+    /// Stores an event on disk under the id of its message; `None` if it exists already. With a
+    /// database, use an INSERT with a unique key.
     fn store(&self, id: &str, body: &[u8]) -> io::Result<Option<String>> {
         let name = hex::encode(Sha256::digest(id));
         let unfinished = self.events.join(format!(".{name}.{:?}", thread::current().id()));
@@ -142,7 +145,7 @@ impl Inbox {
 }
 
 async fn receive(State(inbox): State<Arc<Inbox>>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    // Elsewhere than the connections: it waits for the disk.
+    // The work waits for the disk, so it must not block the connections.
     let received = tokio::task::spawn_blocking(move || {
         let Some(id) = inbox.valid_id(&headers, &body) else {
             println!(
@@ -153,19 +156,19 @@ async fn receive(State(inbox): State<Arc<Inbox>>, headers: HeaderMap, body: Byte
         println!("verified {id}");
         match inbox.store(id, &body) {
             Ok(Some(name)) => {
-                // Who works has ended only when this program ends.
+                // The worker ends only with this program.
                 let _ = inbox.work.send(name);
                 StatusCode::ACCEPTED
             }
             Ok(None) => StatusCode::OK,
-            // It is not stored: then it is sent again.
+            // The event is not stored, so the sender must retry.
             Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     });
     received.await.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Handles one event after the other.
+/// Handles the events one after the other.
 fn work(events: &Path, names: &Receiver<String>) {
     for name in names {
         let handled = fs::read(events.join(&name)).and_then(|body| handle(&body));
@@ -176,7 +179,7 @@ fn work(events: &Path, names: &Receiver<String>) {
     }
 }
 
-/// The events that were stored and not handled.
+/// Returns the events that were stored but not handled.
 fn unfinished(events: &Path) -> io::Result<Vec<String>> {
     let names =
         fs::read_dir(events)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,10 +1,13 @@
 //! The reader of version 1 of the message attributes, FROZEN: do not change it with the code.
 //!
-//! It stands for the functions of an older deployment, which read what those of today write while both run
-//! side by side, or after a rollback. So it is a copy of `crates/delivery/src/wire` and no user of it, cut
-//! down to what decides whether an attribute is read and what is kept of it. If a test against it fails,
-//! today's messages cannot be read by what is deployed: change the code of today, or write a new version.
-//! (Until the release 0.1.0 nothing is deployed, and it may still follow the code.)
+//! It stands for the functions of an older deployment. They read attributes of today's functions
+//! while both run side by side, or after a rollback. So this module is a copy of
+//! `crates/delivery/src/wire` and does not use it. It has only the parts that decide whether an
+//! attribute is read, and which members are kept.
+//!
+//! If a test against it fails, deployed functions cannot read today's messages: change today's
+//! code, or write a new version. (Nothing is deployed before the release 0.1.0, so until then this
+//! reader may follow the code.)
 
 use std::collections::BTreeMap;
 
@@ -14,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// What is read, written back: members that are not known are not in it.
+/// Returns the members that the reader keeps, as JSON; unknown members are dropped.
 ///
 /// # Errors
-/// Why the attribute is not read: an unknown version, or not what version 1 writes.
+/// The reason: an unknown version, or content that version 1 does not write.
 pub fn read(attribute: &str, name: &str) -> Result<Value, String> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -322,7 +325,7 @@ fn is_name(text: &str, parts: usize) -> Result<(), String> {
         .ok_or_else(|| format!("{text:?} is no name of {parts} parts"))
 }
 
-/// Any word, known or not: an unknown one is kept.
+/// Accepts any word, known or not, because unknown words are kept.
 fn is_word(text: &str) -> Result<(), String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     ((1..=64).contains(&text.len()) && text.bytes().all(is_part))

@@ -1,7 +1,8 @@
-//! The destinations of a campaign: they take, are slow, fail, refuse or do not answer, and count what
-//! they took.
+//! The destinations of a campaign. They accept events, respond slowly, fail, refuse or do not
+//! respond, and count accepted events.
 //!
-//! Separate from [`crate::subscriber`], which keeps every request: here are too many.
+//! This module is separate from [`crate::subscriber`], which keeps every request: a campaign has
+//! too many.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -21,20 +22,20 @@ use tokio::net::TcpListener;
 /// A delivery: the path of its subscription, and the id of its event.
 pub(super) type Delivered = (String, String);
 
-/// How a destination answers.
+/// The behaviour of a destination.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Behaviour {
-    /// 200, almost at once.
+    /// Responds with 200, almost at once.
     Takes,
-    /// 200, after up to three seconds.
+    /// Responds with 200 after up to three seconds.
     IsSlow,
-    /// 503 to two requests in five.
+    /// Responds with 503 to two requests in five.
     IsBusy,
-    /// 503 to every request.
+    /// Responds with 503 to every request.
     IsDown,
-    /// 400 to one event in three.
+    /// Responds with 400 to one event in three.
     Refuses,
-    /// No answer to three requests in ten.
+    /// Does not respond to three requests in ten.
     Hangs,
 }
 
@@ -52,7 +53,7 @@ struct Shared {
     random: Mutex<StdRng>,
     requests: AtomicUsize,
     taken: Mutex<HashMap<Delivered, usize>>,
-    /// Who waits for an answer, under a number of its own.
+    /// The addresses of callers that wait for a response, by the number of the request.
     waiting: Mutex<BTreeMap<usize, SocketAddr>>,
 }
 
@@ -75,17 +76,17 @@ impl Destinations {
         Self { address, shared }
     }
 
-    /// How many requests arrived.
+    /// The number of requests that arrived.
     pub(super) fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// How often each delivery was answered with 200.
+    /// The number of 200 responses per delivery.
     pub(super) fn taken(&self) -> HashMap<Delivered, usize> {
         self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The function processes that wait for an answer.
+    /// The function processes that wait for a response.
     pub(super) fn waiting(&self) -> Vec<SocketAddr> {
         let waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.values().copied().collect()
@@ -103,7 +104,7 @@ async fn answer(
     let id = event["id"].as_str().expect("an event has an id").to_owned();
     let (status, after) = shared.decide(uri.path(), &id);
     tokio::time::sleep(after).await;
-    // The server drops this future when the caller disconnects, so what is counted was answered.
+    // The server drops this future when the caller disconnects, so only sent responses are counted.
     drop(waits);
     if status == StatusCode::OK {
         let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +114,7 @@ async fn answer(
 }
 
 impl Shared {
-    /// The answer to a request, and how long it takes.
+    /// Returns the response to a request, and its delay.
     fn decide(&self, path: &str, id: &str) -> (StatusCode, Duration) {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         let soon = Duration::from_millis(random.random_range(0..200));
@@ -127,7 +128,7 @@ impl Shared {
                 (StatusCode::SERVICE_UNAVAILABLE, soon)
             }
             Some(Behaviour::IsDown) => (StatusCode::SERVICE_UNAVAILABLE, soon),
-            // Of the same event always: it is not retried, and a duplicate of it must not be taken.
+            // Refuses a duplicate of a refused event too, because a refused event is not retried.
             Some(Behaviour::Refuses) if id.bytes().map(u64::from).sum::<u64>() % 3 == 0 => {
                 (StatusCode::BAD_REQUEST, soon)
             }
@@ -139,7 +140,7 @@ impl Shared {
     }
 }
 
-/// A request that waits for its answer.
+/// A request that waits for its response.
 struct Waits<'a> {
     shared: &'a Shared,
     number: usize,

@@ -1,8 +1,8 @@
-//! A proxy between the functions and the emulated AWS. It fails a part of the sends, kills functions in the middle of
-//! chosen calls, and makes the table unreachable, throttled or slow.
+//! A proxy between the functions and the emulated AWS. It fails some of the sends, kills functions
+//! in the middle of chosen calls, and makes the table unreachable, throttled or slow.
 //!
-//! Separate because a queue that refuses, or whose answer is lost, is nothing an emulator does by
-//! itself. Publishers, event source mappings and the checks at the end do not go through it.
+//! The gateway is separate because an emulator does not refuse messages or lose responses by
+//! itself. Publishers, event source mappings and the final checks bypass the gateway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -31,40 +31,40 @@ use super::table_calls::{SLOW, TableCall, TableCalls, Trouble, table_call, throt
 use crate::now;
 use crate::processes::{function_at, try_kill_the_function_at};
 
-/// Of a hundred sends, how many fail, and how.
+/// The shares of failed sends, by kind of failure.
 const REFUSED_PERCENT: u32 = 2;
 const CUT_BEFORE_PERCENT: u32 = 1;
 const CUT_AFTER_PERCENT: u32 = 1;
 
-/// Each minute one queue refuses every send for a while, longer than a function tries again; in every
-/// fourth minute also the one that takes its place.
+/// Every minute, one queue refuses every send for a while. The outage is longer than a function's
+/// retries.
 const OUTAGES: [&[&str]; 4] =
     [&["RetryQueue"], &["DeadLetterQueue"], &["SlowQueue"], &["IsolationQueue"]];
 const OUTAGE_EVERY: Duration = Duration::from_secs(60);
 const OUTAGE: Duration = Duration::from_secs(10);
 
-/// In which call a function is killed.
+/// The moment of a call at which the function is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum During {
-    /// Before its message is in the queue.
+    /// Before the message is in the queue.
     Sending,
-    /// After that, and before it knows.
+    /// After the message is in the queue, but before the function receives the response.
     Sent,
-    /// Before its blob is stored.
+    /// Before the blob is stored.
     Storing,
-    /// After that, and before it knows.
+    /// After the blob is stored, but before the function receives the response.
     Stored,
 }
 
-/// What happens to a call.
+/// The treatment of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fate {
     Passed,
-    /// 503, and nothing happens.
+    /// The gateway responds with 503 and does not forward the call.
     Refused,
-    /// The connection ends, and nothing happens.
+    /// The gateway closes the connection and does not forward the call.
     CutBefore,
-    /// It is done, and the connection ends.
+    /// The gateway forwards the call and closes the connection.
     CutAfter,
     KilledBefore,
     KilledAfter,
@@ -76,7 +76,7 @@ enum Call {
     Send {
         queue: String,
     },
-    /// An object that is written.
+    /// A write of an object.
     Store,
     Other,
 }
@@ -105,13 +105,13 @@ struct Shared {
 #[derive(Debug, Clone)]
 pub(crate) struct TopicRead {
     pub(crate) at: Instant,
-    /// Who asked, if it was still there.
+    /// The calling process; `None` if it had ended already.
     pub(crate) process: Option<String>,
     pub(crate) key: String,
     pub(crate) status: u16,
 }
 
-/// Ends a connection without an answer.
+/// Ends a connection without a response.
 #[derive(Debug)]
 struct Cut;
 
@@ -124,7 +124,7 @@ impl fmt::Display for Cut {
 impl Error for Cut {}
 
 impl Gateway {
-    /// Starts in front of the emulated AWS on this port.
+    /// Starts the gateway in front of the emulated AWS on this port.
     pub(crate) async fn start(emulator: u16, seed: u64) -> Self {
         let listener =
             TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
@@ -146,12 +146,13 @@ impl Gateway {
         Self { port: address.port(), shared }
     }
 
-    /// From now on every call is passed on.
+    /// Ends all failures of sends.
     pub(crate) fn calm(&self) {
         self.shared.calm.store(true, Ordering::Relaxed);
     }
 
-    /// The next call of this kind kills the function that makes it; whether one did within the limit.
+    /// Kills the function that makes the next call of this kind. Returns true if one did within the
+    /// limit.
     pub(super) async fn kill_during(&self, during: During, limit: Duration) -> bool {
         let kills = || *self.shared.kills.lock().unwrap_or_else(PoisonError::into_inner);
         let (before, deadline) = (kills(), now() + limit);
@@ -163,34 +164,34 @@ impl Gateway {
         kills() > before
     }
 
-    /// What happened to the functions' sends.
+    /// The functions' sends, counted by treatment.
     pub(super) fn sends(&self) -> BTreeMap<Fate, usize> {
         self.shared.sends.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The functions' requests for objects of the subscriptions since then.
+    /// The functions' requests for objects of the subscriptions since this time.
     pub(crate) fn topic_reads(&self, since: Instant) -> Vec<TopicRead> {
         let reads = self.shared.topic_reads.lock().unwrap_or_else(PoisonError::into_inner);
         reads.iter().filter(|read| read.at >= since).cloned().collect()
     }
 
-    /// How often functions asked the table.
+    /// The functions' calls of the table, with their counts.
     pub(crate) fn table_calls(&self) -> BTreeMap<TableCall, usize> {
         self.shared.table.counts()
     }
 
-    /// Begins a trouble of the table.
+    /// Starts a trouble of the table, which lasts until the returned value is dropped.
     pub(crate) fn disturb_table(&self, trouble: Trouble) -> Disturbance {
         self.shared.table.disturb(Some(trouble));
         Disturbance(Arc::clone(&self.shared))
     }
 }
 
-/// A trouble of the table, until it is dropped.
+/// A trouble of the table. Dropping it ends the trouble.
 pub(crate) struct Disturbance(Arc<Shared>);
 
 impl Disturbance {
-    /// The processes whose calls met this trouble, and `None` if there are more.
+    /// The processes whose calls met this trouble. `None` stands for processes that were not found.
     pub(crate) fn processes(&self) -> BTreeSet<Option<String>> {
         self.0.table.disturbed()
     }
@@ -209,7 +210,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
             let shared = Arc::clone(&shared);
             async move { shared.handle(from, request).await }
         });
-        // A connection that ends with an error is one that was cut, or whose function was killed.
+        // An error of a connection means that the gateway cut it, or that its function was killed.
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }
@@ -240,7 +241,7 @@ impl Shared {
         }
     }
 
-    /// Answers a call of the table as this trouble demands, if at all.
+    /// Treats a call of the table as this trouble requires.
     async fn disturb(
         &self,
         trouble: Trouble,
@@ -272,7 +273,7 @@ impl Shared {
         fate
     }
 
-    /// Whether the function that makes this call is to be killed.
+    /// Returns the treatment if this call is the one in which its function is to be killed.
     fn killed(&self, call: &Call) -> Option<Fate> {
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = match (call, (*armed)?) {
@@ -286,7 +287,7 @@ impl Shared {
         Some(fate)
     }
 
-    /// Whether this call fails by chance, or because its queue refuses all.
+    /// Decides if this call fails by chance, or because its queue has an outage.
     fn failed(&self, call: &Call) -> Fate {
         let Call::Send { queue } = call else { return Fate::Passed };
         if self.calm.load(Ordering::Relaxed) {
@@ -306,7 +307,7 @@ impl Shared {
         }
     }
 
-    /// Whether this queue refuses every send now.
+    /// Returns true if this queue has an outage now.
     fn is_out(&self, queue: &str) -> bool {
         let running = self.started.elapsed().as_secs();
         let (period, since) = (running / OUTAGE_EVERY.as_secs(), running % OUTAGE_EVERY.as_secs());
@@ -321,7 +322,8 @@ impl Shared {
         Err(Cut)
     }
 
-    /// Makes the same call of the emulated AWS. A function that is killed meanwhile has made it.
+    /// Forwards a call to the emulated AWS. The call completes even if its function is killed
+    /// meanwhile.
     async fn forward(
         &self,
         from: SocketAddr,
@@ -363,7 +365,7 @@ impl Call {
     }
 }
 
-/// SQS has no time now.
+/// The response of an unavailable SQS.
 fn refusal() -> Response<Body> {
     let body = r#"{"__type": "com.amazonaws.sqs#ServiceUnavailable", "message": "the campaign"}"#;
     let mut response = Response::new(Body::from(body));
@@ -371,9 +373,9 @@ fn refusal() -> Response<Body> {
     response
 }
 
-/// The headers without those of one connection.
+/// Returns the headers without hop-by-hop headers.
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    // Not the host: it is signed.
+    // The host header stays, because it is signed.
     const OF_A_CONNECTION: [HeaderName; 4] =
         [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH, header::EXPECT];
     let mut headers = headers.clone();

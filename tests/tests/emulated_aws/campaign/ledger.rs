@@ -1,4 +1,4 @@
-//! What was published, and where each delivery of it ended.
+//! The published events, and the end of each of their deliveries.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::destinations::Delivered;
 use super::subscriptions::{TOPIC, UNKNOWN, WIDE, paths_of};
 
-/// Every fiftieth event has a topic that nobody subscribes to, every tenth one with many subscriptions.
+/// One event in fifty has a topic without subscriptions, and one in ten a topic with many
+/// subscriptions.
 const UNKNOWN_EVERY: usize = 50;
 const WIDE_EVERY: usize = 10;
 
@@ -21,25 +22,26 @@ pub(super) fn nth_event(number: usize) -> (&'static str, String) {
     (topic, format!("event-{number}"))
 }
 
-/// Where the deliveries of all published events ended.
+/// The ends of the deliveries of all published events.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     pub(super) events: usize,
     pub(super) deliveries: usize,
     pub(super) delivered: usize,
-    /// Answers with 200 beyond the first of a delivery.
+    /// 200 responses after the first of a delivery.
     pub(super) duplicates: usize,
     pub(super) dead_lettered: usize,
     pub(super) delivered_and_dead_lettered: usize,
-    /// Blobs beyond the first of a delivery.
+    /// Blobs after the first of a delivery.
     pub(super) duplicate_blobs: usize,
     pub(super) reasons: BTreeMap<String, usize>,
     pub(super) lost: Vec<Delivered>,
-    /// What ended, and was never published.
+    /// Deliveries that ended but were never published.
     pub(super) invented: Vec<Delivered>,
 }
 
-/// The accounts of the first events, from what destinations took and from the stored dead letters.
+/// Accounts for the first `published` events, from the accepted deliveries and the stored dead
+/// letters.
 pub(super) fn accounts(
     published: usize,
     mut taken: HashMap<Delivered, usize>,
@@ -81,7 +83,7 @@ impl Accounts {
     }
 }
 
-/// The delivery that a dead letter is about: `/<namespace>/<topic>/<subscription>` of its key, and the
+/// Returns the delivery of a dead letter: `/<namespace>/<topic>/<subscription>` of its key, and the
 /// event's id.
 fn delivery_of(key: &str, letter: &Value) -> Delivered {
     let path: Vec<&str> = key.split('/').take(3).collect();

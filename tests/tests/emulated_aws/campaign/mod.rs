@@ -1,9 +1,10 @@
-//! The kill campaign: events are published under load, destinations fail and are slow, queues refuse
-//! what the functions send, and the functions are killed all the while. When everything has drained,
-//! each delivery of each event was either taken by its destination or is a stored dead letter.
+//! The kill campaign. Events are published under load while destinations fail and are slow, queues
+//! refuse messages of the functions, and functions are killed. After everything has drained, each
+//! delivery of each event was either accepted by its destination or is a stored dead letter.
 //!
-//! `tests/kill-campaign` runs it, by hand; `docs/reference/figures/kill-campaign.md` has its figures. It has a deployment of
-//! its own, because a gateway stands between the functions and the emulated AWS.
+//! `tests/kill-campaign` runs it, by hand, and `docs/reference/figures/kill-campaign.md` has its
+//! figures. It has its own deployment, because a gateway stands between the functions and the
+//! emulated AWS.
 
 mod destinations;
 pub(crate) mod gateway;
@@ -30,23 +31,23 @@ use destinations::Destinations;
 use gateway::{During, Gateway};
 use report::{Kill, Report};
 
-/// How many functions are killed without `KILLS`.
+/// The number of kills without the variable `KILLS`.
 const KILLS: usize = 1_000;
 const SEED: u64 = 7;
 
-/// One event each; a tenth of them has twelve deliveries, the others six.
+/// The interval between events. An event in ten has twelve deliveries, the others six at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(250);
 const KILL_EVERY: Duration = Duration::from_millis(800);
-/// How long a call is waited for in which a function is to be killed.
+/// The wait for a call in which a function is to be killed.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
-/// What the queues hold after the last kill has drained by then: a killed function's messages return
-/// after 30 s, and one that is isolated after as long again, each time.
+/// The queues drain within this time after the last kill. Messages of a killed function return
+/// after 30 s. Isolated messages return after as long again, each time.
 const DRAIN_LIMIT: Duration = Duration::from_secs(600);
-/// Instead of the isolation queue's two hours, which end a record that is killed before its function
-/// has shortened them.
+/// Replaces the two hours of the isolation queue, which would delay a record whose function is
+/// killed before it shortens them.
 const ISOLATION_VISIBILITY_SECONDS: u32 = 60;
 
-/// When functions are killed, in turn.
+/// The moments of the kills, in turn.
 const TURNS: [Kill; 10] = [
     Kill::WhileADestinationAnswers,
     Kill::During(During::Sending),
@@ -97,7 +98,7 @@ async fn campaign(kills: usize) -> Report {
     report
 }
 
-/// Publishes one event after the other until it is stopped.
+/// A task that publishes one event after the other until it is stopped.
 struct Publisher {
     stopped: Arc<AtomicBool>,
     task: JoinHandle<usize>,
@@ -110,7 +111,7 @@ impl Publisher {
         Self { stopped, task }
     }
 
-    /// How many events were published.
+    /// Stops publishing and returns the number of published events.
     async fn stop(self) -> usize {
         self.stopped.store(true, Ordering::Relaxed);
         self.task.await.expect("the publisher does not panic")

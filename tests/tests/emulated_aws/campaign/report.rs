@@ -1,4 +1,4 @@
-//! What a campaign counted, as the table of `docs/reference/figures/kill-campaign.md`.
+//! The counts of a campaign, as the table of `docs/reference/figures/kill-campaign.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::gateway::{During, Fate};
 use super::ledger::Accounts;
 
-/// When a function was killed.
+/// The moment of a kill.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kill {
     WhileADestinationAnswers,
@@ -15,31 +15,32 @@ pub(super) enum Kill {
     AtAnyTime,
 }
 
-/// Everything that a campaign counted.
+/// All counts of a campaign.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) accounts: Accounts,
     pub(super) published: usize,
-    /// How long events were published and functions killed, and how long until all had drained.
+    /// The duration of publishing and killing. `all` also has the time until everything had
+    /// drained.
     pub(super) killing: Duration,
     pub(super) all: Duration,
     pub(super) sends: BTreeMap<Fate, usize>,
     /// Requests to destinations.
     pub(super) requests: usize,
-    /// Messages that no function had taken at the end, by queue.
+    /// Messages that remained at the end, by queue.
     pub(super) left: Vec<(String, usize)>,
     kills: BTreeMap<&'static str, usize>,
     invocations: Invocations,
 }
 
-/// What the event source mappings log.
+/// The invocations that the event source mappings log.
 #[derive(Debug, Default)]
 struct Invocations {
     ended: usize,
     killed: usize,
-    /// Messages of the invocations that ended.
+    /// Messages of the ended invocations.
     received: usize,
-    /// Messages among them that were returned to their queue.
+    /// Messages of the ended invocations that returned to their queue.
     returned: usize,
 }
 
@@ -52,8 +53,8 @@ impl Report {
         self.kills.values().sum()
     }
 
-    /// Reads the log of the emulated AWS: `ESM: Lambda NAME processed 3 SQS messages from QUEUE`, with
-    /// `(1 partial failures)`, and `ESM: Lambda NAME failed processing SQS batch from QUEUE`.
+    /// Reads the log of the emulated AWS: `ESM: Lambda NAME processed 3 SQS messages from QUEUE`,
+    /// with `(1 partial failures)`, and `ESM: Lambda NAME failed processing SQS batch from QUEUE`.
     pub(super) fn read_log(&mut self, log: &str) {
         let number_before = |line: &str, text: &str| -> Option<usize> {
             line.split_once(text)?.0.rsplit([' ', '(']).next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! Who gets the events of a campaign.
+//! The subscriptions of a campaign.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use super::destinations::Behaviour;
 
 /// A topic with one subscription of each behaviour.
 pub(super) const TOPIC: &str = "shop/campaign";
-/// A topic with so many subscriptions that its events are split on the retry queue.
+/// A topic whose many subscriptions cause its events to be split on the retry queue.
 pub(super) const WIDE: &str = "shop/wide";
 /// A topic that no file defines.
 pub(super) const UNKNOWN: &str = "shop/nowhere";
@@ -20,13 +20,15 @@ const BEHAVIOURS: [(&str, Behaviour); 6] = [
     ("refuses", Behaviour::Refuses),
     ("hangs", Behaviour::Hangs),
 ];
-/// More than a record may have in place (`dispatch::REQUESTS_IN_PLACE`).
+/// More subscriptions than a record may have in place (`dispatch::REQUESTS_IN_PLACE`).
 const WIDE_SUBSCRIPTIONS: usize = 12;
 
-/// Deliveries to a destination that is always down end by it. On probation each is attempted once, five seconds before.
+/// The time to live, which ends deliveries to a destination that is always down. On probation each
+/// is attempted once, five seconds before.
 const TIME_TO_LIVE: &str = "PT5M";
 
-/// The paths of a topic's deliveries, which are also the beginnings of their dead letters' keys.
+/// Returns the paths of a topic's deliveries, which are also the prefixes of their dead letters'
+/// keys.
 pub(super) fn paths_of(topic: &str) -> Vec<String> {
     let names = match topic {
         TOPIC => BEHAVIOURS.map(|(name, _)| name.to_owned()).to_vec(),
@@ -36,14 +38,14 @@ pub(super) fn paths_of(topic: &str) -> Vec<String> {
     names.into_iter().map(|name| format!("/{topic}/{name}")).collect()
 }
 
-/// How the destination of each path behaves.
+/// Returns the behaviour of the destination at each path.
 pub(super) fn behaviours() -> BTreeMap<String, Behaviour> {
     let narrow = paths_of(TOPIC).into_iter().zip(BEHAVIOURS.map(|(_, behaviour)| behaviour));
     let wide = paths_of(WIDE).into_iter().map(|path| (path, Behaviour::Takes));
     narrow.chain(wide).collect()
 }
 
-/// The subscriptions file.
+/// Returns the subscriptions as YAML.
 pub(super) fn file(destinations: SocketAddr) -> String {
     let document = |path: &String| {
         let names: Vec<&str> = path.trim_start_matches('/').split('/').collect();

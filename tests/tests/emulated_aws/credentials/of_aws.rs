@@ -1,7 +1,8 @@
-//! Destinations that want to know who is calling by AWS: the URL of a function, which takes requests that are signed with
-//! credentials of a role, and a server that takes a token about the function's own role.
+//! Destinations that identify callers by AWS: a function URL and a server. The URL accepts requests
+//! signed with credentials of a role. The server accepts a token about the function's own role.
 //!
-//! The emulated AWS verifies the signatures itself. Its tokens are signed with a key that everybody knows.
+//! The emulated AWS verifies the signatures itself. Its tokens are signed with a well-known key
+//! that everybody can use.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,19 +19,22 @@ use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 const AUDIENCE: &str = "https://asked.example.com/";
 /// The role of the template's parameter `InvokeRoleArn`.
 const ROLE: &str = "calls-destinations";
-/// How a token is asked for.
+/// The call that requests a token.
 pub(crate) const TOKEN_CALL: &str = "sts:GetWebIdentityToken";
-/// What all its tokens begin with: `{"alg":"HS256","typ":"JWT"}`.
+/// The beginning of all tokens of the emulated AWS: `{"alg":"HS256","typ":"JWT"}`.
 const TOKEN_HEAD: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.";
 const TOKEN_KEY: &[u8] = b"ministack-fake-key";
 
-/// Subscriptions with a signature and without, both to the stack's own ingress; with a token; and with one for whom the template
-/// allows none. And that of what the ingress takes.
+/// Returns these subscriptions:
+///
+/// - to the stack's own ingress, with and without a signature;
+/// - with a token, and with an audience that the template does not allow;
+/// - to the topic of the events that the ingress accepts.
 pub(crate) fn subscriptions(stack: &Stack, peers: &super::Peers) -> String {
     let endpoint = peers.plain.endpoint();
     let url = stack.output("IngressUrl").trim_start_matches("https://");
     let (id, _) = url.split_once('.').expect("the name of the URL's host");
-    // The other form of the address that the emulated AWS has: no name of a host to resolve.
+    // The path form of the emulated URL, because its host name would have to be resolved.
     let ingress = format!("{}/_aws/lambda-url/{id}/topics/asked/taken", stack.endpoint);
     let signed = "auth: {sigv4: {service: lambda, region: us-east-1}}".to_owned();
     let shown = |audience: &str| format!("auth: {{awsIdentity: {{audience: '{audience}'}}}}");
@@ -50,7 +54,7 @@ pub(crate) fn subscriptions(stack: &Stack, peers: &super::Peers) -> String {
     documents.join("---\n")
 }
 
-/// Whether a request shows what its destination wants.
+/// Returns true if a request identifies the caller as its destination requires.
 pub(super) fn is_accepted(request: &ScriptedRequest) -> bool {
     match request.head.split(' ').nth(1) {
         Some("/taken") => true,
@@ -64,7 +68,7 @@ fn header<'a>(request: &'a ScriptedRequest, name: &str) -> Option<&'a str> {
     lines.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
 }
 
-/// What a token of the emulated AWS says.
+/// Returns the verified claims of a token of the emulated AWS.
 fn claims(request: &ScriptedRequest) -> Option<Value> {
     let token = header(request, "authorization")?.strip_prefix("Bearer ")?;
     let (signed, signature) = token.rsplit_once('.')?;
@@ -75,7 +79,8 @@ fn claims(request: &ScriptedRequest) -> Option<Value> {
     serde_json::from_slice(&payload).ok()
 }
 
-/// Makes the role that destinations are called with, once for all tests. It may use the AWS targets of the tests but one.
+/// Creates the role for requests to destinations, once for all tests. It may use all AWS targets of
+/// the tests but one.
 pub(crate) async fn make_role(stack: &Stack) {
     static MADE: OnceCell<()> = OnceCell::const_new();
     MADE.get_or_init(|| async {
@@ -112,7 +117,7 @@ fn a_signature_of_the_role_and_a_token_of_the_function_are_accepted_and_nothing_
             (taken, shown) = (at("/taken"), at("/shown"));
             letters = stack.dead_letters("asked/foreign/").await;
         }
-        // What was signed went through the ingress, whose URL takes nothing else.
+        // Only the signed event passed the ingress.
         assert_eq!((taken, shown), (1, 1));
         let told: Vec<String> = letters.iter().map(|(_, letter)| letter.to_string()).collect();
         let told = told.join("\n");

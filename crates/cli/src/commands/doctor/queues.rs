@@ -130,7 +130,7 @@ mod tests {
     use super::super::item::State;
     use super::*;
 
-    /// Of each item the name and the state.
+    /// Returns the name and the state of each item.
     fn judged(change: impl Fn(&mut Vec<Queue>)) -> Vec<(String, State)> {
         let mut queues = samples();
         change(&mut queues);
@@ -153,7 +153,7 @@ mod tests {
             judged(|it| it[4].gives_up_to.clone_from(&other)),
             of("DeadLetterQueue", State::Error)
         );
-        // Nothing reads it.
+        // No function reads this queue.
         assert_eq!(judged(|it| it[5].visibility_seconds = 0), of("queues", State::Ok));
     }
 

@@ -1,4 +1,4 @@
-//! What is read of blobs that are written here, and of those that are not.
+//! Reading blobs that this system writes, and others.
 
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ fn a_dead_letter_is_identified_by_its_key_whatever_the_blob_says() {
     );
     let guid = Uuid::try_parse("3981ba0c-1072-5698-92be-c1c5991fb55c").unwrap();
     assert_eq!((one(&stated).id, id_of_key(KEY)), (guid, guid));
-    // A name that is no GUID gives one that depends on the whole path behind the prefix.
+    // If the name is not a GUID, the id derives from the whole path after the prefix.
     let (copy, other) = ("a/b/c/2026/11/20/7/copy.json", "a/b/d/2026/11/20/7/copy.json");
     let read_id = |key: &str, prefix| read(key, prefix, stated.as_bytes()).unwrap().id;
     for (key, prefix) in [(copy.to_owned(), ""), (format!("p/q/{copy}"), "p/q")] {
@@ -152,7 +152,7 @@ fn a_dead_letter_is_replayed_to_the_party_that_failed() {
         (FailedAt::Sink, Some("https://sink.example.com/"))
     );
     assert_eq!((failure.status, failure.last_response), (Some(503), Some("later")));
-    // As it was on its way there, but a new dead letter.
+    // The sink receives the dead letter as before, but with a new id.
     let DeliveryTarget::Sink(on_its_way) = again(&letter) else { panic!("to its sink") };
     let DeadLetter { delivery, reason, returned, destination, .. } = *on_its_way;
     assert_eq!((delivery.id, delivery.attempts, delivery.target), (id, 2, DeliveryTarget::Reply));
@@ -167,7 +167,7 @@ fn a_replay_waits_for_a_moment_that_is_still_ahead_and_else_starts_at_once() {
     for (deliver_at, wait_ms) in [
         ("2026-11-20T07:03:00Z", 0),
         ("2026-11-20T08:03:10Z", 3_600_000),
-        // An impossible moment made it a dead letter.
+        // This impossible time made the event a dead letter.
         ("tomorrow", 0),
     ] {
         let letter = one(&format!(

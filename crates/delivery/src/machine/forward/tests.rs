@@ -9,7 +9,7 @@ use crate::wire::read_publication;
 const NOW_MS: u64 = 1_795_158_190_000;
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
 
-/// The deliveries of a published event, as dispatch makes them of the message.
+/// Returns the deliveries that dispatch creates from the message of a published event.
 pub(in crate::machine) fn deliveries(message: &Message, catalogue: &Catalogue) -> Vec<Delivery> {
     let publication = read_publication(message.attribute.value()).unwrap();
     let part = publication.part.as_ref().unwrap();
@@ -30,7 +30,7 @@ fn catalogue() -> Catalogue {
     catalogue
 }
 
-/// The same, of which one subscription leads back to `n/t`.
+/// Returns a catalogue in which one subscription leads back to `n/t`.
 fn looping() -> Catalogue {
     let mut catalogue = catalogue();
     let back = Subscription { name: "n/all/c".parse().unwrap(), ..onward("n/t") };
@@ -39,7 +39,7 @@ fn looping() -> Catalogue {
     catalogue
 }
 
-/// A subscription of `n/t` whose events go on to this topic.
+/// Returns a subscription of `n/t` that forwards its events to this topic.
 fn onward(to: &str) -> Subscription {
     let url = address_of(&to.parse().unwrap());
     Subscription::new("n/t/s".parse().unwrap(), Dialect::Knative, url)

@@ -63,7 +63,8 @@ fn a_token_is_used_until_a_minute_before_its_end() {
         ("120", 61_000),
         ("60", 31_000),
         ("10", 6_000),
-        // Lies: it is used for what waited for it, or until it is refused.
+        // These lifetimes are implausible. The token serves the waiting requests, or is used until
+        // it is refused.
         ("0", 2_050),
         ("-5", 301_000),
         ("null", 301_000),
@@ -141,7 +142,7 @@ fn token(value: &str, until_ms: u64) -> Token {
     Token { value: secret(value), until_ms }
 }
 
-/// Keeps what asking brought, as whoever asked does.
+/// Stores the result of a token request, as the caller does.
 fn keep(state: &mut TokenState, brought: Result<Token, String>, now_ms: u64) {
     let _ = state.keep(brought, now_ms);
 }
@@ -184,12 +185,12 @@ fn a_refused_token_is_replaced_once_a_minute_and_used_by_others_meanwhile() {
     assert_eq!(state.refused(&secret("a"), 1_060), Refused::Stands);
     assert_eq!(state.refused(&secret("a"), 61_000), Refused::Ended);
     keep(&mut state, Ok(token("b", 200_000)), 61_100);
-    // Whoever was refused with the old one uses the new one.
+    // A request that was refused with the old token uses the new one.
     assert_eq!(state.refused(&secret("a"), 61_200), Refused::Use(secret("b")));
     assert_eq!(state.refused(&secret("b"), 61_200), Refused::Stands);
     assert_eq!(state.current(61_200), Some(Ok(secret("b"))));
     assert_eq!(state.refused(&secret("b"), 120_999), Refused::Stands);
     assert_eq!(state.refused(&secret("b"), 121_000), Refused::Ended);
-    // One that has ended is of no use.
+    // An expired token is not reused.
     assert_eq!(state.refused(&secret("a"), 200_000), Refused::Ended);
 }

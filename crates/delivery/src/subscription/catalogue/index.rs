@@ -255,7 +255,7 @@ mod tests {
             &prefix,
             &|number| texts(number, TextMatch::In),
             &|number| texts(number, TextMatch::BeginsWith),
-            // What all have in common tells none of them apart, wherever it stands.
+            // A condition that all filters share does not distinguish them, wherever it is.
             &|number| Filter::All(vec![exact("type", "order"), number_of(number)]),
             &|number| Filter::All(vec![prefix(number), exact("type", "order")]),
             &|number| Filter::Any(vec![exact("tenantid", &number.to_string()), number_of(number)]),

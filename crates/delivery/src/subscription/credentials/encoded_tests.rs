@@ -1,5 +1,5 @@
-//! The table of encodings: which of them are recognised, and which are not promised. The encoders are other ones than
-//! those of `encodings`, where a library has them.
+//! The table of encodings, both recognised ones and those that are not promised. If a library has
+//! an encoder, the table uses it instead of that of `encodings`.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ fn each(text: &str, spell: impl Fn(u8) -> String) -> String {
     text.bytes().map(spell).collect()
 }
 
-/// What is neither a letter nor a digit, spelled so.
+/// Encodes every character that is neither a letter nor a digit.
 fn symbols(text: &str, spell: impl Fn(u8) -> String) -> String {
     each(text, |b| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { spell(b) })
 }
@@ -176,7 +176,7 @@ const TABLE: &[(&str, Encode, Expected)] = &[
     ("\\141 in JSON", |s| json(&each(s, |b| format!("\\{b:o}"))), Hidden),
     ("\\x61 in percent", |s| percent(&each(s, |b| format!("\\x{b:02x}"))), Hidden),
     ("&#97; in JSON in percent", |s| percent(&json(&each(s, |b| format!("&#{b};")))), Hidden),
-    // What docs/reference/credentials.md does not promise.
+    // docs/reference/credentials.md does not promise these.
     ("four times base64", |s| base64(&base64(&base64(&base64(s)))), NotPromised),
     ("reversed", |s| s.chars().rev().collect(), NotPromised),
     ("base64 of the reversed text", |s| base64(&s.chars().rev().collect::<String>()), NotPromised),
@@ -210,7 +210,7 @@ fn every_encoding_is_hidden_or_not_promised() {
             let found = if kept == text { NotPromised } else { Hidden };
             assert_eq!(found, *expected, "{name} of {secret}: {text} became {kept}");
             if *expected == Hidden {
-                // Of base64 a part of the first and of the last character may be left.
+                // With base64, a part of the first and of the last character may remain.
                 let left = kept.replace(HIDDEN, "").len() - "<you sent >".len();
                 assert!(left <= encode("").len() + 12, "{name} of {secret}: {kept}");
             }

@@ -1,4 +1,4 @@
-//! What is hidden, spelling by spelling. Any value in any surrounding: `tests/tests/rules/credentials.rs`.
+//! Hidden spellings, one by one. Random values in random text: `tests/tests/rules/credentials.rs`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Resources as they are exported: flat, in lists, of any source.
+//! Exported resources: flat, in lists, of any source.
 
 use super::{ID, Source, loaded, read, read_files, shown, webhook};
 use crate::tests::support::names;
@@ -10,7 +10,8 @@ use delivery::subscription::sink::Sink;
 use delivery::subscription::{Batch, DeadLetterPolicy, OnRefused};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 
-/// What the command line prints: no `properties` at any level, and `null` for whatever is not set.
+/// A resource as the command line prints it: without `properties` at any level, and with `null` for
+/// every unset value.
 const FLAT: &str = r#"{
   "deadLetterDestination": {"endpointType": "StorageBlob", "resourceId": "/subscriptions/s/acc", "blobContainerName": "c"},
   "deadLetterWithResourceIdentity": null, "deliveryWithResourceIdentity": null, "futureField": null,
@@ -27,7 +28,7 @@ const FLAT: &str = r#"{
   "type": "Microsoft.EventGrid/eventSubscriptions"
 }"#;
 
-/// The bucket of dead letters.
+/// Returns the bucket of dead letters.
 fn bucket(policy: &DeadLetterPolicy) -> &str {
     let Sink::Container(container) = &policy.sink else { panic!("{policy:?}") };
     &container.bucket
@@ -178,7 +179,7 @@ fn queues_of_one_account_are_told_apart() {
         .filter_map(|of| of.reference.as_ref().map(|of| of.key.as_str()))
         .collect();
     assert_eq!(keys, [format!("{queues}/one"), format!("{queues}/Two")]);
-    // One that is whole already, and an address, are as they are written.
+    // A complete id of a queue and a URL are used as written.
     for id in [format!("{queues}/one"), "http://one/".to_owned()] {
         assert_eq!(
             loaded(&[&queue("x", &id, "other"), &texts[2]]).0.destination.url.as_str(),
@@ -271,7 +272,7 @@ fn the_delivery_of_a_native_topic_is_between_the_dialect_and_the_resource() {
     assert_eq!(letters.keep_trying_for_ms, profile.keep_trying_for_ms);
     let origins = &reading.origins[&subscription.name];
     assert_eq!(origins["maxAttempts"], "folder/f.yaml:7:26");
-    // What the resource states counts.
+    // The values of the resource take precedence.
     let own = ", retryPolicy: {maxDeliveryAttempts: 2}, deadLetterDestination: {endpointType: StorageBlob, properties: {resourceId: 's3://own'}}";
     let stated = webhook(own, "")
         .replace("'http://h/'", "'http://h/', maxEventsPerBatch: 1, deliveryAttributeMappings: []");
@@ -286,7 +287,7 @@ fn the_delivery_of_a_native_topic_is_between_the_dialect_and_the_resource() {
     assert!(reading.origins[&subscription.name]["maxAttempts"].starts_with("folder/f.yaml:1:"));
 }
 
-/// A webhook of a source with this id.
+/// A webhook with a source of this id.
 fn of_source(source: &str, name: &str) -> String {
     format!(
         "---\n{{name: {name}, topic: '{source}', type: Microsoft.EventGrid/eventSubscriptions, destination: \
@@ -351,7 +352,7 @@ fn an_identity_alone_is_no_destination() {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].ends_with("identity is not used here"), "{found:?}");
     }
-    // Beside the destination that is meant.
+    // An identity beside a real destination is ignored.
     let beside = format!(
         ", deadLetter{identity}}}, deadLetterDestination: {{endpointType: StorageBlob, properties: {{resourceId: /s, \
          blobContainerName: c}}}}"
@@ -378,7 +379,7 @@ fn an_expiration_may_be_without_a_zone_and_after_all_times() {
     }
 }
 
-/// A template as people write them, with comments.
+/// A template with comments, as people write them.
 const COMMENTED: &str = r#"// ARM templates may have comments
 {
   "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
@@ -456,7 +457,7 @@ fn an_entry_of_a_list_that_wants_an_old_schema_is_left_out_and_the_others_are_re
         assert_eq!(names(&reading), ["g/t/b"], "{text}");
         assert!(reading.into_result().is_ok(), "{text}");
     }
-    // Without others it is an error: nothing is left to deploy.
+    // If no entry remains, reading fails, because nothing is left to deploy.
     for text in [entry("a", old), format!("[{}, {}]", entry("a", old), entry("b", old))] {
         assert!(read_files(&[&text]).into_result().is_err(), "{text}");
     }

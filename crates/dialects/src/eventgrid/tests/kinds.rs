@@ -1,4 +1,4 @@
-//! What differs by kind of resource, and the many spellings of one thing.
+//! Differences between kinds of resources, and different spellings of one value.
 
 use super::{loaded, push, read_files, shown, webhook};
 use crate::tests::support::names;
@@ -7,8 +7,7 @@ use delivery::time::duration::DAY_MS;
 
 const ACCOUNT: &str = "/subscriptions/s/resourceGroups/a-group-with-a-long-name/providers/Microsoft.Storage/storageAccounts/acc";
 
-/// A resource with dead letters in a container, and what its account's container and an endpoint
-/// are here.
+/// A resource with dead letters in the container with these properties.
 fn letters(properties: &str) -> String {
     let of = format!(
         ", deadLetterDestination: {{endpointType: StorageBlob, properties: {{{properties}}}}}"

@@ -38,7 +38,7 @@ fn shown(reading: &Reading) -> Vec<String> {
     findings.map(|finding| finding.trim_start_matches("folder/f.yaml:").to_owned()).collect()
 }
 
-/// The one subscription of these texts, which have no error, and their findings.
+/// Returns the only subscription of these texts and the findings. Fails if the texts have an error.
 fn loaded(texts: &[&str]) -> (Arc<Subscription>, Vec<String>) {
     let reading = read_files(texts);
     let found = shown(&reading);
@@ -50,7 +50,7 @@ fn loaded(texts: &[&str]) -> (Arc<Subscription>, Vec<String>) {
     (subscription, found)
 }
 
-/// A webhook's resource in one line of YAML, with further fields among its properties and around
+/// A webhook resource in one line of YAML, with additional fields in its properties and around
 /// them.
 fn webhook(properties: &str, around: &str) -> String {
     format!(
@@ -118,7 +118,7 @@ fn the_schema_may_be_in_either_place() {
     }
 }
 
-/// A webhook with these fields beside its address.
+/// A webhook with these fields beside its URL.
 fn with_fields(fields: &str, around: &str) -> String {
     webhook("", around).replace("'http://h/'", &format!("'http://h/', {fields}"))
 }
@@ -414,7 +414,7 @@ fn limits_and_overrides_are_read_with_their_positions() {
     );
 }
 
-/// Whether a subscription takes an event.
+/// Returns true if the filter of a subscription matches an event.
 fn takes(subscription: &Subscription, event: &str) -> bool {
     match decode(&event.into(), Input::Auto).as_slice() {
         [Element::Event(event)] => subscription.filter.takes(&event.members()),

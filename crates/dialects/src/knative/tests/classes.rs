@@ -1,18 +1,18 @@
-//! The table of classes: how each numbers its retries, and what is said about it.
+//! The table of classes: their numbering of retries, and the warnings about them.
 
 use super::{broker, class, subscription, trigger, waits_ms};
 
-/// The waits of five retries in seconds, d = PT1S.
+/// The waits of five retries in seconds, with a delay of PT1S.
 const LINEAR: [u64; 5] = [1, 2, 3, 4, 5];
 const EXPONENTIAL: [u64; 5] = [2, 4, 8, 16, 32];
 const LINEAR_FROM_ZERO: [u64; 5] = [0, 1, 2, 3, 4];
 const EXPONENTIAL_FROM_ZERO: [u64; 5] = [1, 2, 4, 8, 16];
 const FROM_ONE: [[u64; 5]; 2] = [LINEAR, EXPONENTIAL];
-/// What is said where no file states the class.
+/// A part of the warning if no file states the class.
 const UNSTATED: &str = "no file states its class";
 const FROM_ZERO: [[u64; 5]; 2] = [LINEAR_FROM_ZERO, EXPONENTIAL_FROM_ZERO];
 
-/// A subscription of a channel of this API and kind, with `delivery` in it, after the other
+/// A subscription of a channel of this API and kind, with this `delivery`, after the other
 /// documents.
 fn of_channel(documents: &str, api_version: &str, kind: &str, delivery: &str) -> String {
     let channel = format!("  channel: {{apiVersion: {api_version}, kind: {kind}, name: c}}\n");
@@ -27,7 +27,8 @@ fn channel(api_version: &str, kind: &str, spec: &str) -> String {
     format!("apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: c}}\nspec: {spec}\n---\n")
 }
 
-/// Checks both policies of what `text` makes of a `delivery`; the one warning, if any, says this.
+/// Checks the waits of both back-off policies. `text` makes the documents from a `delivery`, and
+/// `warning` is a part of the only warning, if there is one.
 fn each_policy_waits(
     text: impl Fn(&str) -> String,
     expected: [[u64; 5]; 2],

@@ -1,4 +1,4 @@
-//! What brokers and channels leave to their cluster, and the ConfigMaps that are not read.
+//! Values that brokers and channels take from their cluster, and ConfigMaps that are not read.
 
 use super::*;
 
@@ -24,7 +24,8 @@ fn config_map(name: &str, key: &str, text: &str) -> String {
     )
 }
 
-/// A Subscription of the plain Channel `c`, which is a document of these fields if it is given.
+/// A Subscription of the plain Channel `c`. With `channel`, the Channel is a document with these
+/// fields.
 fn of_channel(channel: Option<&str>) -> String {
     let api = "apiVersion: messaging.knative.dev/v1\nkind:";
     let channel = channel
@@ -40,7 +41,7 @@ fn of_broker(annotations: &str, spec: &str) -> String {
     format!("{}{}---\n", broker(annotations, &format!("{{{spec}}}")), trigger(""))
 }
 
-/// The warnings of objects that are not read.
+/// Returns the warnings about objects that are not read.
 fn losses(text: &str) -> Vec<String> {
     shown(&read_one(text)).into_iter().filter(|of| of.contains(" is not read, which")).collect()
 }
@@ -202,10 +203,10 @@ fn a_class_that_no_file_states_is_one_warning_where_it_matters() {
     for (of_broker, of_trigger, warnings) in [
         ("{}", "", 0),
         ("{delivery: {timeout: PT9S}}", "", 0),
-        // Numbering.
+        // The numbering of retries matters.
         ("{}", linear, 1),
         ("{delivery: {retry: 1}}", "", 1),
-        // Inheritance, also of the defaults of stock Knative.
+        // Inherited values matter, including the defaults of stock Knative.
         ("{}", own, 1),
         ("{delivery: {timeout: PT9S}}", own, 1),
         ("{delivery: {retry: 1}}", linear, 1),

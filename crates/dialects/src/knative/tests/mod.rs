@@ -16,14 +16,14 @@ const TRIGGER: &str =
     "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n";
 const SUBSCRIBER: &str = "  subscriber: {uri: http://h/}\n";
 
-/// The notes about a text.
+/// Returns the notes about a text.
 fn notes(text: &str) -> Vec<String> {
     let findings = read_one(text).findings;
     let notes = findings.iter().filter(|finding| finding.severity == Severity::Note);
     notes.map(ToString::to_string).collect()
 }
 
-/// The one subscription of a text, and what is odd about it.
+/// Returns the first subscription of a text, and the findings.
 fn subscription(text: &str) -> (Arc<Subscription>, Vec<String>) {
     let reading = read_one(text);
     let found = shown(&reading);
@@ -48,7 +48,7 @@ fn trigger(rest: &str) -> String {
     format!("{TRIGGER}{SUBSCRIBER}{rest}")
 }
 
-/// A Subscription of the channel `c` of this kind with these further fields.
+/// A Subscription of the channel `c` of this kind, with these additional fields.
 fn channel_subscription(kind: &str, fields: &str) -> String {
     format!(
         "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
@@ -221,8 +221,8 @@ fn what_is_missing_is_exponential_from_a_second_each_on_its_own() {
     }
 }
 
-/// A trigger whose dead letters go here, its broker, another one with a trigger, and what
-/// references mean.
+/// Returns a trigger with this `delivery`, its broker, another broker with a trigger, and a
+/// Destinations document.
 fn with_sink(delivery: &str) -> String {
     let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  v1/Service/default/s: s3://mapped\n  \
                         v1/Service/default/h: https://h/base/x\n  v1/Service/default/q: sqs://127.0.0.1:4566/000000000000/q\n  \
@@ -233,7 +233,7 @@ fn with_sink(delivery: &str) -> String {
     format!("{other}{kafka}{}{destinations}", trigger(&format!("  delivery: {{{delivery}}}\n")))
 }
 
-/// The sink of that trigger, and what is odd about it.
+/// Returns the sink of that trigger, and the findings.
 fn sink_of(delivery: &str) -> (Sink, Vec<String>) {
     let reading = read_one(&with_sink(delivery));
     (named(&reading, "default/b/t").dead_letter.sink.clone(), shown(&reading))
@@ -554,7 +554,7 @@ fn a_trigger_is_left_out_when_its_broker_has_an_error() {
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
 }
 
-/// Whether the filter of a Trigger with these lines takes an event with these members.
+/// Returns true if the filter of a Trigger with these lines matches an event with these members.
 fn takes(filter: &str, members: &str) -> bool {
     let (subscription, _) = subscription(&format!("{}{}", broker("", "{}"), trigger(filter)));
     subscription.filter.takes(&Members::parse(members).unwrap())
@@ -582,7 +582,7 @@ fn more_retries_than_14_days_or_any_dialect_allow_are_a_warning() {
         ),
         ("{retry: 999, backoffDelay: PT1S}", 1000, String::new()),
     ] {
-        // The setting of the broker is reported once, whatever inherits it.
+        // The setting of the broker is reported once, however many triggers inherit it.
         let other = trigger("").replace("{name: t}", "{name: u}");
         let text = format!(
             "{}{}---\n{other}",

@@ -1,9 +1,9 @@
-//! What real files have: lists, old spellings, kinds that are not read.
+//! Peculiarities of real files: lists, old spellings, and kinds that are not read.
 
 use super::*;
 use delivery::subscription::filter::Filter;
 
-/// The findings about a trigger whose spec ends with this, and its subscription.
+/// Returns the subscription of a trigger whose spec ends with this text, and the findings.
 fn of_trigger(rest: &str) -> (Arc<Subscription>, Vec<String>) {
     subscription(&format!("{}{TRIGGER}{rest}", broker(&class("Kafka"), "{}")))
 }

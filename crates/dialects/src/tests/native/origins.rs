@@ -1,4 +1,4 @@
-//! Where values of a policy are stated, also by two documents.
+//! Places of the values of a policy, which may be stated in two documents.
 
 use super::{HEAD, TOPIC, URL};
 use crate::tests::support::{origins, read_one};

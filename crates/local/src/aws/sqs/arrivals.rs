@@ -99,7 +99,7 @@ mod tests {
     use crate::aws::QueueConfig;
 
     const URL: &str = "http://127.0.0.1:1/000000000000/retry";
-    /// What a delay may be longer than asked for.
+    /// The most by which a delay may exceed the requested time.
     const TOLERANCE_MS: u128 = 50;
 
     async fn engine(visibility_timeout_seconds: u32) -> Arc<Engine> {
@@ -116,7 +116,7 @@ mod tests {
         send(Arc::clone(engine), input).await.expect("it is sent");
     }
 
-    /// The receipts, and after how long they came.
+    /// Returns the receipts, and the time until they arrived.
     async fn received(engine: &Arc<Engine>, wait_seconds: i32) -> (Vec<String>, u128) {
         let began = now();
         let (queue_url, wait_time_seconds) = (URL.to_owned(), Some(wait_seconds));
@@ -193,7 +193,7 @@ mod tests {
         sent(&engine, 0).await;
         let (receipts, waited_ms) = waiting.await.expect("it ends");
         assert_eq!((receipts.len(), waited_ms), (1, 1_700));
-        // Its visibility timeout of 30 s ends unannounced.
+        // The visibility timeout of 30 s ends without a notification.
         let mut waited_ms = 0;
         while waited_ms < 60_000 {
             let (receipts, one_ms) = received(&engine, 20).await;

@@ -1,4 +1,4 @@
-//! The questions to the byte, and every kind of answer.
+//! The validation requests, compared byte by byte, and every kind of response.
 
 use super::*;
 use crate::delivery::outcome::{Content, TransportResult};
@@ -97,7 +97,7 @@ fn a_question_carries_the_headers_that_need_no_event_and_the_signature() {
     ];
     let request = asked(&subscription, &cloud_events(None), None);
     assert_eq!(pairs(&request)[1..], [("x-tenant", "acme"), ("authorization", "hush")]);
-    // What auth sends replaces a header of the same name.
+    // The header of `auth` replaces a header with the same name.
     let auth = Auth::Bearer(Bearer { token: "env:TOKEN".parse().unwrap() });
     subscription.destination.auth = Some(auth);
     let request = asked(&subscription, &cloud_events(None), None);

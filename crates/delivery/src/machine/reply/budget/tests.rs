@@ -37,15 +37,20 @@ fn answer() -> Exchange {
     Exchange { content: Some(content), ..Exchange::new(result, 0, 1) }
 }
 
-/// What a subscriber does with every request; its subscription's name begins with it.
+/// Prefixes of subscription names. They select the subscriber's response to every request.
 const ANSWERS: &str = "answers";
 const ANSWERS_TOO_MUCH: &str = "big";
 const REFUSES: &str = "refuses";
-/// Its destination is a topic.
+/// The destination of this subscription is a topic.
 const GOES_ON: &str = "on";
 
-/// `n/a/big0 n/a n/d` is a subscription of `n/a`, whose answers go to `n/a` and whose dead letters to `n/d`;
-/// `n/a/on0 n/b n/d` one whose events go on to `n/b`. A reply may go to a URL. `-` is neither.
+/// Parses a subscription from its name, its reply target and its sink:
+///
+/// - `n/a/big0 n/a n/d` is a subscription of `n/a` that sends replies to `n/a` and dead letters to
+///   `n/d`.
+/// - `n/a/on0 n/b n/d` is a subscription of `n/a` that forwards its events to `n/b`.
+///
+/// A reply target may also be a URL. `-` means none.
 fn subscription(text: &str) -> Subscription {
     let words: Vec<_> = text.split(' ').collect();
     let [name, reply_to, sink] = words[..] else { panic!("{text}") };
@@ -59,8 +64,8 @@ fn subscription(text: &str) -> Subscription {
     Subscription { reply, ..subscription }
 }
 
-/// `3 n/b/answers# n/b -` is three subscriptions, with their number for `#`. Without a number of replies the topics have none of
-/// their own.
+/// Parses subscriptions with their counts: `3 n/b/answers# n/b -` is three subscriptions, numbered
+/// in place of `#`. Without `max_replies`, the topics have no settings.
 fn catalogue_of(max_replies: Option<u32>, subscriptions: &[&str]) -> Catalogue {
     let all = subscriptions.iter().flat_map(|text| {
         let (count, text) = text.split_once(' ').unwrap();
@@ -79,12 +84,13 @@ fn catalogue_of(max_replies: Option<u32>, subscriptions: &[&str]) -> Catalogue {
     catalogue
 }
 
-/// What follows if everybody always does the same, by default answer: all deliveries, and the dead letters.
+/// Follows an event until nothing follows, with the same response to each request of a
+/// subscription. Returns all deliveries and the dead letters.
 fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
     let mut next: VecDeque<_> = published(catalogue).into();
     let (mut delivered, mut letters) = (Vec::new(), Vec::new());
     while let Some(delivery) = next.pop_front() {
-        // In each topic of a chain an answer may be too large, which counts besides.
+        // In each topic of a chain, a response may be too large, which adds a hop.
         assert!(delivery.hops <= HOPS_MAX + 3, "there is no end");
         for follow_up in next_of(&delivery, catalogue) {
             match follow_up {
@@ -122,7 +128,7 @@ fn next_of(delivery: &Delivery, catalogue: &Catalogue) -> Vec<FollowUp> {
     }
 }
 
-/// Each value with its count: `n/b 4, n/c 2`.
+/// Returns each value with its count: `n/b 4, n/c 2`.
 fn counted(all: impl Iterator<Item = String>) -> String {
     let mut counts = BTreeMap::<_, usize>::new();
     all.for_each(|one| *counts.entry(one).or_default() += 1);
@@ -132,21 +138,25 @@ fn counted(all: impl Iterator<Item = String>) -> String {
 
 #[test]
 fn the_deliveries_that_follow_from_an_event_are_bounded() {
-    // The maximum of replies, the subscriptions, the deliveries of each topic, the dead letters by reason.
+    // Each case has the reply limit, the subscriptions, the deliveries per topic, and the dead
+    // letters per reason.
     let cases: [(Option<u32>, &[&str], &str, &str); 11] = [
-        // A chain alone ends by its length.
+        // A single chain ends at its maximum length.
         (None, &["1 n/b/answers# n/b -"], "n/b 11", "ReplyLoop 1"),
-        // 4 of the first generation, and at most 64 more; without a bound they were 4,094.
+        // The first generation has 4 deliveries, and at most 64 follow. Without a limit there would
+        // be 4,094.
         (None, &["2 n/b/answers# n/b -"], "n/b 62", "ReplyLoop 32"),
         (Some(0), &["2 n/b/answers# n/b -"], "n/b 6", "ReplyLoop 4"),
         (Some(1000), &["2 n/b/answers# n/b -"], "n/b 990", "ReplyLoop 496"),
-        // Without a bound more than a quarter of a million.
+        // Without a limit there would be more than a quarter of a million.
         (None, &["3 n/b/answers# n/b -"], "n/b 39", "ReplyLoop 27"),
         (None, &["10 n/b/answers# n/b -"], "n/b 110", "ReplyLoop 100"),
         (None, &["100 n/b/answers# n/b -"], "n/b 10100", "ReplyLoop 10000"),
-        // Events that go on to the other topic: as many as of two triggers that always answer.
+        // Events forwarded to the other topic cause as many deliveries as two triggers that always
+        // reply.
         (None, &["2 n/a/on# n/b -", "2 n/b/on# n/a -"], "n/a 20, n/b 42", "ReplyLoop 32"),
-        // The answer to the event is the first reply. Those to its dead letter would be replies to a reply.
+        // The response to the event is the first reply. Responses to its dead letter would be
+        // replies to a reply.
         (Some(0), &["1 n/b/big# n/b n/d", "3 n/d/answers# n/b -"], "n/b 1, n/d 3", "ReplyLoop 3"),
         (
             Some(64),
@@ -154,7 +164,8 @@ fn the_deliveries_that_follow_from_an_event_are_bounded() {
             "n/b 1, n/d 1",
             "EventTooLargeToResend 1",
         ),
-        // What answers the dead letters of the event is free: 8 × 8. To their dead letters none has a share of 8.
+        // Responses to the dead letters of the event are free: 8 × 8. Replies to their dead letters
+        // would need 8 each, which exceeds every share.
         (
             Some(64),
             &["8 n/b/refuses# - n/d", "1 n/d/answers# n/b -"],
@@ -174,7 +185,8 @@ fn the_deliveries_that_follow_from_an_event_are_bounded() {
 fn a_branch_that_is_exhausted_leaves_one_dead_letter_that_says_how_many() {
     let catalogue = catalogue_of(Some(2), &["3 n/b/answers# n/b -"]);
     let (_, letters) = all(&catalogue);
-    // Nine deliveries answer the event's three; none has a share of three, to which it would lead.
+    // The event's three replies cause nine deliveries. A reply of each would cause three more,
+    // which exceeds its share.
     assert_eq!(letters.len(), 9);
     for letter in letters {
         assert_eq!(letter.reason.known(), Some(Reason::ReplyLoop));
@@ -188,14 +200,14 @@ fn a_branch_that_is_exhausted_leaves_one_dead_letter_that_says_how_many() {
 
 #[test]
 fn the_budget_of_an_event_is_shared_by_those_that_can_answer() {
-    // The number of replies that the deliveries of the first answer have left.
+    // The remaining reply budget of the first reply's deliveries.
     for (max_replies, subscriptions, hops, left) in [
         (Some(64), &["1 n/b/answers# n/b -", "1 n/b/silent# - -"][..], 0, &[32, 32][..]),
-        // Among many that could answer nobody is left without a share.
+        // Even among many possible repliers, each gets a share of one, unless the limit is 0.
         (Some(0), &["1000 n/b/answers# n/b -"], 0, &[0]),
         (Some(1), &["1000 n/b/answers# n/b -"], 0, &[1]),
         (Some(64), &["1000 n/b/answers# n/b -"], 0, &[1]),
-        // A reply of an older version has all of them left.
+        // A reply of an older version has the whole budget.
         (None, &["2 n/b/answers# n/b -"], 3, &[31, 31]),
     ] {
         let catalogue = catalogue_of(max_replies, subscriptions);
@@ -207,10 +219,10 @@ fn the_budget_of_an_event_is_shared_by_those_that_can_answer() {
         let found: Vec<_> = next.filter_map(|next| next.replies_left).take(left.len()).collect();
         assert_eq!(found, left, "{subscriptions:?}");
     }
-    // The number of replies that an answer has left before it is published.
+    // The remaining reply budget of a response before it is published.
     for (subscriptions, left) in [
         (&["1 n/b/answers# n/b -", "1 n/b/address# https://example.com/ -"][..], 64 / 2),
-        // Subscriptions whose dead letters nobody answers take no share.
+        // Subscriptions take no share if nobody replies to their dead letters.
         (&["2 n/b/answers# n/b -", "40 n/b/refuses# - n/d", "1 n/d/pager# - -"], 64 / 2),
         (&["2 n/b/answers# n/b -", "40 n/b/refuses# - n/d", "1 n/d/answers# n/b -"], 64 / 42),
     ] {
@@ -247,18 +259,19 @@ fn a_chain_of_sinks_shares_the_budget_of_its_event() {
     let left: Vec<_> = first.filter(|of| of.subscription.topic.topic == "d").collect();
     assert_eq!(left.len(), 4 * 4 * 4);
     assert!(left.iter().all(|delivery| delivery.replies_left == Some(1)), "{left:?}");
-    // Each has a free answer, to whose four deliveries nobody can answer with a share of one.
+    // Each delivery has one free reply. No further reply fits into a share of one, because it would
+    // cause four deliveries.
     assert!(delivered.iter().all(|delivery| delivery.hops <= 1));
 }
 
-/// Reads a topic by need.
+/// Adds a topic to the catalogue, as a read on demand does.
 fn add_found(read: &mut Catalogue, all: &Catalogue, name: &str) {
     let name: TopicName = name.parse().unwrap();
     let topic = all.topic_subscriptions(&name).expect("a topic").clone();
     read.add_found(name, topic);
 }
 
-/// The topic of its dead letters is not read, or does not exist.
+/// The topic of the dead letters has not been read, or does not exist.
 #[test]
 fn whose_dead_letters_nobody_can_follow_takes_a_share() {
     let all = catalogue_of(Some(64), &["3 n/b/refuses# - n/d", "1 n/b/answers# n/b -"]);
@@ -301,7 +314,7 @@ fn an_event_that_goes_on_counts_if_nobody_knows_where_that_leads() {
     };
     assert_eq!([1, 2].map(|left| goes_on(left, &read)), [false, true]);
     assert_eq!([1, 2].map(|left| goes_on(left, &all)), [true, true]);
-    // One that does not exist leads nowhere.
+    // A topic that does not exist leads nowhere.
     read.add_missing("n/d".parse().unwrap(), Found::Removed);
     assert!(goes_on(1, &read));
 }

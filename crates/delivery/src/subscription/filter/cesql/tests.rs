@@ -11,7 +11,7 @@ fn cesql(text: &str) -> Cesql {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The value for the event, and the error.
+/// Returns the value for the event, and the error.
 fn evaluated(text: &str) -> (Value<'static>, Option<EvaluationError>) {
     let members = Members::parse(EVENT).unwrap();
     let cesql = cesql(text);
@@ -126,7 +126,7 @@ fn what_is_no_expression_is_refused_where_it_ends_to_be_one() {
 #[test]
 fn an_expression_that_would_be_too_large_when_it_is_written_is_too_large() {
     let long = vec![format!("a='{}'", "x".repeat(70)); 105].join("OR ");
-    // Of these, each is written with parentheses.
+    // The canonical text has each of these in parentheses.
     let many = vec!["a=b=c"; 166].join(" OR ");
     for (text, problem) in [(long, ParseError::TooLong), (many, ParseError::TooManyTokens)] {
         assert!(text.parse::<Cesql>().is_ok(), "{text}");
