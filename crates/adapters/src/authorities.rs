@@ -4,7 +4,7 @@
 //! Separate because both clients need them. Finding and reading the authorities takes milliseconds,
 //! so a process does this once, when the first client needs TLS, and not at start.
 //!
-//! Promises: an unusable certificate is ignored, as by other programs of the machine. As long as no
+//! Promises: an unusable certificate is ignored, as other programs on the machine do. As long as no
 //! authority is found, each request looks again.
 
 use std::sync::OnceLock;
@@ -34,8 +34,8 @@ pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], St
     Ok(OF_THIS_MACHINE.get_or_init(|| certs))
 }
 
-/// True if the bytes are a certificate. The AWS clients panic at bytes that only have the PEM form
-/// of one.
+/// True if the bytes are a certificate. The AWS clients panic if text in PEM form does not contain
+/// a certificate.
 fn is_usable(certificate: &CertificateDer<'static>) -> bool {
     RootCertStore::empty().add(certificate.clone()).is_ok()
 }

@@ -2,9 +2,10 @@
 //! names the caller.
 //!
 //! Separate from the clients of the functions, whose role must not sign requests to destinations.
-//! The role of a function may read every queue and bucket of the deployment, and the policy of another account
-//! may name it. A function assumes a separate role for destinations. A command uses the person's
-//! own credentials. A token identifies the caller and grants nothing at AWS.
+//! The role of a function may read every queue and bucket of the deployment, and the policy of
+//! another account may name that role. A function assumes a separate role for destinations. A
+//! command uses the person's own credentials. A token identifies the caller and grants nothing at
+//! AWS.
 //!
 //! Promises: nothing is read and no client is created before it is needed. No error quotes a
 //! credential. Does not cache: see `tokens`.
@@ -152,8 +153,8 @@ async fn assumed(
     session_policy: Option<String>,
 ) -> Result<Token<AwsCredentials>, String> {
     let asked_ms = Machine.now_ms();
-    // One client per hour: clients share connections through the configuration, and this call is
-    // rare.
+    // A new client for each call is cheap: clients share connections through the configuration, and
+    // a role is assumed about once an hour.
     let sts = aws_sdk_sts::Client::new(config);
     let asked = sts.assume_role().role_arn(arn).role_session_name(SESSION_NAME);
     let answer = asked.set_policy(session_policy).send().await;

@@ -104,7 +104,7 @@ impl AwsPorts {
 }
 
 impl<H> AwsPorts<H> {
-    /// Replaces the HTTP sender by the one that `around` makes of it.
+    /// Replaces the HTTP sender with the one that `around` creates from it.
     pub fn with_sender<T>(self, around: impl FnOnce(H) -> T) -> AwsPorts<T> {
         AwsPorts {
             http: around(self.http),

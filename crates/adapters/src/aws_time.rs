@@ -1,11 +1,11 @@
-//! Corrects the clock of a process by the time of AWS.
+//! Corrects the clock of a process to the time of AWS.
 //!
 //! Separate because the rule is pure and the clock is not. Lambda computes the deadline of an
 //! invocation by its own clock, so the invocation began at the deadline minus the function's
 //! timeout.
 //!
-//! Promises: the clocks of all processes of a deployment differ by at most [`TOLERATED_MS`] plus
-//! the delay of their start.
+//! Promises: the clock of each process differs from the clock of AWS by at most [`TOLERATED_MS`],
+//! plus the delay between the computation of a deadline and the start of its invocation.
 
 use delivery::time::duration::SECOND_MS;
 

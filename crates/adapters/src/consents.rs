@@ -3,8 +3,8 @@
 //! Promises: a granted consent is read again after five minutes, so deleting it revokes it. A
 //! missing consent is read again after thirty seconds, so that a delivery does not wait long for a
 //! consent that another process stored. While the table cannot be read, the last consent stays
-//! valid; without a last one, the result is an error. Does not validate endpoints, and does not
-//! lock: if two processes store a consent at once, the later write wins.
+//! valid; if there is none, the result is an error. Does not validate endpoints, and does not lock:
+//! if two processes store a consent at once, the later write wins.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Formats log lines: one JSON object each, with the time, the level, the message and the fields.
 //!
-//! This formatter replaces a general one because a line is written for every delivered event. The
-//! general one took as much time per event as its request. Each line is built in one string and
-//! buffered; one system call writes several lines, when `runtime` flushes them. Spans are not
-//! logged; no code here opens one.
+//! This formatter replaces a general one because a line is written for every delivered event.
+//! Formatting a line with the general one took as much time as the request itself. Each line is
+//! built in one string and buffered; one system call writes several lines, when `runtime` flushes
+//! them. Spans are not logged; no code here opens one.
 
 use std::fmt::{self, Write as _};
 use std::io;

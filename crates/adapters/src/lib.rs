@@ -4,13 +4,13 @@
 //! - Records: [`records`] reads a batch from Lambda and writes the response.
 //! - Queues: [`queues`] sends messages, and repeats a send if `resend` permits it. [`events_queue`]
 //!   publishes events that arrive over HTTP.
-//! - HTTP: [`http`] makes one exchange with a destination, `aws_http` those with AWS. Both trust
-//!   `authorities`.
+//! - HTTP: [`http`] makes one exchange with a destination, and `aws_http` makes those with AWS.
+//!   Both trust `authorities`.
 //! - Storage: [`storage`] reads and writes objects of a bucket or files of a folder. [`file_text`]
 //!   reads files that people wrote. [`live_topics`] reads subscriptions on demand and keeps them
 //!   fresh.
-//! - Dead letters: [`dead_letter_store`] writes them, by [`blobs`] into buckets and by [`sinks`]
-//!   into external queues.
+//! - Dead letters: [`dead_letter_store`] stores them, with [`blobs`] in buckets and with [`sinks`]
+//!   in external queues.
 //! - State: [`table`] is the shared table. [`secrets`] looks up secrets, [`tokens`] fetches tokens,
 //!   [`consents`] stores which endpoints accept events.
 //! - Process: [`machine`] is the clock and the random numbers, and [`aws_time`] corrects a wrong

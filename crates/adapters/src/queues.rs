@@ -3,8 +3,8 @@
 //! Each caller sends one message and gets its own result. Sends within a few milliseconds share one
 //! `SendMessageBatch`, so ten failures in one batch of records cost one call. Messages that were
 //! refused for a temporary reason ([`crate::resend`]) are sent again, all tries within
-//! [`OPERATION_TIMEOUT`]. A wait is a delayed message, up to [`delay_seconds`]. A message with a
-//! longer wait is received early and re-enqueued.
+//! [`OPERATION_TIMEOUT`]. A message that has to wait is delayed by [`delay_seconds`]. If its wait
+//! is longer than SQS can delay it, the message is received early and re-enqueued.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,8 +38,8 @@ pub const BATCH_ENTRIES_MAX: usize = 10;
 pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
 /// Maximum number of concurrent calls per queue: 32 in a process that sends to four queues. Each
 /// call needs a socket and up to 1 MiB of messages, in addition to the requests to destinations
-/// (`dispatch::limits`). At 20 ms per call, eight concurrent calls send 4,000 messages a second.
-/// The limit is per queue, so that a stuck queue cannot block the queue that replaces it.
+/// (`dispatch::destination`). At 20 ms per call, eight concurrent calls send 4,000 messages a
+/// second. The limit is per queue, so that a stuck queue cannot block the queue that replaces it.
 const CALLS_AT_ONCE: usize = 8;
 
 /// Sends messages to the queues of a deployment.
@@ -85,8 +85,8 @@ impl SqsQueues {
         let bytes: usize = waiting.iter().map(|other| other.message.size_bytes()).sum();
         let mut full = Vec::new();
         if bytes + pending.message.size_bytes() > MESSAGE_MAX_BYTES {
-            // The new message begins the next batch, because all together exceed the size of one
-            // call.
+            // The new message begins the next batch, because all messages together would exceed the
+            // size of one call.
             full = std::mem::take(waiting);
         }
         waiting.push(pending);
@@ -183,7 +183,8 @@ impl Queue for SqsQueues {
             let queues = self.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(BATCH_WINDOW).await;
-                // If the batch became full meanwhile, this sends the messages after it, or none.
+                // If that batch has become full and was sent, this call sends the messages after
+                // it, or none.
                 queues.send_batch(queue, queues.take(queue)).await;
             });
         }
@@ -221,7 +222,8 @@ impl Pending {
     }
 }
 
-/// A refusal by the queue: true if the queue may accept the message later, and the reason.
+/// A refusal by the queue. The first value is true if the queue may accept the message later; the
+/// second is the reason.
 type Refused = (bool, String);
 
 fn result_of_entry(output: &SendMessageBatchOutput, id: &str) -> Result<(), Refused> {
@@ -260,7 +262,7 @@ pub fn text_attribute(value: &str) -> MessageAttributeValue {
 }
 
 /// Returns the id of a message group in a fair queue. The id of a subscription is the SHA-256 of
-/// its name in hex, because a group id must not contain all characters of names.
+/// its name in hex, because names may contain characters that a group id must not contain.
 fn group_id(group: &MessageGroup) -> Option<String> {
     match group {
         MessageGroup::Subscription(name) => Some(hex::encode(Sha256::digest(name.to_string()))),

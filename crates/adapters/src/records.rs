@@ -68,7 +68,7 @@ struct TextAttribute {
     string_value: Option<String>,
 }
 
-/// The error that a record has no message id, so a response cannot report it. Contains the index of
+/// Error for a record without a message id, which a response cannot report. Contains the index of
 /// the record.
 #[derive(Debug, Error)]
 #[error("record {0} of the batch has no messageId, so no response can name it")]
@@ -78,7 +78,7 @@ pub struct NoMessageId(usize);
 /// untrusted, like those of the events queue.
 #[derive(Debug, Clone)]
 pub struct SourceQueues {
-    /// The queue for each end of an ARN: account and name, each after a colon.
+    /// Pairs of the end of an ARN, `:account:name`, and the queue whose ARN ends in this way.
     ends: Vec<(String, QueueName)>,
     untrusted: QueueName,
 }
@@ -157,8 +157,8 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     let is_published = !queue.is_internal() || attribute.is_none();
     let structured = is_published.then(|| structured(attributes, &body)).flatten();
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
-    // SQS always sends the time. If it did not, the present would be the safe value: an earlier one
-    // might make the event expire.
+    // SQS always sends the time. If it did not, the current time would be the safe value: an
+    // earlier time might make the event expire.
     let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
         topic,

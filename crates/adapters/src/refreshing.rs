@@ -21,8 +21,8 @@ use lru::LruCache;
 const KEYS_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("more than none");
 /// Time until the next fetch after a failed refresh.
 const STALE_MS: u64 = 30 * 1_000;
-/// Time until the next fetch after a failure without a last value: long enough for one call per
-/// batch, short enough that a repair takes effect soon.
+/// Time until the next fetch after a failure without a last good value: long enough for one call
+/// per batch, short enough that a repair takes effect soon.
 const FAILED_MS: u64 = 3 * 1_000;
 
 /// A state for each key. One caller at a time may use a state.

@@ -43,8 +43,8 @@ pub(crate) fn may_pass(refusal: Refusal<'_>) -> bool {
     }
 }
 
-/// True if SQS or KMS throttles the call, such as `RequestThrottled`, `KMS.ThrottlingException`,
-/// `KmsThrottled`, or fails temporarily.
+/// True if the code means that SQS or KMS throttles the call or fails temporarily, such as
+/// `RequestThrottled`, `KMS.ThrottlingException` or `KmsThrottled`.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 fn is_throttling(code: &str) -> bool {
     code.contains("Throttl") || LATER.contains(&code)

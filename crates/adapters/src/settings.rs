@@ -63,8 +63,9 @@ pub const OWN_RESOURCE_ARNS: &str = "OWN_RESOURCE_ARNS";
 /// Maximum number of dispatch functions that run at once: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Timeout of the function in seconds. The deadline of an invocation minus this timeout is the time
-/// of AWS. The function corrects its clock to this time if the difference is more than five
-/// seconds. Without this variable, the function does not correct its clock.
+/// at which the invocation began, by the clock of AWS. The function corrects its clock to this time
+/// if the difference is more than five seconds. Without this variable, the function does not
+/// correct its clock.
 pub const FUNCTION_TIMEOUT_SECONDS: &str = "FUNCTION_TIMEOUT_SECONDS";
 /// Deliveries to log: `all`, or `failures`, which omits deliveries that succeed at the first
 /// attempt.
@@ -404,7 +405,8 @@ pub fn splits(text: &str) -> Result<Splits, String> {
     Ok(splits)
 }
 
-/// Parses the name of a publisher's key. Both services accept an ARN as a name.
+/// Parses the name of a publisher's key. Secrets Manager and Parameter Store accept an ARN as a
+/// name.
 ///
 /// # Errors
 /// Fails if the text is neither an ARN nor the name of a secret.

@@ -69,9 +69,9 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
 /// Permanent error codes, under each of their names. The header and the body of a response use
 /// different names. The body counts if the header is missing, as with some emulators.
 ///
-/// Single codes of KMS are listed, unlike in [`crate::resend`], because some errors of KMS pass. A
-/// permanent error sends the dead letter to the default container, so its own queue would not get
-/// it when KMS works again.
+/// Unlike in [`crate::resend`], the KMS codes are listed one by one, because some KMS errors are
+/// temporary. A permanent error sends the dead letter to the default container, so its own queue
+/// would not get it when KMS works again.
 const PERMANENT: [&str; 16] = [
     "AWS.SimpleQueueService.NonExistentQueue",
     "AWS.SimpleQueueService.UnsupportedOperation",

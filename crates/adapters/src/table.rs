@@ -261,7 +261,7 @@ impl Table for DynamoTable {
         // Append to the queue if others wait; otherwise begin at the earliest time. Either may have
         // changed in the meantime.
         let mut begins_anew = !take.others_wait;
-        // Assume first that the item has the recovery that the reporter has.
+        // First assume that the item still has the recovery that the reporting process knows.
         let mut item = take.report.map(|report| report.known);
         for _ in 0..TRIES {
             let change = match reported(take, item, now_ms) {
@@ -339,8 +339,8 @@ impl DynamoTable {
         request.condition_expression(condition)
     }
 
-    /// Builds the update that adds slots to a queue that ends in the future, or begins a queue now.
-    /// The recovery changes in the same update.
+    /// Builds the update that adds slots to a queue that ends in the future, or starts a new queue
+    /// now. The recovery changes in the same update.
     fn line_update(
         &self,
         key: &ItemKey,

@@ -199,8 +199,8 @@ impl Telemetry {
         );
     }
 
-    /// Measures the age of an event that waits for its first attempt, if that is late. SQS cannot
-    /// report this age, because a re-enqueued message counts as new.
+    /// Measures the age of an event that waits for its first attempt, if the age is at least a
+    /// minute. SQS cannot report this age, because a re-enqueued message counts as new.
     pub fn waited(&self, since_ms: u64, now_ms: u64) {
         let age_ms = now_ms.saturating_sub(since_ms);
         if age_ms >= MINUTE_MS {
@@ -307,8 +307,8 @@ impl Telemetry {
         );
     }
 
-    /// Counts a change of a destination once for all processes, and logs if it is disabled. Each
-    /// process logs its other findings itself.
+    /// Counts a change of a destination once for all processes, and logs a destination that was
+    /// disabled. Each process logs its other findings itself.
     pub fn destination_changed(&self, state: &DestinationState, change: Transition) {
         let count = |metric| self.meter.count_alone(metric);
         match change {
@@ -342,7 +342,7 @@ impl Telemetry {
         match target {
             // The sink's address may still refuse it, so it is counted on acceptance.
             DeliveryTarget::Sink(_) => {}
-            // A topic's subscriptions are responsible from here on, so count it now.
+            // A topic's subscriptions are responsible from here on, so count the dead letter now.
             DeliveryTarget::Destination | DeliveryTarget::Reply => self.dead_lettered(dead_letter),
         }
         dead_letter_sent(dead_letter);
@@ -392,15 +392,15 @@ fn attempt(delivery: &Delivery, verdict: &str, wait_ms: Option<u64>, why: Option
     );
 }
 
-/// Logs a successful delivery, and its successful attempt if there is one. A late response has
-/// none, nor has an event that is forwarded to another topic.
+/// Logs a successful delivery, and its successful attempt if there is one. There is none for a late
+/// response, or for an event that is forwarded to a different topic.
 fn delivered(delivery: &Delivery, age_ms: u64) {
     let attempt = delivery.history.newest_attempt().filter(|attempt| is_success(attempt));
     let leg = delivery.target.as_str();
     line!(
         Level::INFO,
         delivery,
-        // Most lines concern an event, so omit the leg for them.
+        // Most lines concern an event, so `leg` is omitted for them.
         leg = (delivery.target != DeliveryTarget::Destination).then_some(leg),
         attempt = delivery.attempts,
         status = attempt.and_then(|attempt| attempt.status),

@@ -8,10 +8,10 @@
 //!
 //! AWS credentials, which sign requests, are cached in the same way.
 //!
-//! Promises: each client has at most one request at a time. A caller waits at most for the timeout
-//! of its destination. A caller that gives up does not cause a failure for others; the next caller
-//! makes a new request after a few seconds. Tokens are stored only in memory, and not shared with
-//! other processes.
+//! Promises: each client has at most one request at a time. A caller waits at most as long as the
+//! timeout of its destination. A caller that gives up does not cause a failure for others; the next
+//! caller makes a new request after a few seconds. Tokens are stored only in memory, and not shared
+//! with other processes.
 
 use std::sync::Arc;
 
@@ -115,8 +115,8 @@ impl Tokens {
         Ok(keyring.with_token(token))
     }
 
-    /// Returns another token after the destination refused the current one; `None` if there is no
-    /// other.
+    /// Returns a different token after the destination refused the current one; `None` if there is
+    /// no other.
     async fn instead<P: RequestPorts>(
         &self,
         ports: &P,
@@ -137,11 +137,11 @@ impl Tokens {
         }
     }
 
-    /// Returns the secrets with another token, if the destination refused the token of a request
-    /// and another token exists.
+    /// Returns the secrets with a different token, if the destination refused the token of a
+    /// request and a different one exists.
     ///
     /// # Errors
-    /// Fails if no other token can be fetched. The text is for people and contains no secret.
+    /// Fails if no different token can be fetched. The text is for people and contains no secret.
     pub async fn keyring_after<P: RequestPorts>(
         &self,
         ports: &P,

@@ -32,14 +32,15 @@ pub(crate) fn write_line(key: &str, etag: &str, content: &impl Serialize) -> Vec
     bytes
 }
 
-/// Returns the key and the ETag of a line; `None` if the line is damaged or has another version.
+/// Returns the key and the ETag of a line; `None` if the line is damaged or has a different
+/// version.
 pub(crate) fn line_head(line: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let line: Line<'_, IgnoredAny> = serde_json::from_slice(line).ok()?;
     (line.v == VERSION).then_some((line.key, line.etag))
 }
 
-/// Returns the content of a line; `None` if the line belongs to another key, is damaged or has
-/// another version.
+/// Returns the content of a line; `None` if the line belongs to a different key, is damaged or has
+/// a different version.
 pub(crate) fn read_line<T: DeserializeOwned>(line: &[u8], key: &str) -> Option<T> {
     let line: Line<'_, T> = serde_json::from_slice(line).ok()?;
     (line.v == VERSION && line.key == key).then_some(line.content)

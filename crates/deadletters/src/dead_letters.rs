@@ -108,14 +108,14 @@ impl DeadLetters {
         // Blobs are listed by hour and time of writing; only the content has the time of the
         // decision.
         sort_newest_first(&mut found);
-        // Several blobs are read at a time if the filter needs the content, so there may be too
-        // many.
+        // Several blobs are read at a time if the filter needs the content, so more than `limit`
+        // may have been found.
         found.truncate(limit.unwrap_or(usize::MAX));
         Ok(found)
     }
 
-    /// Returns at least `limit` matching dead letters of the newest hours, if the container has as
-    /// many.
+    /// Returns at least `limit` matching dead letters of the newest hours, if the container has
+    /// that many.
     async fn newest_first(
         &self,
         filter: &Filter,
@@ -281,7 +281,7 @@ impl DeadLetters {
 
 /// Returns the identity of a dead letter: subscription and id. A delivery that was duplicated
 /// earlier may leave two blobs with one id; they count once. The same id in the folder of another
-/// subscription is another dead letter.
+/// subscription is a different dead letter.
 pub(crate) fn identity(letter: &StoredDeadLetter) -> (SubscriptionName, Uuid) {
     (letter.subscription.clone(), letter.id)
 }

@@ -132,8 +132,8 @@ impl DiskCache {
 }
 
 impl CacheFile {
-    /// Opens the cache file. Removes stale lines (of another version, or replaced) if they fill
-    /// more than half of it.
+    /// Opens the cache file. Removes stale lines, which have a different version or were replaced,
+    /// if they fill more than half of the file.
     fn open(path: &Path) -> io::Result<Self> {
         let mut file = Self::read_places(path)?;
         file.shrink(path, |_| true)?;
@@ -203,7 +203,7 @@ impl CacheFile {
         if kept_bytes < self.bytes / 2 { self.rewrite(path, is_kept) } else { Ok(()) }
     }
 
-    /// Rewrites the file with the lines of the keys to keep only. Lines that other processes append
+    /// Rewrites the file with only the lines of the keys to keep. Lines that other processes append
     /// in the meantime are lost.
     fn rewrite(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let mut kept: Vec<(u64, usize)> = self

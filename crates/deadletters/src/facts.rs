@@ -2,8 +2,8 @@
 
 use delivery::deadletter::stored::StoredDeadLetter;
 
-/// Maximum length of a response that is kept in memory and searched. Blobs written by lastmile have
-/// less.
+/// Maximum length of a response that is kept in memory and searched. Blobs written by lastmile
+/// contain shorter responses.
 pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
 /// Returns the time at which the event became a dead letter. Blobs of other writers may lack this

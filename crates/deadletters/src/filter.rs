@@ -37,17 +37,19 @@ pub struct Filter {
     pub until_ms: Option<u64>,
     /// The reasons of dead letters to select; empty for all.
     pub reasons: Vec<Reason>,
-    /// The outcomes of the last attempt to select; empty for all.
+    /// Outcomes, of which the last attempt must have one; empty for all.
     pub outcomes: Vec<OutcomeName>,
-    /// The HTTP statuses of the last attempt to select; empty for all.
+    /// Ranges of HTTP statuses, of which one must contain the status of the last attempt; empty for
+    /// all.
     pub statuses: Vec<StatusRange>,
-    /// Patterns of which the event type must match one; empty for all.
+    /// Patterns, of which at least one must match the event type; empty for all.
     pub types: Vec<Pattern>,
-    /// Patterns of which the event source must match one; empty for all.
+    /// Patterns, of which at least one must match the event source; empty for all.
     pub sources: Vec<Pattern>,
-    /// Patterns of which the id of the event or of the dead letter must match one; empty for all.
+    /// Patterns, of which at least one must match the id of the event or of the dead letter; empty
+    /// for all.
     pub ids: Vec<Pattern>,
-    /// Patterns of which the URL of the destination must match one; empty for all.
+    /// Patterns, of which at least one must match the URL of the destination; empty for all.
     pub destinations: Vec<Pattern>,
     /// Prefixes of the ids of causes to select; empty for all.
     pub causes: Vec<CausePrefix>,
@@ -55,7 +57,7 @@ pub struct Filter {
     pub search: Option<SearchText>,
     /// The states of dead letters to select; empty for all.
     pub wanted_states: Vec<WantedState>,
-    /// The states of all dead letters in the container, which `wanted_states` is compared with.
+    /// The states of all dead letters in the container, to which `wanted_states` applies.
     pub states: Arc<LetterStates>,
 }
 
@@ -80,7 +82,8 @@ impl Filter {
         let is_like = |pattern: &Pattern, text: &Option<String>| {
             text.as_deref().is_some_and(|text| pattern.matches(text))
         };
-        // The last attempt may be the one at the dead-letter sink, so both failures match.
+        // The last failure may be that of the dead-letter sink, so the original failure is compared
+        // too.
         let failure = letter.failure();
         let outcomes =
             [(letter.outcome.as_deref(), letter.status), (failure.outcome, failure.status)];
@@ -143,7 +146,7 @@ impl Filter {
 
     fn matches_time(&self, letter: &StoredDeadLetter) -> bool {
         let Some(at_ms) = decided_ms(letter) else {
-            // A dead letter without any time is in no range.
+            // A dead letter without any time is not in any range.
             return self.since_ms.is_none() && self.until_ms.is_none();
         };
         self.since_ms.is_none_or(|since_ms| at_ms >= since_ms)

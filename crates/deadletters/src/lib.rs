@@ -13,7 +13,7 @@
 //!
 //! Pure: `key`, `filter`, `cause`, `stats`, `summary`, `ledger`, `recorded`.
 //!
-//! Promises: an id counts once, in however many blobs it occurs. A blob that is not a dead letter
+//! Promises: an id counts once, no matter how many blobs have it. A blob that is not a dead letter
 //! is reported and never hides others. Stored dead letters are never rewritten. The crate does not
 //! depend on the local AWS or on the functions.
 

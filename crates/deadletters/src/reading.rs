@@ -34,8 +34,8 @@ impl DeadLetters {
     /// Reads a blob as [`Self::read`] does, and also returns the permit for the memory of the
     /// result.
     ///
-    /// Permits are granted in the order of the calls. Therefore a caller that keeps results in this
-    /// order always has the first of them.
+    /// Permits are granted in the order of the calls. Therefore a caller that consumes the results
+    /// in this order never waits for a result whose permits are held by later ones.
     pub(crate) async fn read_with_permit(
         &self,
         blob: &Entry,

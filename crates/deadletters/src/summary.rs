@@ -5,7 +5,7 @@
 //! which keeps them in memory.
 //!
 //! Promises: filters, causes, counts and replay plans give the same result for a summary as for its
-//! dead letter. Of the event, a summary has only id, type and source. Reading the cached format
+//! dead letter. A summary has only the id, type and source of the event. Reading the cached format
 //! gives the same summary.
 
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink, id_of_key};
@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use crate::facts::RESPONSE_MAX_CHARS;
 
-/// Maximum length of a response that a summary keeps. Of Base64, a cause reads twice
-/// as many characters.
+/// Maximum length of a response that a summary keeps. In Base64, a cause reads twice as many
+/// characters.
 const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
 
 /// Removes everything from a dead letter that lists and counts do not need.

@@ -1,10 +1,10 @@
 //! Walks the hours of a container from the newest to the oldest, without listing everything.
 //!
-//! A listing runs only forwards, in byte order. But the folders form a calendar: one listing each
-//! of a year, a month and a day shows its content, and the newest folder is opened first. Older
-//! folders stay pending, and most are never opened. A subscription whose blobs fit into one page
-//! costs one request. If a caller wants all blobs, without a time range, a subscription is listed
-//! page by page instead, because a page holds more blobs than most hours.
+//! A listing runs only forwards, in byte order. But the folders form a calendar: listing a year, a
+//! month or a day shows its subfolders, and the newest one is opened first. Older folders stay
+//! pending, and most are never opened. A subscription whose blobs fit into one page costs one
+//! request. If a caller wants all blobs, without a time range, a subscription is listed page by
+//! page instead, because a page holds more blobs than most hours.
 //!
 //! Promises: hours come newest first, and blobs of one hour together, also across subscriptions. At
 //! most [`EXTRA_PAGES_MAX`] pages of blobs are held in addition to the first page of each
@@ -46,7 +46,7 @@ pub(crate) struct Walk {
     filter: Filter,
     read_ahead: ReadAhead,
     pending: BinaryHeap<PendingFolder>,
-    /// Number of further pages that may be listed, at first [`EXTRA_PAGES_MAX`].
+    /// Number of further pages that may be listed, initially [`EXTRA_PAGES_MAX`].
     pages_left: AtomicUsize,
 }
 

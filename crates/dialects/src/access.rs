@@ -3,8 +3,8 @@
 //!
 //! Separate because neither contains all of the values. A cluster or a cloud has its own
 //! identities, so its files name at most the audience of a token. The entry of the destination has
-//! the client that requests the token, and the token server. A request that no entry supplies is a
-//! warning, with the entry that would supply it.
+//! the client that requests the token, and the token server. A requested value that no entry
+//! supplies causes a warning, which shows the entry that would supply the value.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -25,7 +25,7 @@ pub(super) const SINK_ACCESS: &str = "dead letters are sent without a token and 
 /// which are not used.
 pub(super) const REPLY_ACCESS: &str = "replies are sent without a token and without limits, and only to certificates that everybody trusts";
 
-/// All fields of an entry of a `Destinations` document except its address, with their positions.
+/// The fields of an entry in a `Destinations` document, except its address, with their positions.
 #[derive(Clone, Default)]
 pub(super) struct Access<'a> {
     auth: Option<(Supplied, Cursor<'a>)>,
@@ -87,8 +87,8 @@ impl<'a> Access<'a> {
         self.auth.is_some()
     }
 
-    /// Returns the authentication that the entry supplies, completed by the values of the file;
-    /// `None` if the entry has none. The error names a value that both lack.
+    /// Returns the authentication that the entry supplies, completed with the values of the file;
+    /// `None` if the entry has no authentication. The error names a value that both lack.
     pub(super) fn auth_for(
         &self,
         asked: &Asked<'_>,
@@ -136,7 +136,7 @@ impl AskedToken<'_> {
         ));
         let examples: Vec<&str> = needed.iter().map(|of| of.example()).collect();
         let is_secret = may_hold_secret(key);
-        // The whole key, however long, so that people can copy it.
+        // Show the whole key, however long it is, so that people can copy it.
         let shown = if is_secret { "its address".to_owned() } else { format!("\"{key}\"") };
         let message = message.help(format!(
             "spec of a Destinations document: {{{shown}: {{url: \"https://…\", auth: {{oauth2: {{{}}}}}}}}}",
@@ -156,8 +156,8 @@ fn may_hold_secret(key: &str) -> bool {
     Url::parse(key).is_ok_and(has_more)
 }
 
-/// Returns the client of an entry, completed by the values of the file. The error is the value that
-/// both lack.
+/// Returns the client of an entry, completed with the values of the file. The error is the value
+/// that both lack.
 fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCredentials, Needed> {
     let Client { credentials: client, has_token_url, has_style } = client.clone();
     let names_whom = client.audience.is_some() || client.resource.is_some();

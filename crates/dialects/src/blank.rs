@@ -38,7 +38,7 @@ pub fn blank(file: Source<'_>) -> Option<Finding> {
     })
 }
 
-/// Returns the content of a line, without a separator before it and a comment after it.
+/// Returns the content of a line, without a leading separator or a trailing comment.
 fn content(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("---").unwrap_or(line);

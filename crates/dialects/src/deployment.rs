@@ -9,8 +9,8 @@ use delivery::subscription::secret_policy::SecretPolicy;
 /// Settings of a deployment that apply to the files but are not in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deployment {
-    /// Addresses by reference, as in a [`Reading`](super::Reading). Mappings in the files take
-    /// precedence.
+    /// Addresses, keyed by the reference that names them, as in a [`Reading`](super::Reading).
+    /// Mappings in the files take precedence.
     pub destinations: BTreeMap<String, String>,
     /// The hosts that may receive secrets, in addition to the policies in the files.
     pub secrets: SecretPolicy,

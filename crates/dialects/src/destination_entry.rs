@@ -1,6 +1,6 @@
-//! An entry of a `Destinations` document with more than an address.
+//! An entry of a `Destinations` document that has more than an address.
 //!
-//! Separate because the entry may omit values of a token that the file with the destination states.
+//! Separate because the entry may omit token settings that the file with the destination states.
 
 use delivery::document::kind::{DEFINITION, Integer, Kind, OneOf, Whole, of_mapping};
 use delivery::document::reader::Cursor;
@@ -55,7 +55,7 @@ impl Kind for Written {
 /// The field `auth` of an entry of a `Destinations` document.
 #[derive(Clone)]
 pub(crate) enum Supplied {
-    /// Complete authentication, which needs no values of a file.
+    /// Complete authentication, which needs no values from a file.
     Whole(Auth),
     /// A client whose missing values the file with the destination may state.
     Client(Client),

@@ -1,4 +1,4 @@
-//! Resolves references and foreign addresses by the `Destinations` documents and by the mappings of
+//! Resolves references and foreign addresses with the `Destinations` documents and the mappings of
 //! the deployment, and parses addresses.
 //!
 //! Separate because every family of formats uses it, for endpoints and for sinks. It does not check
@@ -46,8 +46,8 @@ struct Documented<'a> {
 
 impl<'a> Destinations<'a> {
     /// Reads the `Destinations` documents, in which each key may occur only once.
-    /// [`deployed_entries`] makes the document with the deployment's entries that have more than an
-    /// address.
+    /// [`deployed_entries`] creates the document with the deployment's entries that have more than
+    /// an address.
     pub(super) fn read(
         documents: &[Cursor<'a>],
         deployed: &'a BTreeMap<String, String>,
@@ -77,7 +77,8 @@ impl<'a> Destinations<'a> {
         self.documented.get(key).or_else(|| self.deployed_entries.get(key))
     }
 
-    /// Returns the entries of the documents as they are stored in a deployment, by comparable key.
+    /// Returns the entries of the documents as they are stored in a deployment, keyed by comparable
+    /// key.
     pub(super) fn texts(&self) -> BTreeMap<String, String> {
         let usable = self.documented.iter().filter(|(_, of)| of.target.is_some());
         usable.map(|(name, of)| (name.to_string(), of.written.clone())).collect()
@@ -99,8 +100,7 @@ impl<'a> Destinations<'a> {
         self.maps(text) && !self.entry(&comparable(text)).is_some_and(is_place)
     }
 
-    /// Returns the key of an address, if its entry has exactly this address and the key may be
-    /// stored.
+    /// Returns `key` if it is mapped to exactly this address and may be stored.
     pub(super) fn reference<'k>(&self, key: &'k str, address: &str) -> Option<&'k str> {
         let name = comparable(key);
         let of_entry = self.entry(&name).and_then(|of| of.target.as_ref()).map(ToString::to_string);
@@ -111,8 +111,8 @@ impl<'a> Destinations<'a> {
         (may_be_stored(key) && mapped.as_deref() == Some(address)).then_some(key)
     }
 
-    /// Resolves the text at the cursor: by the documents, else by the deployment, else as an
-    /// address.
+    /// Resolves the text at the cursor with the documents, otherwise with the mappings of the
+    /// deployment, otherwise as an address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         let name = comparable(text);
         match (self.entry(&name), self.deployed.get(&*name)) {
@@ -139,7 +139,7 @@ fn add<'a>(entries: &mut Entries<'a>, Entry { name, key, value }: Entry<'a>) {
     };
     let unknown = Message::new("not an address").help(ADDRESSES);
     let target = text.and_then(|text| address(text, &at).or_refuse(&at, unknown));
-    // Added even without a target, so that a reference to it is not reported again.
+    // Add the entry even without a target, so that a reference to the entry is not reported again.
     let written = if value.is_mapping() {
         value.json().to_string()
     } else {

@@ -76,7 +76,7 @@ pub struct Reading {
     pub origins: BTreeMap<SubscriptionName, Origins>,
     /// Positions of all names of secrets in the catalogue's subscriptions.
     pub secrets: Vec<NamedSecret>,
-    /// Addresses in the `Destinations` documents, by reference.
+    /// Addresses in the `Destinations` documents, keyed by the reference that names them.
     pub destinations: BTreeMap<String, String>,
 }
 

@@ -14,8 +14,8 @@ use delivery::subscription::kinds::address::Resolved;
 
 /// Path of the endpoint of a Subscription.
 const URL: &str = "spec.destination.url";
-/// Paths of fields with addresses, each with the path for its key: those of a Subscription, and of
-/// a Topic.
+/// Pairs of paths: a field that contains an address, and the field that contains the key of this
+/// address. The fields are those of a Subscription or a Topic.
 const ADDRESSES: [(&str, &str); 5] = [
     (URL, "spec.destination.reference"),
     ("spec.reply", "spec.replyReference"),

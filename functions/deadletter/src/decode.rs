@@ -48,8 +48,8 @@ fn event_of(record: &Record) -> Event {
 }
 
 fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLetter {
-    // The first receive: with the current time, every redelivery would begin a new period of
-    // trying.
+    // Use the time of the first receive: with the current time, every redelivery would begin a new
+    // period of retries.
     DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, record.first_received_ms)
         .with_detail(why)
 }

@@ -134,7 +134,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         stream::iter(recorded).buffer_unordered(AT_ONCE).concat().await
     }
 
-    /// Re-enqueues an unreadable record and contains a panic. Returns its message id if SQS must
+    /// Re-enqueues an unreadable record and contains any panic. Returns its message id if SQS must
     /// redeliver the record.
     async fn contained_wait(&self, record: &Record, why: Unread) -> Vec<String> {
         let waits = match why {
@@ -174,7 +174,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         stream::iter(stores).buffer_unordered(AT_ONCE).collect().await
     }
 
-    /// Stores a dead letter. Contains a panic, after which SQS redelivers the record.
+    /// Stores a dead letter. Contains any panic, after which SQS redelivers the record.
     async fn contained_store<'a>(
         &self,
         one: &'a Received<'a>,
@@ -254,8 +254,8 @@ impl<P: StoragePorts> DeadLetters<P> {
             self.telemetry.last_resort(letter, problem);
         } else {
             let wait_ms = storage_ms(since_ms).max(if fits { 0 } else { TOO_LARGE_MS });
-            // Logged each time: it is in no other queue, and its own queue deletes it after 14
-            // days.
+            // Log the dead letter each time: it is not in any other queue, and its own queue
+            // deletes it after 14 days.
             telemetry::refused(&letter.delivery, problem, wait_ms);
             self.leave_hidden(record, wait_ms).await;
         }
@@ -317,7 +317,7 @@ enum Unread {
     Panicked,
 }
 
-/// Reads the dead letter of a record and contains a panic.
+/// Reads the dead letter of a record and contains any panic.
 fn decode(record: &Record, now_ms: u64) -> Result<Received<'_>, Unread> {
     match panic::catch_unwind(AssertUnwindSafe(|| dead_letter_of(record, now_ms))) {
         Ok(Ok(letter)) => Ok(Received { record, letter }),

@@ -82,7 +82,7 @@ pub(crate) fn by_job(ends: Vec<ReceivedEnd<'_>>) -> Vec<Vec<ReceivedEnd<'_>>> {
     jobs.into_values().collect()
 }
 
-/// Records replay results of one job in this container and contains a panic. Returns the message
+/// Records replay results of one job in `container`, and contains any panic. Returns the message
 /// ids of the records that SQS must redeliver.
 pub(crate) async fn contained_record(
     ports: &impl StoragePorts,

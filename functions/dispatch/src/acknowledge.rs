@@ -43,7 +43,7 @@ impl<P: DispatchPorts> Records<P> {
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Closes one record and contains a panic. Returns the message id if SQS must redeliver the
+    /// Closes one record and contains any panic. Returns the message id if SQS must redeliver the
     /// record.
     async fn contained_close(
         &self,
@@ -126,8 +126,8 @@ impl<P: DispatchPorts> Records<P> {
             }
             (Stage::Attempting, WorkItem::Deliver(subscription, mut delivery)) => {
                 let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
-                // The interrupted future had the start time of the attempt, so the attempt gets the
-                // current time.
+                // The start time of the attempt was lost with the interrupted future, so the
+                // attempt gets the current time.
                 let aborted = Exchange::new(TransportResult::Aborted, now_ms, 0);
                 let settled = step::settle(&mut delivery, &subscription, &aborted, now_ms, jitter);
                 // Any member of the batch may have caused the crash, so each one is retried alone.

@@ -81,8 +81,8 @@ impl Deadline {
         let first = !self.begun.swap(true, Ordering::Relaxed);
         match left_ms {
             left_ms if timeout_ms <= left_ms => Some(timeout_ms),
-            // Cut instead of refused. Otherwise a record could return again and again, until its
-            // queue gives it up.
+            // The timeout is cut instead of refused. Otherwise a record could return again and
+            // again, until its queue gives it up.
             left_ms if first => Some(left_ms.max(RESPONSE_MIN_MS)),
             _ => None,
         }

@@ -129,8 +129,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.telemetry.metrics(self.ports.now_ms())
     }
 
-    /// Runs one piece of work and contains a panic. Unfinished items stay in the progress, and the
-    /// acknowledging step re-enqueues them.
+    /// Runs one piece of work and contains any panic. Unfinished items stay in the progress, and
+    /// the acknowledging step re-enqueues them.
     pub(crate) async fn run(&self, work: Work, of: &Invocation<'_>) {
         let running = async {
             match work {

@@ -72,10 +72,10 @@ impl<P: DispatchPorts> Endings<P> {
         of.progress.set_sent(id, !is_failed);
     }
 
-    /// Executes several decisions. Contains a panic in one; its delivery stays unfinished in the
-    /// progress.
+    /// Executes several decisions. Contains a panic in any of them; the delivery of that decision
+    /// stays unfinished in the progress.
     pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
-        // Most groups leave nothing unfinished, and then no future is made.
+        // Most groups leave nothing unfinished, and then no future is created.
         if unfinished.is_empty() {
             return;
         }

@@ -1,8 +1,9 @@
 //! Remembers finished deliveries of records that SQS redelivers. Pure.
 //!
 //! A record is redelivered because some of its messages could not be sent. If the same process
-//! receives the record again, also from isolation, it does not repeat the finished deliveries. This
-//! is best effort: the memory is small, belongs to one process and is lost with it.
+//! receives the record again, even from the isolation queue, it does not repeat the finished
+//! deliveries. This is best effort: the memory is small, belongs to one process and is lost with
+//! it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -9,8 +9,8 @@
 //! - ten seconds after all other work of the invocation has ended
 //! - the deadline of the invocation
 //!
-//! A late success ends the delivery, and no retry is sent. This is best effort (Event Grid,
-//! "message delivery and retry").
+//! A late success ends the delivery, and no retry is sent. This is best effort, as in Event Grid's
+//! "message delivery and retry".
 
 use adapters::telemetry;
 use delivery::delivery::outcome::{Exchange, Outcome};

@@ -10,8 +10,8 @@ use delivery::wire::{
     write_publication,
 };
 
-/// Maximum number of deliveries of one request that leave as messages without need, for the slow
-/// lane or for want of a slot. Each delivery becomes a message of its own, so a larger batch would
+/// Maximum number of deliveries of one request that are moved to the slow lane, or re-enqueued
+/// because no slot is free. Each delivery becomes a message of its own, so a larger batch would
 /// become many requests.
 pub(crate) const APART_MAX: usize = 10;
 
@@ -27,7 +27,7 @@ pub(crate) fn delivery_message(delivery: &Delivery, wait_ms: u64) -> Message {
 
 /// Writes a dead letter as a message, delayed by the `delay` of the dead-letter policy.
 pub(crate) fn dead_letter_message(letter: &DeadLetter) -> Message {
-    // Measured from the decision instead of now, so the same dead letter always makes the same
+    // Measured from the decision instead of now, so the same dead letter always gives the same
     // message.
     let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
     message(&letter.delivery, Attribute::DeadLetter(write_dead_letter(letter)), wait_ms)

@@ -119,7 +119,7 @@ impl BatchProgress {
         self.with(|entries| of_record(entries, record).iter().all(unattempted))
     }
 
-    /// Returns message id and delivery id of each finished delivery of a record.
+    /// Returns the message id and the delivery id of each finished delivery of a record.
     pub(crate) fn done_of(&self, record: usize) -> Vec<(String, Uuid)> {
         let name = |delivery: &Delivery| (delivery.origin.message.clone(), delivery.id);
         self.with(|entries| {

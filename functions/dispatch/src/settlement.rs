@@ -15,7 +15,7 @@ use crate::progress::{InFlightDelivery, Stage, Unfinished};
 /// The deliveries of a group, by their next step.
 #[derive(Default)]
 pub(crate) struct Settlement {
-    /// Delivered, each with the messages that follow from the response.
+    /// Deliveries that succeeded, each with the messages that follow from the response.
     pub(crate) delivered: Vec<(InFlightDelivery, Vec<FollowUp>)>,
     /// Deliveries that wait in place for their next attempt.
     pub(crate) retry_in_place: Vec<InFlightDelivery>,

@@ -96,7 +96,7 @@ impl<P: DispatchPorts> SharedTable<P> {
         match D::read(stored.text.as_bytes()) {
             Ok(document) => Ok(Read { document: Some(document), version: Some(stored.version) }),
             Err(error) => {
-                // Not replaced, because a newer version may have written it.
+                // The document is not replaced, because a newer version may have written it.
                 self.log(&format!("item {key}: {error}"));
                 Err(Unreachable)
             }
@@ -158,7 +158,7 @@ impl<P: DispatchPorts> SharedTable<P> {
             answer = in_time => match answer {
                 Some(Ok(value)) => return Ok(value),
                 Some(Err(error)) => error,
-                // The time of this invocation is over, which is no fault of the table.
+                // The time of this invocation is over, which is not the fault of the table.
                 None => TableError::refused(LATE),
             },
             () = self.ports.sleep(REQUEST_MS) => TableError::unreachable(LATE),

@@ -12,8 +12,8 @@ pub(crate) const BLOBS_MAX: usize = 2_000;
 /// Maximum size of a blob that is read. An event is at most 1 MiB, and some dead-letter formats
 /// contain the event more than once.
 const BLOB_MAX_BYTES: u64 = 4 << 20;
-/// Maximum number of concurrent reads. Blobs of [`BLOB_MAX_BYTES`] each then fit the memory of the
-/// function.
+/// Maximum number of concurrent reads. With this number, blobs of [`BLOB_MAX_BYTES`] each fit in
+/// the memory of the function.
 pub(crate) const READS_AT_ONCE: usize = 16;
 /// Number of segments of a key after the subscription: year, month, day, hour, name.
 const SEGMENTS_AFTER_SUBSCRIPTION: usize = 5;

@@ -60,8 +60,8 @@ pub(super) const HEADERS_MAX: usize = 1_000;
 /// Maximum size of the head of a response. A longer head is a failure. The client stops reading
 /// shortly after this limit.
 pub(super) const HEAD_MAX_BYTES: usize = 256 * 1_024;
-/// HTTP/2 stream window: the unread bytes of one body that a peer may send. Equal to the maximum
-/// number of bytes that are read of a response that is not long.
+/// HTTP/2 stream window: the unread bytes of one body that a peer may send. Equal to the size above
+/// which a response counts as long.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
 /// HTTP/2 connection window: the maximum of the protocol, because stream windows already limit each
 /// body. With a smaller window, exchanges that wait for their turn to read a long response could

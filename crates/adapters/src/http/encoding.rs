@@ -1,8 +1,8 @@
 //! Decodes responses in gzip, deflate and br before their bodies are read. Requests do not accept
 //! these codings, but some servers ignore this.
 //!
-//! Promises: each coding, of at most [`CODINGS_MAX`], decodes at most as many bytes as are read of
-//! an unencoded response.
+//! Promises: at most [`CODINGS_MAX`] codings are decoded, each to at most as many bytes as are read
+//! of an unencoded response.
 
 use std::io::{self, Read};
 

@@ -60,7 +60,7 @@ const REFUSALS: [AlertDescription; 9] = [
 
 /// Returns the transport result for a failure.
 pub(super) fn result(failure: &Failure) -> TransportResult {
-    // In this case nothing was sent, and a retry would build the same request.
+    // With `Failure::Url` nothing was sent, and a retry would build the same request.
     match failure {
         Failure::Url => return TransportResult::Unsendable,
         Failure::Tls(_) => return TransportResult::Aborted,

@@ -130,7 +130,7 @@ impl HttpSender {
         Self::on(&Network::default(), policy)
     }
 
-    /// Creates a sender on another network than the machine's.
+    /// Creates a sender on a network other than the machine's.
     ///
     /// # Errors
     /// Fails as [`HttpSender::new`] does. Invalid authorities of the network are reported at the first

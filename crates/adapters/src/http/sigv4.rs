@@ -91,7 +91,8 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
     let (instructions, signature) = sign(signable.ok()?, &params).ok()?.into_parts();
     let headers: Vec<(String, String)> =
         instructions.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    // The session token is a credential of the destination while it is valid.
+    // The session token is not added here: while it is valid, it is one of the destination's
+    // credentials, which are redacted separately.
     let mut hidden = Credentials::of_one_request();
     hidden.add(signature.as_bytes());
     hidden.add(credentials.access_key_id.as_bytes());

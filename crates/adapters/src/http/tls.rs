@@ -88,8 +88,8 @@ impl TlsConfigs {
             return Ok(common);
         }
         let mut config = ClientConfig::clone(&common);
-        // Without this, sessions of the common configuration would be resumed with another
-        // identity, or none.
+        // Without this, sessions of the common configuration would be resumed with a different
+        // identity, or with none.
         config.resumption = Resumption::default();
         if let Some(identity) = &tls.identity {
             let key = certified_key(identity, &self.provider).map_err(TlsError::Identity)?;
@@ -185,8 +185,8 @@ impl ServerCertVerifier for WithBundle {
             Ok(verified) => return Ok(verified),
             Err(problem) => problem,
         };
-        // If the bundle's authority issued the certificate, report its error (such as another host
-        // name); otherwise the machine's.
+        // If an authority of the bundle issued the certificate, report the error of the bundle's
+        // verifier, such as a wrong host name. Otherwise report that of the machine's verifier.
         let is_unknown = of_bundle == Error::InvalidCertificate(CertificateError::UnknownIssuer);
         by(&*self.machine).map_err(|of_machine| if is_unknown { of_machine } else { of_bundle })
     }

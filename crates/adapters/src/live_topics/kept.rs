@@ -21,7 +21,8 @@ const TOPIC_BYTES: usize = 512;
 /// Memory above which a topic counts as large.
 pub(super) const LARGE_BYTES: usize = 128 * 1_024;
 /// Time after which a topic is requested again, if neither a request nor the listing has confirmed
-/// it. Needed because, with few events, listing many topics takes longer.
+/// it. Needed because a process with few events makes few checks, and then takes longer than this
+/// to list many topics.
 const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
 
 /// A cached topic, as it was last read.
@@ -39,7 +40,8 @@ pub(super) struct Kept {
     pub(super) confirmed_ms: u64,
     /// True if the topic's object may have changed.
     pub(super) is_stale: bool,
-    /// Time of the next read after a failed or unusable one; 0 after a successful read.
+    /// Time of the next read after a read that failed or returned an unusable object; 0 after a
+    /// successful read.
     pub(super) not_before_ms: u64,
 }
 
@@ -138,8 +140,8 @@ impl KeptTopics {
         }
     }
 
-    /// Evicts large topics until `bytes` of memory are free, or all remaining ones are in use.
-    /// Returns the free memory, which is unlimited if no large topic is in memory.
+    /// Evicts large topics until `bytes` bytes of memory are free, or all remaining ones are in
+    /// use. Returns the free memory, which is unlimited if no large topic is in memory.
     pub(super) fn make_room(&mut self, bytes: usize, limit: usize) -> usize {
         loop {
             self.large.retain(|(topic, _)| topic.strong_count() > 0);

@@ -24,7 +24,7 @@ impl Location {
     /// Parses `s3://bucket/prefix/` or `file:///folder/`.
     ///
     /// # Errors
-    /// Fails if the URI has another form; the message shows the expected form.
+    /// Fails if the URI has a different form; the message shows the expected form.
     pub fn parse(uri: &str) -> Result<Self, String> {
         if let Some(path) = uri.strip_prefix("file://").filter(|path| path.starts_with('/')) {
             return Ok(Self::Folder(path.into()));

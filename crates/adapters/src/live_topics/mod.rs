@@ -84,8 +84,8 @@ struct Failure {
 enum Freshness {
     /// The last usable version is sufficient, unless the listing shows a change.
     LastGood,
-    /// The newest version is required, because a name must not count as missing by mistake. Without
-    /// it, the result is an error.
+    /// The newest version is required, because a name must not count as missing by mistake. If that
+    /// version is unknown, the result is an error.
     Newest,
 }
 

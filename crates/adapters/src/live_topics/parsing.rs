@@ -200,8 +200,8 @@ impl From<StorageError> for Received {
 /// The result of parsing an object: its topic, or `None` for the marker of a removed topic.
 type Parsed = Result<Option<Arc<TopicSubscriptions>>, ObjectError>;
 
-/// Parses a topic that needs at most `most_bytes` of memory. Does not apply the policy of secrets,
-/// because that policy may change without the topics; it is applied to each request.
+/// Parses a topic that needs at most `most_bytes` of memory. Does not apply the secret policy,
+/// which may change without the topics. The policy is applied to each request.
 fn parsed_within(most_bytes: usize, name: &TopicName, bytes: &[u8]) -> Parsed {
     let Content::Topic(object) = Content::parse(bytes)? else { return Ok(None) };
     let topic = topic_object::read_within(most_bytes, name, &object, &SecretPolicy::default())?;

@@ -44,7 +44,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let read = match object {
             Object::Parsed(newest) => Read::Known(newest, None),
             Object::Unchanged => self.unchanged(name, kept),
-            // The mark of a removed topic expires, so a missing object is normal.
+            // The marker of a removed topic expires, so a missing object is normal.
             Object::Missing if kept.as_ref().is_none_or(|kept| kept.topic.is_none()) => {
                 self.missing(name).await
             }

@@ -44,7 +44,7 @@ struct Watched<T> {
 pub(super) struct WatchedSettings {
     settings: Watched<SettingsObject>,
     publishers: Watched<PublishersObject>,
-    /// The settings in use, combined of both objects.
+    /// The settings in use, combined from both objects.
     good: Option<Arc<Settings>>,
     checked_ms: Option<u64>,
     /// True if an object was read but not combined yet. A caller may drop the future between these

@@ -1,7 +1,7 @@
 //! Decides when metrics are written, and keeps a function's tally until then.
 //!
-//! Most invocations count a few successes, and a line for each would cost more than their log.
-//! Therefore counts stay in the process for half a minute. Metrics that alarms depend on are
+//! Most invocations count a few successes, and a line for each invocation would cost more than its
+//! log. Therefore counts stay in the process for half a minute. Metrics that alarms depend on are
 //! written when their invocation ends.
 //!
 //! A process that is killed without SIGTERM loses its unwritten counts: those of the killed
@@ -103,7 +103,8 @@ impl Meter {
         self.take(self.lock(), now_ms)
     }
 
-    /// Empties the tally and returns its lines, with the time of counting.
+    /// Empties the tally and returns its lines. Their timestamp is the end of the last invocation
+    /// that they include, otherwise the current time.
     fn take(&self, mut kept: MutexGuard<'_, Kept>, now_ms: u64) -> Vec<String> {
         let Some(settings) = &self.settings else { return Vec::new() };
         let empty = Kept { tally: Tally::new(settings.splits), ..Kept::default() };

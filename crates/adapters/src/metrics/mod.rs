@@ -21,7 +21,7 @@ use delivery::delivery::reason::Reason;
 
 pub use self::meter::Meter;
 
-/// The CloudWatch namespace of the metrics, unless a deployment sets another.
+/// The CloudWatch namespace of the metrics, unless a deployment sets a different one.
 pub const NAMESPACE: &str = "lastmile";
 
 /// A metric in CloudWatch: a count or a measured value.

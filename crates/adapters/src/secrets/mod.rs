@@ -91,7 +91,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
     /// Reads an environment variable. The value is not cached, because the environment does not
     /// change.
     fn variable(&self, name: &str, to: Option<&Url>) -> Result<Secret, String> {
-        // Check here too, because a name may not come from a file.
+        // Check here too, because not every name comes from a file.
         if is_reserved_variable(name) {
             return Err(format!("it is the function's own and is not sent: {VARIABLE_RULE}"));
         }

@@ -29,8 +29,8 @@ const NO_SUCH_KEY: &str = "NoSuchKey";
 const NO_SUCH_BUCKET: &str = "NoSuchBucket";
 /// Maximum number of versions of an object that are listed.
 const VERSIONS_MAX: i32 = 100;
-/// The ASCII characters that are percent-encoded in metadata. Other characters than ASCII are
-/// always encoded, because metadata is sent in headers.
+/// The ASCII characters that are percent-encoded in metadata. Non-ASCII characters are always
+/// encoded, because metadata is sent in headers.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// An S3 bucket.
@@ -103,7 +103,7 @@ impl Bucket {
     }
 
     /// Replaces an object with `If-Match`. S3 responds 404 if the object no longer exists; a
-    /// missing bucket has another error code. After a 409, only a read shows which write won.
+    /// missing bucket has a different error code. After a 409, only a read shows which write won.
     pub(super) async fn replace(
         &self,
         key: &str,
@@ -199,7 +199,7 @@ impl Bucket {
             let delete = delete.build().expect("the objects are set");
             let deleted = self.client.delete_objects().bucket(&self.name).delete(delete);
             let deleted = deleted.send().await.map_err(|error| failure(&error))?;
-            // The response is 200 even if single keys were not removed.
+            // The response is 200 even if some keys were not removed.
             if let [first, ..] = deleted.errors() {
                 return Err(StorageError::Unavailable(format!(
                     "{} objects were not removed, the first is {}: {}",
@@ -282,7 +282,7 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     let text = sentence(error);
     match error.code() {
         Some(NO_SUCH_BUCKET) => StorageError::NoSuchBucket(text),
-        // `PermanentRedirect`: the bucket is in another region than the client.
+        // `PermanentRedirect`: the bucket is in a different region from the client's.
         Some("AccessDenied" | "AllAccessDisabled" | "PermanentRedirect" | "InvalidBucketName") => {
             StorageError::Refused(text)
         }

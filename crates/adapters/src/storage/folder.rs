@@ -206,7 +206,8 @@ fn read(
     known_etag: Option<String>,
     max_bytes: u64,
 ) -> io::Result<Result<Fetched, u64>> {
-    // Read the metadata from the open file, because another may be moved into its place meanwhile.
+    // Read the metadata from the open file, because a different file may be moved into its place
+    // meanwhile.
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     let etag = etag(&metadata);
@@ -319,7 +320,7 @@ fn in_folder<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Resul
     let mut begun = begin();
     for _ in 1..TRIES_MAX {
         // Concurrent deletes remove empty folders, so this folder may disappear before the file
-        // exists. Or a file has the name of the folder.
+        // exists. A file may also have the name of the folder.
         let raced = [ErrorKind::NotFound, ErrorKind::AlreadyExists];
         if !matches!(&begun, Err(error) if raced.contains(&error.kind())) {
             break;

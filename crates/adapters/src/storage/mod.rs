@@ -6,8 +6,9 @@
 //! Promises, which one contract test checks for both kinds:
 //!
 //! - An object is read whole or not at all, even while it is being replaced.
-//! - [`Storage::put_if_absent`]: the first write of a key wins, and the result shows which it was.
-//! - [`Storage::replace`]: of several writers that replace one state of an object, at most one
+//! - [`Storage::put_if_absent`]: the first write of a key wins, and the result shows whether this
+//!   write was the first.
+//! - [`Storage::replace`]: if several writers replace the same state of an object, at most one
 //!   succeeds.
 //! - A listing is in the order of the keys' bytes, at most [`PAGE_MAX`] entries per page.
 //! - A missing object is not an error, and no error means "missing".
@@ -131,7 +132,7 @@ pub struct Entry {
 pub struct ListRequest {
     /// Lists only keys with this prefix.
     pub prefix: String,
-    /// True to list keys with a further slash after the prefix once, as their folder.
+    /// If true, keys with a further slash after the prefix are listed only as their folder, once.
     pub by_folder: bool,
     /// Lists only keys after this one, in byte order.
     pub start_after: Option<String>,
@@ -298,7 +299,8 @@ impl Storage {
     }
 
     /// Replaces an object as [`Self::replace`] does, and sets its labels. The next write removes
-    /// the labels. Percent-encoded, all metadata is at most [`METADATA_MAX_BYTES`] bytes.
+    /// the labels. After percent-encoding, all metadata together is at most [`METADATA_MAX_BYTES`]
+    /// bytes.
     ///
     /// # Errors
     /// Fails as [`Self::replace`] does. A tag also requires the permission `s3:PutObjectTagging` on a

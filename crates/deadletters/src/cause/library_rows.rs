@@ -1,10 +1,10 @@
-//! Bodies with sentences of single libraries, and the titles that they must get. The test in
-//! [`super::frameworks_tests`] reads these rows too.
+//! Response bodies with the wording of individual libraries, and the titles that they must get. The
+//! test in [`super::frameworks_tests`] reads these rows too.
 
 use super::frameworks_tests::{Row, row};
 
 pub(super) const ROWS: [Row; 33] = [
-    // Axum, Go and GraphQL name the place within a sentence
+    // Axum, Go and GraphQL name the field within a sentence
     row(
         422,
         "422 items[<number>].tax: unknown variant <value>, expected `full` or `zero`",
@@ -30,7 +30,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"errors":[{"message":"Variable \"$input\" got invalid value \"two\" at \"input.lines[1].quantity\"; Int cannot represent non-integer value: \"two\""}]}"#,
         ],
     ),
-    // Jackson in Spring: the place is last, after a copy of the message
+    // Jackson in Spring: the field comes last, after a copy of the message
     row(
         400,
         "400 JSON parse error: Cannot deserialize value of type `LocalDate` from String <value>: lines.<number>.due",
@@ -39,7 +39,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"status":400,"error":"Bad Request","message":"JSON parse error: Cannot deserialize value of type `java.time.LocalDate` from String \"soon\": Failed to deserialize java.time.LocalDate: (java.time.format.DateTimeParseException) Text 'soon' could not be parsed at index 0\n at [Source: (a.B); line: 1, column: 377] (through reference chain: a.b.Order[\"lines\"]->java.util.ArrayList[4]->a.b.Line[\"due\"])"}"#,
         ],
     ),
-    // V8 quotes what stands around the wrong token
+    // V8 quotes the text around the wrong token
     row(
         400,
         "400 SyntaxError: Unexpected token <value>, not valid JSON: rate",
@@ -48,7 +48,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"<html><title>Error</title><pre>SyntaxError: Unexpected token &#39;N&#39;, ...7,&quot;rate&quot;:NaN}&quot; is not valid JSON<br> at JSON.parse</pre></html>"#,
         ],
     ),
-    // Laravel appends the statement
+    // Laravel appends the SQL statement
     row(
         500,
         "500 SQLSTATE[22001]: String data, right truncated: <number> Data too long for column 'note' at row <number>",
@@ -75,7 +75,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"code":3,"message":"proto: (line 12:5): unknown field \"giftWrap\"","details":[]}"#,
         ],
     ),
-    // OData 2 of SAP
+    // SAP, OData version 2
     row(
         400,
         "400 Customer <number> is blocked",
@@ -107,7 +107,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"__type":"ValidationException","message":"1 validation error detected: Value '' at 'partitionKey' failed to satisfy constraint: Member must have length greater than or equal to 1"}"#,
         ],
     ),
-    // HubSpot and Zod write JSON into a text
+    // HubSpot and Zod write JSON into the message
     row(
         400,
         "400 Property values were not valid: <value> was not a valid long: amount",
@@ -125,7 +125,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"error":{"type":"mapper_parsing_exception","reason":"failed to parse field [total] of type [float] in document with id 'pQ2-b07'. Preview of field's value: 'free'"},"status":400}"#,
         ],
     ),
-    // Envoy may have tried again
+    // Envoy may have retried the request
     row(
         503,
         "503 upstream connect error: connection timeout",
@@ -134,7 +134,7 @@ pub(super) const ROWS: [Row; 33] = [
             "upstream connect error or disconnect/reset before headers. retried and the latest reset reason: connection timeout",
         ],
     ),
-    // Apache has the reason in the second paragraph
+    // Apache states the reason in the second paragraph
     row(
         502,
         "502 Error reading from remote server",
@@ -149,7 +149,7 @@ pub(super) const ROWS: [Row; 33] = [
             "<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\"><html><head><title>502 Proxy Error</title></head><body><h1>Proxy Error</h1><p>The proxy server received an invalid\nresponse from an upstream server.<br />\nThe proxy server could not handle the request<p>Reason: <strong>DNS lookup failure for: orders.internal</strong></p></p></body></html>",
         ],
     ),
-    // SAP names things by capitals and a number
+    // SAP names objects with capital letters and a number
     row(
         400,
         "400 Material <id> not maintained in plant <number>",
@@ -158,7 +158,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"error":{"code":"M7/305","message":{"lang":"en","value":"Material RM-118 not maintained in plant 1710"}}}"#,
         ],
     ),
-    // Salesforce ends with the value of a list
+    // Salesforce ends with the rejected value of a picklist
     row(
         400,
         "400 INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST: Industry: bad value for restricted picklist field: <value>",
@@ -167,7 +167,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"[{"message":"Industry: bad value for restricted picklist field: fish & chips","errorCode":"INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST","fields":["Industry"]}]"#,
         ],
     ),
-    // Elasticsearch names the index of a day
+    // Elasticsearch names an index that contains a date
     row(
         429,
         "429 index [<value>] blocked by: [FORBIDDEN/<number>/index read-only (api)];",
@@ -185,7 +185,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"details":"Error id a1b2c3d4-0000-4111-8222-abcdefabcdef-27, java.lang.IllegalStateException: ledger closed"}"#,
         ],
     ),
-    // Celebrate has the text beside the place
+    // Celebrate states the message beside the field
     row(
         400,
         "400 \"order.callback\" must be a valid uri",
@@ -209,7 +209,7 @@ pub(super) const ROWS: [Row; 33] = [
             "<!doctype html><html><head><title>HTTP Status 500 – Internal Server Error</title></head><body><h1>HTTP Status 500 – Internal Server Error</h1><p><b>Message</b> Could not store the order</p><p><b>Exception</b></p><pre>jakarta.servlet.ServletException: Could not store the order\n\tat a.B.c(B.java:18)\n</pre><p><b>Root Cause</b></p><pre>java.sql.SQLTransientConnectionException: HikariPool-1 - Connection is not available\n\tat x.Y.z(Y.java:5)\n</pre></body></html>",
         ],
     ),
-    // Google has the permission in the details
+    // Google states the permission in the details
     row(
         403,
         "403 PERMISSION_DENIED: pubsub.topics.publish for projects/shop/topics/orders: User not authorized to perform this action",
@@ -217,7 +217,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"error":{"code":403,"message":"User not authorized to perform this action.","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"IAM_PERMISSION_DENIED","metadata":{"permission":"pubsub.topics.publish","resource":"projects/shop/topics/orders"}}]}}"#,
         ],
     ),
-    // Envoy writes the errno of Linux
+    // Envoy prints the Linux `errno`
     row(
         503,
         "503 upstream connect error: connection refused",
@@ -232,7 +232,7 @@ pub(super) const ROWS: [Row; 33] = [
             "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, transport failure reason: TLS_error:|268435581:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:self signed certificate:TLS_error_end",
         ],
     ),
-    // ASP.NET also reports an argument as missing if it could not read a part of it
+    // ASP.NET also reports an argument as missing if it could not read a part of the argument
     row(
         400,
         "400 The JSON value could not be converted to System.Decimal: lines.<number>.price",
@@ -259,7 +259,7 @@ pub(super) const ROWS: [Row; 33] = [
             r#"{"error":{"code":409,"message":"Document already exists: projects/shop/databases/(default)/documents/orders/17","status":"ALREADY_EXISTS"}}"#,
         ],
     ),
-    // Envoy: another errno
+    // Envoy: a different `errno`
     row(
         503,
         "503 upstream connect error: connection timed out",
@@ -267,7 +267,7 @@ pub(super) const ROWS: [Row; 33] = [
             "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, transport failure reason: delayed connect error: 110",
         ],
     ),
-    // PHP appends the files
+    // PHP appends file paths
     row(
         500,
         "500 Fatal error : Uncaught TypeError: round(): Argument #<number> ($num) must be of type int|float, string given",

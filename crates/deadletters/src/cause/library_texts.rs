@@ -7,8 +7,8 @@
 use super::problem::Problem;
 use super::template::VALUE;
 
-/// Rewrites an error text of one library, and may extract the field; returns `None` for a text of
-/// another library.
+/// Rewrites an error text of one library, and may extract the field; returns `None` for a text of a
+/// different library.
 type Rewrite = fn(&str) -> Option<Problem>;
 
 const REWRITES: [Rewrite; 13] = [

@@ -12,8 +12,8 @@ use super::shapes;
 /// The characters with which list items begin.
 const BULLETS: [&str; 4] = ["- ", "* ", "• ", "· "];
 
-/// Returns the problems that the only text of a problem lists. If the text is not a list, returns
-/// the problem unchanged.
+/// Splits a problem whose only text is a list into the listed problems. Returns any other problem
+/// unchanged.
 pub(super) fn split(problem: Problem) -> Vec<Problem> {
     let [text] = problem.texts.as_slice() else { return vec![problem] };
     if let Some(found) = of_json(text).or_else(|| of_aws(text)).or_else(|| of_joi(text)) {

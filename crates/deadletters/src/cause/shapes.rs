@@ -108,7 +108,7 @@ const FIELDS: [&str; 13] = [
 const FIELDS_OF_SINGLE: [&str; 5] = ["param", "field", "target", "attribute", "fieldname"];
 /// Names of members whose object is the error itself.
 const INNER: [&str; 4] = ["error", "errors", "fault", "exception"];
-/// Names of members whose object may be the error, if no text stands beside them.
+/// Names of members whose object may be the error, if no text is beside them.
 const ENVELOPES: [&str; 6] = ["detail", "response", "data", "body", "meta", "result"];
 
 /// Returns the errors in a JSON value; empty if it contains no known member.
@@ -138,8 +138,8 @@ fn of_object(object: &Object) -> Vec<Problem> {
     if is_by_field { by_field(object, &[], 0) } else { Vec::new() }
 }
 
-/// Reads the response of Spring and others if no route matches a request, which contains only the
-/// path.
+/// Reads the response of Spring and others to a request that no route matches. This response
+/// contains only the path.
 fn missing_route(object: &Object) -> Option<Problem> {
     let status = member(object, "status")?.as_u64()?;
     let path = member(object, "path")?.as_str()?;
@@ -173,11 +173,11 @@ fn is_named(member: &str, name: &str) -> bool {
 fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
     let mut found = match value {
         Value::Array(_) => items(value, &[], 0),
-        // Hapi: only the place of the error; its text stands beside this object.
+        // Hapi: only the location of the error; the text is a member beside this object.
         Value::Object(object) if object.keys().all(|of| of == "source" || of == "keys") => {
             Vec::new()
         }
-        // Celebrate: one error with its place.
+        // Celebrate: one error with its location.
         Value::Object(object) if object.contains_key("keys") => single(object, 0)
             .map(|problem| located(problem, place_by(object, &["keys"])))
             .into_iter()
@@ -277,7 +277,7 @@ fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     if depth > DEPTH_MAX {
         return Vec::new();
     }
-    // ASP.NET: if a place such as `$.lines[0].price` cannot be read, the argument `order` is
+    // ASP.NET: if a field such as `$.lines[0].price` cannot be read, the argument `order` is
     // reported as missing too.
     let is_unread = object.keys().any(|name| name.starts_with("$."));
     let named = object.iter().filter(|(name, _)| !is_unread || name.starts_with('$'));

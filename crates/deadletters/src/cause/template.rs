@@ -4,9 +4,10 @@
 //!
 //! Promises: texts that differ only in varying parts have the same [`identity`]. The template of a
 //! template is the template itself. A template has at most [`TEMPLATE_MAX_CHARS`] characters.
-//! Anything that resembles a word is kept: a name, a random id without digits. Quoted identifiers
-//! are kept, because most of them name fields; [`super::quotes`] has the rule. Ports of services
-//! and codes at the beginning of a text are kept, because different ones mean different causes.
+//! Anything that resembles a word is kept, such as a name or a random id without digits. Quoted
+//! identifiers are kept, because most of them name fields; [`super::quotes`] has the rule. Ports of
+//! services and codes at the beginning of a text are kept, because different ones mean different
+//! causes.
 
 use std::net::SocketAddr;
 
@@ -55,7 +56,7 @@ const STANDARDS: [&str; 5] = ["ISO", "RFC", "SHA", "AES", "IEC"];
 
 /// Characters that may join the parts of one id, number or time.
 const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
-/// Characters at which a part may end that is an id, a time or an address as a whole.
+/// Characters that may end a part which is, as a whole, an id, a time or an address.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
 /// Prepares a text: takes its beginning, joins the lines, and replaces the unit `µs` by ASCII.
@@ -94,8 +95,8 @@ pub(super) fn of_code(code: &str) -> String {
     if is_code { code.to_owned() } else { of(code) }
 }
 
-/// Returns the template of one segment of a field path. An index becomes a number, and a long index
-/// an id.
+/// Returns the template of one segment of a field path. An index becomes the placeholder for a
+/// number, and a long index that for an id.
 pub(super) fn of_segment(segment: &str) -> String {
     of(&segment.replace(' ', "_"))
 }
@@ -273,7 +274,7 @@ impl Template {
             && (word != "code" || BEFORE_CODE.contains(&earlier.as_str()))
     }
 
-    /// Adds a placeholder, unless the last placeholder already covers both.
+    /// Adds a placeholder, unless the last placeholder can also stand for the new part.
     fn put(&mut self, placeholder: &str) {
         match placeholder {
             TIME => return self.put_time(),

@@ -9,8 +9,8 @@ use serde::Serialize;
 const WINDOWS_PER_RANGE: u64 = 10;
 
 /// Compares the number of dead letters in the last window with the window before. A window is an
-/// hour, or a tenth of a shorter range. Example: 40 dead letters in the last hour and 30 in the
-/// hour before are rising.
+/// hour, or a tenth of a shorter range. Example: with 40 dead letters in the last hour and 30 in
+/// the hour before, the trend is rising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trend {

@@ -60,7 +60,7 @@ pub struct JobHeader {
     /// True if the results of the job's deliveries are recorded beside the ledger.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub results: bool,
-    /// The maximum rate. A resumed job may use another rate.
+    /// The maximum rate. A resumed job may use a different rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// The name of the person who started the job, if known.

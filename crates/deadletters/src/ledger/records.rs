@@ -107,8 +107,8 @@ impl LedgerEntry {
     }
 }
 
-/// Adds a record, if it determines the state of its dead letter: a delivered one does, otherwise
-/// the newest that was or may have been sent.
+/// Adds a record if it determines the state of its dead letter. A record of a successful delivery
+/// does; without one, the newest record of a replay that was or may have been sent does.
 pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: ReplayRecord) {
     let was_sent = matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent);
     if !was_sent && record.entry.end.is_none() {

@@ -24,7 +24,7 @@ pub(crate) fn write_plan(header: &JobHeader, plan: &[PlannedReplay]) -> Vec<u8> 
 /// Reads the text of a plan.
 ///
 /// # Errors
-/// Fails if the plan has another version, or is incomplete.
+/// Fails if the plan has a different version, or is incomplete.
 pub(crate) fn read_plan(bytes: &[u8]) -> Result<(JobHeader, Vec<PlannedReplay>), String> {
     read_with_header(bytes)
 }
@@ -36,7 +36,7 @@ pub(crate) fn write_done(header: &JobHeader, entries: &[LedgerEntry]) -> Vec<u8>
 /// Reads the text of `done.ndjson`, which a finished job has.
 ///
 /// # Errors
-/// Fails if the text has another version, or is incomplete.
+/// Fails if the text has a different version, or is incomplete.
 pub(crate) fn read_done(bytes: &[u8]) -> Result<(JobHeader, Vec<LedgerEntry>), String> {
     read_with_header(bytes)
 }

@@ -63,7 +63,7 @@ pub(super) fn is_failure(end: ReplayOutcome) -> bool {
     }
 }
 
-/// The results of sending all chunks of a run, as the responses of a queue or a URL.
+/// The failures to send dead letters in a run, according to the responses of the queue or the URL.
 #[derive(Debug, Default)]
 pub(super) struct SendFailures {
     in_a_row: usize,

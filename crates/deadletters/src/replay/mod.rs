@@ -54,8 +54,8 @@ pub struct RunOptions {
     pub rate: Option<Rate>,
     /// True if uncertain dead letters are skipped instead of sent again.
     pub skip_uncertain: bool,
-    /// True if a delivery that is set aside again does not count as a failure. The functions cache
-    /// a pause for some time after its end.
+    /// True if a delivery that is set aside again does not count as a failure. The functions still
+    /// apply a cached pause for some time after its end.
     pub expects_set_aside: bool,
 }
 
@@ -184,8 +184,8 @@ impl ReplayJob {
         EndCounts::of(self.chunks.values().flatten(), ends, Machine.now_ms())
     }
 
-    /// Returns the counts of the chunks that a run does not send. The counts of the job are these
-    /// and the counts that [`Self::run`] reports.
+    /// Returns the counts of the chunks that a run does not send. The counts of the job are the sum
+    /// of these and the counts that [`Self::run`] reports.
     #[must_use]
     pub fn settled(&self) -> ReplayCounts {
         let open: HashSet<u32> = self.open_chunks().into_iter().collect();

@@ -26,7 +26,7 @@ const PROBE_MAX_MS: u64 = MINUTE_MS;
 /// not written in the order of the results that they contain.
 const READS_MAX: usize = 3 * IN_A_ROW;
 /// The wait after a check is this multiple of its duration, because listing many results takes
-/// seconds. A check then takes at most about a tenth of the time.
+/// seconds. Checks then take at most about a tenth of the time.
 const LOOK_SHARE: u64 = 10;
 
 /// The results of a job's deliveries that were recorded since this run of the job began.

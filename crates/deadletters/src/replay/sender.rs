@@ -40,7 +40,7 @@ const SHORTENED: &str = "shortened ";
 /// Time within which an endpoint must respond.
 const RESPONSE_TIMEOUT_MS: u64 = 30 * SECOND_MS;
 
-/// The place to which a replay sends its dead letters.
+/// The target to which a replay sends its dead letters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayTarget {
     /// Each dead letter is sent to its own subscription.
@@ -244,8 +244,8 @@ fn message(
     topic: Option<&TopicName>,
 ) -> Message {
     let delivery = letter.again(id, replay.cloned(), Machine.now_ms());
-    // This topic does not exist, so an events queue that receives the message by mistake publishes
-    // it to nobody.
+    // This topic does not exist. If an events queue receives the message by mistake, no
+    // subscription gets the event.
     let nowhere = || TopicName { namespace: "_".to_owned(), topic: "replay".to_owned() };
     Message {
         body: Arc::clone(delivery.event.text()),

@@ -22,8 +22,8 @@ pub(crate) fn is_event_bridge(document: &Cursor<'_>) -> bool {
     document.peek("apiVersion").is_none() && kind(document).is_some()
 }
 
-/// Reports output of the AWS CLI that is a list, whose entries lack fields of the descriptions.
-/// Returns false for any other document.
+/// Reports AWS CLI output that is a list, because its entries lack fields that the `describe`
+/// commands print. Returns false for any other document.
 pub(crate) fn report_list(document: &Cursor<'_>) -> bool {
     let lists = [
         ("Rules", "describe-rule"),

@@ -96,8 +96,8 @@ fn with_members(whole: &str, members: &[Member]) -> Option<String> {
     Some(format!("{open}{comma}{written}}}"))
 }
 
-/// Returns the names of the members in a template of an object. Outside of texts, the braces of
-/// tags are in pairs.
+/// Returns the names of the members in a template of an object. Outside of quoted texts, tags have
+/// as many opening as closing braces, so they do not change the depth.
 fn member_names(object: &str) -> Vec<String> {
     let (mut names, mut depth, mut rest) = (Vec::new(), 0, object);
     while let Some(character) = rest.chars().next() {

@@ -142,7 +142,7 @@ fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Optio
 }
 
 /// Returns the topic of an event bus. The topic keeps events as EventBridge writes them; its
-/// mapping gives templates their id and type.
+/// mapping states which members contain the id, the source, the time and the type.
 fn topic(TopicName { namespace, topic }: &TopicName, bus: &Bus<'_>) -> Node {
     let from: Vec<Json> = bus.sources.iter().map(|of| json!({ "eventSource": of })).collect();
     let field = |name: &str| json!({ "field": name });

@@ -15,7 +15,7 @@ use super::literal::refuse_deployed;
 
 /// Help text for a condition that no filter can express.
 const KEEP: &str = "keep the condition in a rule of EventBridge that sends to the events queue, and leave it out here";
-/// Members of every event that are always texts.
+/// Members that every event has, and whose values are always texts.
 const PLAIN: [&str; 7] = ["version", "id", "source", "detail-type", "account", "region", "time"];
 
 /// Returns the filter for a pattern. Reports an error and returns `None` if no filter expresses the
@@ -32,7 +32,8 @@ pub(super) fn filter(pattern: &Json, at: &Cursor<'_>) -> Option<Json> {
 }
 
 /// True if the pattern contains a function of CloudFormation, or a reference that CloudFormation
-/// resolves. A field of an event may be named `Ref`.
+/// resolves. A field of an event may be named `Ref` too, but its value in a pattern is never a
+/// text.
 fn is_deployed(pattern: &Json) -> bool {
     match pattern {
         Json::String(text) => text.contains("{{resolve:"),
@@ -49,8 +50,8 @@ fn everything() -> Json {
     json!({ "cesql": "TRUE" })
 }
 
-/// Reads the pattern at the cursor, which is a mapping or JSON in a text. A duplicate field is an
-/// error, because one condition would be lost.
+/// Reads the pattern at the cursor, which is a mapping, or a text that contains JSON. A duplicate
+/// field is an error, because one condition would be lost.
 pub(super) fn read(at: &Cursor<'_>) -> Option<Json> {
     let Some(text) = at.peek_text() else { return Some(at.json()) };
     let read = text::parse("pattern.json", text).into_document();
@@ -276,7 +277,7 @@ fn list_of(value: &Json) -> Vec<&Json> {
     value.as_array().map_or_else(|| vec![value], |list| list.iter().collect())
 }
 
-/// Returns one text or several; `None` if another value is among them.
+/// Returns one text or several; `None` if a value of a different type is among them.
 fn texts_of(value: &Json) -> Option<Vec<&str>> {
     list_of(value).into_iter().map(Json::as_str).collect()
 }

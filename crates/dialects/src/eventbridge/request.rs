@@ -58,7 +58,7 @@ const REMOVED_HEADERS: [&str; 33] = [
 const NOT_IN_PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'?').add(b'#').add(b'\\').add(b'{').add(b'}');
 
-/// Reads an API destination, and sets address, method and rate of the native Subscription.
+/// Reads an API destination, and sets the address, method and rate of the native Subscription.
 pub(super) fn destination(
     fields: &Fields<'_>,
     parameters: Option<&Cursor<'_>>,
@@ -132,8 +132,8 @@ fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     )
 }
 
-/// Sets headers and query of the request. Those of the connection override those of the target.
-/// Returns the content type, if a header states it.
+/// Sets the headers and the query of the request. Those of the connection override those of the
+/// target. Returns the content type, if a header states it.
 pub(super) fn parameters<'a>(
     of_target: Option<&Cursor<'a>>,
     connection: &Connection<'a>,

@@ -20,7 +20,7 @@ use super::resources::{self, Resources, Rule};
 use super::secrets::Secrets;
 use super::{input, request};
 
-/// Content type of every body, unless a header sets another one.
+/// Content type of every body, unless a header sets a different one.
 const CONTENT_TYPE: &str = "application/json; charset=utf-8";
 /// Response timeout of EventBridge.
 const TIMEOUT: &str = "PT5S";

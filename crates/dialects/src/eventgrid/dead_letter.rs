@@ -132,7 +132,7 @@ fn unmapped(cursor: &Cursor<'_>, id: &str) {
     let message = Message::new(
         "no Destinations document maps this container; dead letters go to the default one",
     );
-    // The whole id, however long, so that people can copy it.
+    // Show the whole id, however long it is, so that people can copy it.
     let message = message.help(format!("spec: {{\"{id}\": s3://…}}"));
     cursor.warn(message.about(id, ReferenceUse::DeadLetters));
 }

@@ -85,8 +85,8 @@ impl<'a> Endpoint<'a> {
                 let written = |headers| Headers.write(&headers);
                 context.to.set_some("destination.headers", headers, written, mappings.as_ref());
                 let Some(is_resource) = is_resource else {
-                    // The type determines which of these fields counts, and has a finding of its
-                    // own.
+                    // Accept all of these fields. The endpoint type determines which one counts,
+                    // and the unusable type has a finding of its own.
                     properties.accept(&ADDRESSES);
                     properties.accept(&entra::FIELDS);
                     return None;
@@ -164,9 +164,9 @@ fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>>
     Some(format!("{}/queueServices/default/queues/{name}", id.trim_end_matches('/')).into())
 }
 
-/// Reads the batch settings (Event Grid, "output batching"): 1 to 5,000 events, 1 to 1,024 KB. A
-/// maximum of one event means no batch, whatever the size, because exported resources without
-/// batching have this maximum.
+/// Reads the batch settings, with the limits of "output batching" in Event Grid: 1 to 5,000 events,
+/// 1 to 1,024 KB. A maximum of one event means no batching, whatever the size, because exported
+/// resources without batching have this maximum.
 fn batch(fields: &Fields<'_>, to: &mut Translation) {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
@@ -183,7 +183,8 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     let name = fields.required("name").and_then(|cursor| headers::name(&cursor));
     let Some(read) = fields.required("type").and_then(|kind| words::read(&kind, &PROPERTIES))
     else {
-        // The type decides their meaning, and has a finding of its own.
+        // Accept this section unread. The type determines its meaning, and the unusable type has a
+        // finding of its own.
         fields.accept(&["properties"]);
         return None;
     };

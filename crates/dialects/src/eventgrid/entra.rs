@@ -1,4 +1,4 @@
-//! Reads the fields with which a webhook gets a token of Microsoft Entra ID.
+//! Reads the fields that request a Microsoft Entra ID token for the requests to a webhook.
 //!
 //! Separate because in Azure, Event Grid has a client of its own, while this program needs a client
 //! from a `Destinations` document. The fields name the tenant that grants the token, and the

@@ -95,7 +95,8 @@ fn id(kind: &str, source: Option<&Located<'_>>) -> String {
     format!("/subscriptions/{subscription}/resourceGroups/{group}/providers/{provider}{names}")
 }
 
-/// Joins each word with its name. If there are fewer names, the first words get placeholders.
+/// Joins each word with its name. If there are fewer names than words, the first words get
+/// placeholders.
 fn named(words: &[&str], names: &[&str], join: impl Fn(&str, &str) -> String) -> String {
     let missing = words.len().saturating_sub(names.len());
     let name = |at: usize| names.get(at.checked_sub(missing)?).copied();

@@ -12,7 +12,8 @@ use delivery::subscription::kinds::advanced;
 use delivery::subscription::kinds::conditions::Compare;
 use delivery::subscription::profile::Dialect;
 
-/// Maximum number of advanced filters per subscription ("Event filtering", limitations).
+/// Maximum number of advanced filters per subscription, from the limitations in the Event Grid page
+/// "Event filtering".
 const FILTERS_MAX: usize = 25;
 /// Maximum number of values in all filters together. A range counts as one value.
 const VALUES_MAX: usize = 25;

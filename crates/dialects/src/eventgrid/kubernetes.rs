@@ -1,7 +1,7 @@
 //! Event Grid on Kubernetes: how its resources are recognised, and what that edition does not
 //! support.
 //!
-//! Separate because a file does not state its edition: it is inferred and reported.
+//! Separate because a file does not state its edition. The edition is inferred and reported.
 
 use super::source::Located;
 use delivery::document::findings::{Message, quoted};

@@ -74,7 +74,7 @@ const IGNORED_FIELDS: [&str; 17] = [
 /// The delivery schema of old editions, CloudEvents 0.1, which is not supported.
 const OLD_SCHEMA: &str = "CloudEventV01Schema";
 
-/// True if the document has a destination in a position where Event Grid has it.
+/// True if the document has a destination in a position that Event Grid uses.
 pub(super) fn has_destination(document: &Cursor<'_>) -> bool {
     let fields =
         ["destination.endpointType", "deliveryConfiguration", "deliveryWithResourceIdentity"];

@@ -149,8 +149,8 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     fields.required("push")
 }
 
-/// Returns the expiration time of the subscription in milliseconds; `None` for never, or after the
-/// year 9999.
+/// Returns the expiration time of the subscription in milliseconds; `None` if the subscription
+/// never expires, or expires after the year 9999.
 fn expiration_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
     let Some(expires) = AzureTime::parse(text) else {

@@ -7,8 +7,8 @@
 use super::template::Resource;
 use delivery::document::reader::Cursor;
 
-/// Types of topics that belong to a parent, a namespace or a domain. The parent becomes the
-/// namespace here.
+/// Types of topics that have a parent: a namespace or a domain. The parent becomes the namespace
+/// here.
 const HELD: [&str; 2] = ["topics", "domaintopics"];
 /// Suffix of the type of an event subscription. In an extension, [`PROVIDERS`] precedes it.
 const SUBSCRIPTIONS: &str = "/eventsubscriptions";
@@ -21,7 +21,7 @@ pub(super) struct Source<'t> {
     /// Namespace or domain of the topic, else the resource group; `None` if no field names one.
     pub(super) namespace: Option<&'t str>,
     pub(super) topic: &'t str,
-    /// Azure subscription and resource group of the source, each if it is named.
+    /// Azure subscription and resource group of the source; each is `None` if it is not named.
     pub(super) place: [Option<&'t str>; 2],
 }
 
@@ -110,7 +110,7 @@ impl<'t> Source<'t> {
             (None, [around @ .., _]) => (kind, around),
             (_, _) => return None,
         };
-        // A type has its provider and one word per name.
+        // A type consists of its provider and one word for each name.
         let is_whole = kind.split('/').skip(1).count() == around.len();
         Self::of_kind(kind.to_owned(), around, [None; 2]).filter(|_| is_whole)
     }

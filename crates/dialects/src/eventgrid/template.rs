@@ -64,8 +64,8 @@ pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
     found
 }
 
-/// Adds the event subscriptions in a list of resources, or in a mapping by symbolic names. Each
-/// resource may contain nested resources.
+/// Adds the event subscriptions in a list of resources, or in a mapping keyed by symbolic names.
+/// Each resource may contain nested resources.
 fn inside<'a>(
     resources: &Cursor<'a>,
     parent: Option<&Resource<'a>>,

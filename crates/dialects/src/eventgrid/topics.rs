@@ -1,7 +1,8 @@
 //! Assigns topics to the sources of event subscriptions, across all files.
 //!
-//! Separate because names in Azure ignore case, and a topic has two names while an id has more.
-//! Sources with different ids may therefore become one topic, which would go unnoticed.
+//! Separate because Azure ignores case in names, and because the name of a topic has two parts,
+//! while an id has more. Sources with different ids may therefore become one topic, which would
+//! otherwise go unnoticed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -49,8 +50,8 @@ impl SourceTopics {
         Self { known: RefCell::new(described.map(known).collect()) }
     }
 
-    /// Returns the topic with this name in its first spelling. Reports a source with another id,
-    /// once.
+    /// Returns the topic with this name in its first spelling. Reports a source with a different
+    /// id, once.
     pub(super) fn spelled(
         &self,
         name: TopicName,

@@ -1,7 +1,7 @@
 //! Reads the values of Event Grid's enumerations.
 //!
 //! Separate because the rules are less strict than in our own format. Case is ignored, as in the
-//! service itself. Spaces around a value, as in the documentation's sample, are a warning.
+//! service itself. Spaces around a value, as in the documentation's sample, cause a warning.
 
 use delivery::document::findings::quoted;
 use delivery::document::reader::Cursor;

@@ -44,7 +44,7 @@ const FIELDS: [FieldAnnotation; 3] = [
         paths: &["destination.maxPerSecond"],
         read: |at| limits::text(at, limits::PER_SECOND).map(Json::from),
     },
-    // True if the path of the subscriber's address is a credential.
+    // The annotation is `true` if the path of the subscriber's address is a credential.
     FieldAnnotation {
         name: "lastmile.dev/hide-path",
         paths: &["destination.hidePath", "deadLetter.hidePath"],
@@ -58,8 +58,8 @@ const FIELDS: [FieldAnnotation; 3] = [
     },
 ];
 
-/// The values of an annotation that is true or false. They are strings because Kubernetes allows no
-/// others.
+/// The values of an annotation that is true or false. The values are strings, because Kubernetes
+/// allows only strings in annotations.
 const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 #[derive(Clone, Default)]

@@ -56,7 +56,7 @@ pub(super) struct Class {
     pub(super) name: &'static str,
     /// The delivery settings that Knative supports for the class.
     pub(super) support: Support,
-    /// The rule by which objects with their own settings inherit others.
+    /// The rule by which objects with their own settings inherit those of their broker or channel.
     pub(super) inheritance: Inheritance,
     numbering: Numbering,
     cap_ms: Option<u64>,
@@ -75,7 +75,8 @@ const fn class(name: &'static str, numbering: Numbering, support: Support) -> Cl
     Class { name, support, inheritance: Inheritance::FieldByField, numbering, cap_ms: None }
 }
 
-/// All broker classes, by the value of their annotation ("Broker support").
+/// All broker classes, by the value of their annotation. Source: "Broker support" in the Knative
+/// documentation.
 const BROKERS: [Class; 5] = [
     class("Kafka", Numbering::One, Support::Whole),
     // A Kafka broker whose data plane runs in the namespace of the object.
@@ -88,7 +89,8 @@ const BROKERS: [Class; 5] = [
     Class::GOOGLE_BROKER,
 ];
 
-/// All channel classes, by the kind of the channel ("Channel support").
+/// All channel classes, by the kind of the channel. Source: "Channel support" in the Knative
+/// documentation.
 const CHANNELS: [Class; 3] = [
     class("KafkaChannel", Numbering::One, Support::Whole),
     Class {
@@ -100,7 +102,7 @@ const CHANNELS: [Class; 3] = [
 const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
 
 impl Class {
-    /// The class for a missing or unknown class, whose settings are read literally.
+    /// Stands for a missing or unknown class. Its settings are read literally.
     pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
 
     /// The class of Google's broker, recognised by its annotation or its API group.
@@ -142,9 +144,9 @@ impl Class {
         })
     }
 
-    /// True if `filter.attributes` compares the text of a number or boolean. The data plane of
-    /// Kafka does (knative-extensions/eventing-kafka-broker, `AttributesFilter.java`:
-    /// `Object::toString`).
+    /// True if `filter.attributes` compares the text of a number or boolean. The Kafka data plane
+    /// does so, with `Object::toString` in `AttributesFilter.java`
+    /// (knative-extensions/eventing-kafka-broker).
     pub(super) fn compares_attributes_as_text(self) -> bool {
         matches!(self.name, "Kafka" | "KafkaNamespaced")
     }

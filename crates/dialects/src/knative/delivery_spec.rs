@@ -240,7 +240,8 @@ fn retries(cursor: &Cursor<'_>) -> Option<u32> {
     retries.or_else(|| cursor.integer(0..=ATTEMPTS_MAX - 1))
 }
 
-/// Returns the number of attempts, limited to the number that can be made.
+/// Returns the number of attempts. A number above [`ATTEMPTS_MAX`] is reduced, with a warning, to
+/// the number of attempts that fit in the lifetime of a delivery.
 fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
     let attempts = retry.value.saturating_add(1);
     if attempts <= ATTEMPTS_MAX {

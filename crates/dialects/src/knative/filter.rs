@@ -101,7 +101,7 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
 fn conditions(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let inner = |of: &Cursor<'_>| expression(of, depth + 1);
     let mut conditions = operators(|name| fields.given(name), compared_with_values, inner);
-    // Name in the Subscriptions API.
+    // The Subscriptions API names this operator `sql`.
     conditions.extend(fields.given("sql").map(|of| cesql(&of)));
     conditions
 }
@@ -148,8 +148,9 @@ fn may_be_typed(name: &str, value: &str) -> bool {
     is_typed && !TEXT_ATTRIBUTES.contains(&name)
 }
 
-/// Adds a warning for values that the author of the filter may expect to match. An integer in a
-/// header of binary mode becomes a number here.
+/// Adds a warning for values that look like a number or a boolean: they match only text, which the
+/// author of the filter may not expect. An integer in a header of a binary-mode event becomes a
+/// number here, so it does not match either.
 fn warn_of_types(attributes: &Cursor<'_>) {
     for member in attributes.entries().unwrap_or_default() {
         let value = member.value.peek_text().filter(|value| may_be_typed(member.name, value));

@@ -193,8 +193,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Records a subscription that is not deployed. Skips a source without an error, which
-    /// publishes to its sink itself and is no subscription.
+    /// Records a subscription that is not deployed. Skips a source without an error: it publishes
+    /// directly to its sink and is not a subscription.
     fn leave_out(
         &self,
         role: Role,
@@ -245,7 +245,7 @@ impl<'a> Reader<'a, '_> {
         Some(PartialSubscription { filter, reply, ..partial })
     }
 
-    /// Returns topic and settings of a broker. Reports a missing broker at the cursor.
+    /// Returns the topic and the settings of a broker. Reports a missing broker at the cursor.
     fn broker(&self, name: TopicName, at: &Cursor<'_>) -> Option<(TopicName, Parent<'a>)> {
         if let Some(topic) = self.addresses.topics.find(TopicKind::Broker, "Broker", &name) {
             return Some((topic.clone(), self.parents.get(topic)?.clone()?));
@@ -289,8 +289,8 @@ impl<'a> Reader<'a, '_> {
         Some(PartialSubscription { reply, reply_key, ..partial })
     }
 
-    /// Returns topic and settings of a Subscription's channel. If no file contains the channel, its
-    /// class follows from its kind.
+    /// Returns the topic and the settings of a Subscription's channel. If no file contains the
+    /// channel, its class follows from its kind.
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));

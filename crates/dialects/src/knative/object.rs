@@ -51,7 +51,7 @@ impl<'a> Object<'a> {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// True if the object has a value at a path that is not `null`. Reports nothing.
+    /// True if the object has a value other than `null` at this path. Reports nothing.
     pub(super) fn states(&self, path: &str) -> bool {
         self.document.peek(path).is_some_and(|at| !at.is_null())
     }

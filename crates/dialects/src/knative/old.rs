@@ -9,7 +9,7 @@ use delivery::subscription::filter::Filter;
 use delivery::subscription::kinds::conditions::joined;
 use delivery::time::duration;
 
-/// Units in durations of Go. `ms` precedes `m`, which is a prefix of it.
+/// Units in durations of Go. `ms` precedes `m`, because `m` is a prefix of `ms`.
 const GO_UNITS: [(&str, u64); 4] =
     [("ms", 1), ("h", duration::HOUR_MS), ("m", duration::MINUTE_MS), ("s", duration::SECOND_MS)];
 

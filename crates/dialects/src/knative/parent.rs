@@ -132,8 +132,8 @@ fn of_broker<'a>(
              zero, as for InMemoryChannel"
         );
         let message = Message::new(message).help(ClusterDefault::BrokerChannel.help());
-        // The stock content is an InMemoryChannel, and `kubectl` prints the broker without that
-        // ConfigMap.
+        // Only a note for the stock ConfigMap: it configures an InMemoryChannel, and the output of
+        // `kubectl` for the broker does not contain it.
         match (map.namespace.as_str(), map.topic.as_str()) == STOCK_CHANNELS {
             true => map_at.note(message),
             false => map_at.warn(message),

@@ -10,7 +10,7 @@ use delivery::document::hint::hint;
 
 /// Supported API versions.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// Supported kinds, from which a misspelt kind gets a suggestion.
+/// Supported kinds, which are suggested for a misspelt kind.
 const KINDS: [&str; 7] = [
     "Subscription",
     "Channel",
@@ -23,7 +23,7 @@ const KINDS: [&str; 7] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Topic(TopicKind),
-    /// A channel of another kind behind a Channel with this name. Both are the same topic.
+    /// A channel of a different kind that backs the Channel with the same name. Both are one topic.
     BackingChannel,
     Trigger,
     Subscription,

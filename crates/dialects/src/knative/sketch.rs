@@ -99,7 +99,7 @@ impl Sketch {
     }
 }
 
-/// Returns the name of the subscription that an object describes; `None` if the object is no
+/// Returns the name of the subscription that an object describes; `None` if the object is not a
 /// subscription.
 pub(super) fn name_of(
     role: Role,

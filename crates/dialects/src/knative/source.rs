@@ -15,8 +15,8 @@ use delivery::subscription::name::TopicName;
 
 impl<'a> Reader<'a, '_> {
     /// Reads an event source. Its topic, and the subscription to its sink, have the name of the
-    /// source. If the sink is a broker or channel that no file contains, that is the topic, and no
-    /// subscription is needed.
+    /// source. If the sink is a broker or channel that no file contains, then that broker or
+    /// channel is the topic, and no subscription is needed.
     pub(super) fn source(
         &self,
         spec: &Fields<'a>,
@@ -47,7 +47,7 @@ impl<'a> Reader<'a, '_> {
         self.partial(spec, sink, object, Some((topic, parent)))
     }
 
-    /// Returns the topic to which a source publishes itself: a broker or channel that no file
+    /// Returns the topic to which a source publishes directly: a broker or channel that no file
     /// contains. If another object already has the topic with the source's name, any broker or
     /// channel counts.
     fn publishes_itself<'s>(

@@ -9,8 +9,8 @@ pub(super) enum TopicKind {
     Channel,
 }
 
-/// Returns the topic kind of an object with this API version and kind; `None` if the object is no
-/// topic.
+/// Returns the topic kind of an object with this API version and kind; `None` if the object does
+/// not become a topic.
 pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
     match kind {
         "Broker" => Some(TopicKind::Broker),

@@ -1,9 +1,10 @@
 //! The brokers and channels of all files, with a look-up for references.
 //!
-//! Separate because a cluster has one name per kind, while here a name is one topic. If objects of
-//! several kinds share a name, each has its own topic, and all except the first have their kind in
-//! the topic's name. Some objects are no topics: a Knative Channel is backed by a channel of
-//! another kind with the same name, which an export of a cluster contains too.
+//! Separate because objects of different kinds may share a name in a cluster, while here each name
+//! is one topic. If objects of several kinds share a name, each has its own topic, and all except
+//! the first have their kind in the topic's name. Some channels do not become topics: a Knative
+//! Channel is backed by a channel of a different kind with the same name, and an export of a
+//! cluster contains both.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,8 +31,8 @@ pub(super) struct Topics {
 }
 
 impl Topics {
-    /// Finds the topics of all objects. A channel that backs another channel is no topic, and gets
-    /// another role.
+    /// Finds the topics of all objects. A channel that backs another channel does not become a
+    /// topic, and gets a different role.
     pub(super) fn of(objects: &mut [(Role, Object<'_>)]) -> Self {
         let is_plain = |(role, object): &&(Role, Object<'_>)| {
             *role == Role::Topic(TopicKind::Channel) && object.kind == PLAIN
@@ -58,8 +59,8 @@ impl Topics {
         topics
     }
 
-    /// Returns the topic of an object. It has the name of the object, unless an object of another
-    /// kind owns that topic.
+    /// Returns the topic of an object. It has the name of the object, unless an object of a
+    /// different kind owns that topic.
     pub(super) fn topic_of(&self, object: &Object<'_>) -> TopicName {
         let owners = self.owners.borrow();
         if owners.get(&object.name).is_none_or(|owner| owner == object.kind) {
@@ -114,8 +115,8 @@ impl Topics {
 }
 
 /// True if the object is a channel that backs a Channel. `plain` has the kind in the template of
-/// each Channel. The backing channel has the Channel's name, and is owned by a Channel or has the
-/// kind in its template.
+/// each Channel. A backing channel has the name of its Channel. In addition, a Channel owns the
+/// backing channel, or the template of the Channel states its kind.
 fn backs_one(object: &Object<'_>, plain: &BTreeMap<TopicName, String>) -> bool {
     if object.kind == PLAIN {
         return false;

@@ -166,8 +166,8 @@ impl<'s> Index<'s> {
     }
 }
 
-/// True if a policy applies to the broker or channel of a subscription without naming it: to its
-/// whole namespace, or by a selector for this kind.
+/// True if a policy applies to the broker or channel of a subscription without naming it, because
+/// the policy applies to the whole namespace or selects objects of this kind.
 fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
     let Some((kind, TopicName { namespace, .. })) = &sketch.parent else { return false };
     let to = policy.document.peek("spec.to").filter(|to| !to.is_empty());

@@ -29,7 +29,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_unary_plus_numbers: false,
 };
 
-/// The problem of a text that is not valid JSON.
+/// The problem with a text that is not valid JSON.
 pub(crate) struct NotJson {
     /// The first problem in the text.
     pub(crate) problem: Problem,

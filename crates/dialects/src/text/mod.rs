@@ -1,10 +1,10 @@
 //! Parses text into documents.
 //!
-//! Separate because JSON and YAML have a parser each (`json`, `yaml`): templates in JSON may have
-//! comments that YAML reads as text. `parts` selects the parser of each document. No input causes a
-//! panic, and nesting, aliases and size are limited. A syntax error in YAML ends its file, and one
-//! in JSON ends its document. A duplicate key ends its document, because the intended value is
-//! unknown.
+//! Separate because JSON and YAML have separate parsers (`json`, `yaml`): templates in JSON may
+//! have comments that YAML reads as text. `parts` selects the parser of each document. No input
+//! causes a panic, and nesting, aliases and size are limited. After a syntax error in YAML, the
+//! rest of the YAML in the file is not read. A JSON document with a syntax error is omitted. A
+//! document with a duplicate key is omitted too, because the intended value is unknown.
 
 mod json;
 mod parsed;

@@ -63,7 +63,7 @@ impl Parsed {
     /// Returns the only document of a text.
     ///
     /// # Errors
-    /// Returns the first problem, or the number of documents if it is not one.
+    /// Fails with the first problem, or if the text does not contain exactly one document.
     pub(crate) fn into_document(self) -> Result<Node, Message> {
         if let Some(problem) = self.problems.into_iter().next() {
             return Err(problem.value);

@@ -1,11 +1,11 @@
 //! Sorts the documents of a file into JSON and YAML.
 //!
-//! Separate because a document may begin alike in both: `{` begins an object of JSON and a mapping
-//! of YAML. A document is JSON in these cases:
+//! Separate because a document may begin in the same way in both formats: `{` begins a JSON object
+//! and a YAML mapping. A document is JSON in these cases:
 //! - The name of its file ends with `.json`. The name alone decides.
 //! - The document begins with `{` or `[`, after white space and JSON comments, and the JSON parser
 //!   accepts it.
-//! - The document begins like that and has a JSON comment. Any other problem in it is reported,
+//! - The document begins in this way and has a JSON comment. Its syntax errors are then reported,
 //!   because YAML would read the comment as text.
 //!
 //! Everything else is YAML, including a mapping such as `{a: 1}`. A line with `---` (or `...`)
@@ -28,7 +28,7 @@ pub(crate) struct Parts {
     /// The rest of the file's text. White space replaces JSON documents, so that positions stay
     /// correct.
     pub(crate) yaml: String,
-    /// Problems that the JSON parser has with documents that YAML then reads.
+    /// Problems that the JSON parser has with documents that the YAML parser then reads.
     pub(crate) doubts: Doubts,
 }
 

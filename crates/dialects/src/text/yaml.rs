@@ -20,8 +20,8 @@ use super::parsed::{DEPTH_MAX, FILE_MAX_BYTES, Parsed, Problem, too_deep};
 /// exponentially.
 const ALIAS_EVENTS_MAX: usize = 100_000;
 
-/// Parses the documents of a text. A syntax error ends the text, and a duplicate key ends its
-/// document.
+/// Parses the documents of a text. After a syntax error, the rest of the text is not read. A
+/// document with a duplicate key is omitted.
 pub(crate) fn read(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let source = Source::new(text);
@@ -76,8 +76,8 @@ fn function(tag: &str) -> Option<String> {
     }
 }
 
-/// Converts the entries of a mapping. A number and its text are one name here, but two for the
-/// parser.
+/// Converts the entries of a mapping. The keys `1` and `"1"` are one name here, but two different
+/// keys for the parser.
 fn mapping(
     entries: Vec<(Spanned<String>, Read)>,
     source: &Source<'_>,

@@ -90,8 +90,8 @@ impl<P: DispatchPorts> Attempts<P> {
         }
         match self.destinations.abandon(passage, started_ms) {
             true => Waited::Left(abandoned),
-            // This process has already abandoned an attempt in this spell of slowness, so the
-            // invocation waits.
+            // This process has already abandoned an attempt in this slow period of the destination,
+            // so the invocation waits.
             false => Waited::Done(Box::new(work.await)),
         }
     }
@@ -99,7 +99,7 @@ impl<P: DispatchPorts> Attempts<P> {
     /// Sends the deliveries of an abandoned attempt to the slow queue, without counting the
     /// attempt.
     async fn leave(&self, due: &[InFlightDelivery], passage: &Passage, of: &Invocation<'_>) {
-        // All of them first: from here on, a panic does not count as an attempt.
+        // Mark all deliveries first: from here on, a panic does not count as an attempt.
         due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
         let slow_after_ms = passage.subscription.destination.slow_after_ms;
         due.iter().for_each(|one| self.telemetry.abandoned(&one.delivery, slow_after_ms));

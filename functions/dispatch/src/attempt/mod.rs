@@ -74,7 +74,7 @@ impl<P: DispatchPorts> Attempts<P> {
         let left_ms = until_ms.checked_sub(started_ms).filter(|left_ms| *left_ms > 0)?;
         let wanted_ms = destination.response_timeout_ms.min(left_ms);
         let timeout_ms = of.deadline.begin(started_ms, wanted_ms)?;
-        // Before the request: from here on, a panic counts as an attempt.
+        // Set the stage before the request: from here on, a panic counts as an attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
         let deliveries = due.iter().map(AsRef::as_ref).collect();
         Some(Attempt { passage, due, deliveries, keyring, started_ms, timeout_ms })
@@ -151,7 +151,7 @@ impl<P: DispatchPorts> Attempts<P> {
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &attempt.passage.subscription.destination;
-        // A late response of an AWS service is no reply.
+        // A late response of an AWS service is not a reply.
         let may_be_late = destination.late_window_ms > 0 && destination.aws.is_none();
         match request {
             Ok(request) if may_be_late => Some(self.ports.http().exchange_or_late(request).await),

@@ -1,4 +1,4 @@
-//! Divides a record with more deliveries than run in place into parts. Pure.
+//! Divides a record into parts if it has more deliveries than may run in place. Pure.
 //!
 //! A part is a message with some of the elements, for some of the subscriptions. A received part is
 //! treated like the record: it runs in place or is divided again. The ids of deliveries do not

@@ -98,12 +98,12 @@ impl From<WorkItem> for Decoded {
 }
 
 impl WorkItem {
-    /// Returns the name of the subscription; `None` if the item is no delivery.
+    /// Returns the name of the subscription; `None` if the item is not a delivery.
     pub(crate) fn subscription(&self) -> Option<&SubscriptionName> {
         self.target().map(|(subscription, _)| &subscription.name)
     }
 
-    /// Returns the subscription and the delivery; `None` if the item is no delivery.
+    /// Returns the subscription and the delivery; `None` if the item is not a delivery.
     fn target(&self) -> Option<(&Subscription, &Delivery)> {
         match self {
             Self::Deliver(subscription, delivery) => Some((subscription, delivery)),

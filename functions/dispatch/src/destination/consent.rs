@@ -8,8 +8,8 @@
 //! One delivery at a time validates an endpoint, and the others wait for the result. The next
 //! validation follows after one minute at the earliest, then after 2, 4, 8 and at most 15 minutes.
 //! Each process validates by itself until a consent is stored. While the store cannot be read,
-//! nothing is validated. The request offers no address to confirm a consent, because a function cannot listen.
-//! `lastmile try --consent --listen` does.
+//! nothing is validated. The request offers no address to confirm a consent, because a function
+//! cannot listen. `lastmile try --consent --listen` offers one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,8 +126,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let rate = match self.ports.consents().consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
             Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, of).await,
-            // A failed read is no consent. It is no reason to validate either, because the stored
-            // consent may be valid.
+            // A failed read is not a consent. It is not a reason to validate either, because the
+            // stored consent may be valid.
             Err(error) => {
                 telemetry::consent_unknown(subscription, &error.to_string());
                 gate.unknown_until_ms = self.now_ms().saturating_add(UNKNOWN_FOR_MS);
@@ -157,8 +157,8 @@ impl<P: DispatchPorts> Destinations<P> {
         // Looked up before `begin` grants the time, because the look-up of secrets takes time too.
         let keyring = self.credentials.keyring(subscription, of.deadline).await;
         let now_ms = self.now_ms();
-        // `begin` follows the pause, because it uses up the privilege of the first request of an
-        // invocation.
+        // `begin` is called only after the check of the pause, because it uses up the privilege of
+        // the first request of an invocation.
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         let pause_ms = waits::handshake_ms(closed_ms);
         // Set before the response, so that the next validation waits whatever happens meanwhile.

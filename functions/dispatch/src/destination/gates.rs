@@ -26,7 +26,7 @@ pub(crate) enum Gate {
     InFlight,
     /// Is the destination disabled?
     Disabled,
-    /// Is the attempt due, within the limits of the policy, and the subscription not paused?
+    /// Is the attempt due and within the limits of the policy, and is the subscription not paused?
     Due,
     /// Did the destination request a pause with `Retry-After`?
     RetryAfter,

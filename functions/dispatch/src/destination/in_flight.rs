@@ -31,8 +31,8 @@ use crate::progress::InFlightDelivery;
 /// descriptor may be left. New connections then fail, and the retry policy applies.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
-/// Each further 64 KiB of events take one more slot, so that the events of all concurrent requests
-/// stay below 32 MiB.
+/// A request takes one more slot for each 64 KiB of events, so that the events of all concurrent
+/// requests stay below 32 MiB.
 const BYTES_OF_A_REQUEST: usize = 64 * 1_024;
 
 /// The slots of this process for requests to all destinations.
@@ -46,7 +46,7 @@ impl Default for TotalRoom {
 }
 
 impl TotalRoom {
-    /// Waits for enough free slots for a request with `bytes` of events.
+    /// Waits for enough free slots for a request with `bytes` bytes of events.
     async fn enter(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let requests = (1 + bytes / BYTES_OF_A_REQUEST).min(REQUESTS_AT_ONCE);
         let requests = u32::try_from(requests).unwrap_or(u32::MAX);
@@ -194,7 +194,7 @@ impl<P: DispatchPorts> Destinations<P> {
         let in_flight = Arc::clone(in_flight_of(passage));
         in_flight.raise_ceiling(most_at_once(passage));
         let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
-        // Most requests find a free slot at once, and skip the check whether they fit a message.
+        // Most requests find a free slot at once, and skip the check of whether they fit a message.
         passage.in_flight = self.permits(&in_flight, bytes).now_or_never();
         if passage.in_flight.is_some() {
             return None;

@@ -105,7 +105,7 @@ impl<P: DispatchPorts> Destinations<P> {
         .await
     }
 
-    /// Returns the open answer for the probe, and for a delivery whose time to live ends before
+    /// Returns [`Answer::Open`] for the probe, and for a delivery whose time to live ends before
     /// another attempt. Defers any other delivery.
     async fn admit(
         &self,

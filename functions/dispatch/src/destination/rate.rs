@@ -114,8 +114,8 @@ impl<P: DispatchPorts> Destinations<P> {
         (false, unless_open(answers))
     }
 
-    /// Defers a delivery that gets no slot by a random time, which depends on the number of such
-    /// deliveries.
+    /// Defers, by a random time, a delivery that gets no slot. The time depends on the number of
+    /// such deliveries.
     fn send_away(&self, one: &InFlightDelivery, rate: &Rate<'_>, now_ms: u64) -> Answer {
         let mut state = rate.passage.destination.state();
         let recovery = recovering::report(&state, now_ms).map(|report| report.known);
@@ -128,8 +128,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Answer::Wait { until_ms, why: WaitReason::Away }
     }
 
-    /// Takes the next free slots: one if it is soon, otherwise up to `count`, because the
-    /// deliveries are then received again separately.
+    /// Takes the next free slots: a single one if it is soon, otherwise up to `count`, because the
+    /// deliveries then return as separate messages.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
         let wanted = Wants::of(&of_one.wanted, 1);

@@ -121,8 +121,8 @@ impl Passage {
         let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
         let probed = state.failures.is_probing();
         let found = state.failures.record_outcome(&ids, (outcome, status), at_ms);
-        // The outcome does not depend on the destination, so another delivery of any process has to
-        // probe.
+        // The outcome does not depend on the destination, so a different delivery, in any process,
+        // has to probe.
         if probed && found.is_none() && !state.failures.is_probing() {
             state.findings(&self.destination, &self.subscription).is_unprobed = true;
             self.destination.note_unshared();

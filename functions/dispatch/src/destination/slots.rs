@@ -10,7 +10,7 @@ const LATE_MS: u64 = SECOND_MS;
 
 #[derive(Debug, Default)]
 pub(super) struct OwnSlots {
-    /// Number of slots that the deliveries need that wait for the lock.
+    /// Number of slots that are needed by the deliveries that wait for the lock.
     pub(super) wanted: AtomicU32,
     pub(super) own: tokio::sync::Mutex<Own>,
 }
