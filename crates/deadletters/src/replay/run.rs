@@ -356,6 +356,30 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn only_a_send_with_an_uncertain_result_stays_open() {
+        let problem = || "no response".to_owned();
+        for (result, state, is_open) in [
+            (SendResult::Sent, ReplayState::Sent, false),
+            (SendResult::Refused(problem()), ReplayState::Refused, false),
+            (SendResult::Unfit(problem()), ReplayState::Unfit, false),
+            (SendResult::Uncertain(problem()), ReplayState::Intent, true),
+        ] {
+            let mut entry = LedgerEntry {
+                letter: Uuid::nil(),
+                delivery: Uuid::nil(),
+                state: ReplayState::Intent,
+                at: String::new(),
+                problem: None,
+                end: None,
+            };
+            entry.apply(result);
+            assert_eq!(entry.state, state);
+            assert_eq!(entry.problem.is_none(), state == ReplayState::Sent);
+            assert_eq!(open_deliveries(&[entry]).count() == 1, is_open);
+        }
+    }
+
     #[tokio::test]
     async fn after_a_chunk_that_has_failed_or_stops_the_run_none_begins() {
         for fails in [true, false] {

@@ -222,6 +222,16 @@ mod tests {
     }
 
     #[test]
+    fn an_allowed_address_does_not_hide_a_forbidden_one_of_the_same_name() {
+        let policy = policy("10.0.0.0/8");
+        for scheme in ["https", "http"] {
+            let url = format!("{scheme}://anything.example/");
+            assert!(led(&policy, &url, &["10.9.9.9", "192.168.0.1"]).is_err(), "{url}");
+            assert!(led(&policy, &url, &["192.168.0.1", "10.9.9.9"]).is_err(), "{url}");
+        }
+    }
+
+    #[test]
     fn a_name_is_not_resolved_in_clear_when_nothing_could_allow_it() {
         let name = "http://other.example/".parse().unwrap();
         assert!(

@@ -252,4 +252,36 @@ mod tests {
         assert_eq!(pauses_ms, [0, 250, 500, 1000, 2000, 4000, 8000, 8000]);
         assert_eq!(pause(u32::MAX), LONGEST_PAUSE);
     }
+
+    #[tokio::test]
+    async fn a_successful_invocation_ends_the_pause() {
+        let calls = AtomicU32::new(0);
+        let config = aws_sdk_sqs::Config::builder().behavior_version_latest().build();
+        let poller = Arc::new(Poller {
+            mapping: EventSourceMapping {
+                client: Client::from_conf(config),
+                queue_url: String::new(),
+                queue_name: "events".to_owned(),
+                batch_size: 10,
+                concurrency: 1,
+                function_timeout: Duration::from_secs(1),
+                now_ms: Arc::new(|| 0),
+            },
+            handler: move |_, _| {
+                let is_broken = calls.fetch_add(1, Ordering::Relaxed) < 2;
+                std::future::ready(if is_broken {
+                    Err("the function is broken")
+                } else {
+                    Ok(SqsBatchResponse::default())
+                })
+            },
+            permits: Arc::new(Semaphore::new(1)),
+            failures: AtomicU32::new(0),
+        });
+        for failures in [1, 2, 0] {
+            let permit = Arc::clone(&poller.permits).acquire_owned().await.unwrap();
+            Arc::clone(&poller).handle(Vec::new(), permit).await;
+            assert_eq!(poller.failures.load(Ordering::Relaxed), failures);
+        }
+    }
 }

@@ -198,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn a_topic_of_another_owner_is_not_replaced() {
+        let topic = |owner| TopicObject {
+            topic: Some(Cow::Owned(format!(r#"{{"owner":"{owner}","spec":{{}}}}"#))),
+            ..Object::default()
+        };
+        let change = apply(&topic("one"), false);
+        let foreign = Foreign { entry: None, owner: "two".to_owned() };
+        assert_eq!(change.made_in(Some(&topic("two")), "one"), Err(foreign));
+        assert_eq!(change.made_in(Some(&topic("one")), "one"), Ok(Some(topic("one"))));
+    }
+
+    #[test]
     fn an_entry_without_an_owner_is_changed_by_anybody_and_pruned_by_nobody() {
         let nobodys = Cow::Borrowed(r#"{"value":1}"#);
         let current =
