@@ -18,9 +18,8 @@ use crate::operations::files::{Files, have_errors, print_findings};
 use crate::operations::key_sets::PublicKeys;
 use crate::operations::lints::with_lints;
 use crate::operations::missing_destinations::report_placeholders;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::set_aside;
-use crate::operations::stack::Stack;
-use crate::operations::store::Target;
 use crate::operations::topic_news;
 use crate::operations::topics::{Plan, Topics};
 use crate::terminal::confirm::may_replace;
@@ -42,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     #[command(flatten)]
     public_keys: PublicKeys,
     /// Owner of these files, such as billing. Entries of other owners are not changed
@@ -67,13 +66,14 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { owner, prune, .. } = &arguments;
     let files = Files::read(&arguments.files)?;
-    let location = arguments.target.location().await?;
+    let place = Place::from(arguments.place.clone());
+    let location = place.subscriptions().await?;
     let topics = Topics::at(&location).await;
     // Read the deployment-wide objects before the checks, because files may refer to their content.
     let beside = topics.beside().await?;
     let reading = files.reading_for(&beside.for_files(owner, *prune)?);
-    let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
-    let findings = with_lints(&reading, files.names(), Machine.now_ms(), stack.as_ref())?;
+    let stack = place.stack().await?;
+    let findings = with_lints(&reading, files.names(), Machine.now_ms(), stack)?;
     print_findings(&findings);
     if have_errors(&findings) {
         return Ok(ExitCode::FAILURE);
@@ -89,7 +89,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let removes = show(&plan, [&before, &after], owner)?;
-    if let (true, Some(stack)) = (removes, &stack) {
+    if let (true, Some(stack)) = (removes, stack) {
         let waiting = stack.messages_in("RetryQueueUrl").await?;
         out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
     }
@@ -118,11 +118,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let made = plan.make(&record, report).await;
     // Notify after an error too, because the functions already use the objects that were written.
-    topic_news::tell(stack.as_ref(), &written.into_inner()).await;
+    topic_news::tell(stack, &written.into_inner()).await;
     made?;
     sets.withdraw().await?;
     out(&format!("{name}: applied\n"))?;
-    set_aside::tell_resumed(arguments.target.stack.as_deref(), &before, &after).await;
+    set_aside::tell_resumed(stack, &before, &after).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -33,7 +33,7 @@ use crate::operations::access::Access;
 use crate::operations::aws_targets::{listed_here, refused_here};
 use crate::operations::compiled::Compiled;
 use crate::operations::data_lock::DataLock;
-use crate::operations::destinations::place::Place;
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::dev_log::DevLog;
 use crate::operations::environment::{
     Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report,
@@ -357,9 +357,9 @@ async fn start_console(
         name: "lastmile dev".to_owned(),
         options: options(config),
         letters: DeadLetters::new(container),
-        queues: ReplayQueues::local(aws.queue_url("retry"), aws.queue_url("events")),
-        stack: None,
-        deployment: Some(Place::local(&aws.endpoint(), config.subscriptions.clone())),
+        queues: ReplayQueues::local(aws.endpoint()),
+        is_stack: false,
+        deployment: Some(Deployment::local(&aws.endpoint(), config.subscriptions.clone())),
         sources: Sources::files(files.to_vec()),
         rates: RateSource::Nothing,
         access: Access::default(),

@@ -11,7 +11,7 @@ use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use serde_json::{Value, json};
 
 use super::replay::parse_job_name;
-use crate::operations::container::ContainerArgs;
+use crate::operations::place::{DeadLettersPlace, Place};
 use crate::terminal::output::{Output, note};
 use crate::terminal::text::{self, Table};
 use crate::views::replay_end::NO_END;
@@ -41,7 +41,7 @@ const LISTED_MAX: usize = 200;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: ContainerArgs,
+    place: DeadLettersPlace,
     /// Show only this job, with its events that became dead letters again
     #[arg(value_name = "JOB", value_parser = parse_job_name)]
     job: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
+    let letters = Place::from(arguments.place).dead_letters().await?;
     if let Some(job) = &arguments.job {
         let replay = ReplayJob::resume(&letters, job).await?;
         let counts = replay.counts();

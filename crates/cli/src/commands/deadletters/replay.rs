@@ -27,11 +27,12 @@ use super::search::Search;
 use super::selection::take_each;
 use super::sending::send;
 use super::{resume, until_quiet};
-use crate::operations::container::ContainerArgs;
 use crate::operations::destinations::stopped;
 use crate::operations::filter_args::FilterArgs;
+use crate::operations::place::{Place, ReplayPlace};
 use crate::operations::replay_rate::RateUsed;
-use crate::operations::replay_sender::{ReplayQueueArgs, ReplayQueues};
+use crate::operations::replay_sender::ReplayQueues;
+use crate::operations::stack::Stack;
 use crate::operations::this_machine::user;
 use crate::terminal::advice::chain;
 use crate::terminal::confirm::may_proceed;
@@ -44,7 +45,7 @@ use crate::views::unreadable_ledger::{not_shown, refusal};
 #[command(group(clap::ArgGroup::new("whether").args(["dry_run", "yes"])))]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) container: ContainerArgs,
+    place: ReplayPlace,
     /// Dead letters, by id, prefix of the id, key or event id. Without ID, all that match the
     /// filters
     #[arg(value_name = "ID")]
@@ -63,13 +64,11 @@ pub(super) struct Arguments {
     pub(super) rate: Option<Rate>,
     /// Post the events to this URL instead. --resume needs the URL again if it contains a user or a
     /// query
-    #[arg(long, alias = "to", value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"])]
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"])]
     pub(super) to_url: Option<Url>,
     /// Publish the events to this topic instead, for all subscriptions of the topic
     #[arg(long, value_name = "NS/TOPIC")]
     to_topic: Option<TopicName>,
-    #[command(flatten)]
-    pub(super) queues: ReplayQueueArgs,
     /// Name of the job; by default its start time
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
     pub(super) name: Option<String>,
@@ -114,18 +113,23 @@ pub(super) fn parse_job_name(name: &str) -> Result<String, String> {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
+    let place = Place::from(arguments.place.clone());
+    let letters = place.dead_letters().await?;
     match arguments.resume.clone() {
-        Some(job) => resume::run(&letters, &job, arguments).await,
-        None => start(letters, arguments).await,
+        Some(job) => resume::run(&letters, &job, &place, arguments).await,
+        None => start(letters, &place, arguments).await,
     }
 }
 
-async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<ExitCode> {
+async fn start(
+    letters: DeadLetters,
+    place: &Place,
+    arguments: Arguments,
+) -> anyhow::Result<ExitCode> {
     if let Some(quiet_ms) = arguments.until_quiet {
-        return until_quiet::run(letters, arguments, quiet_ms).await;
+        return until_quiet::run(letters, place, arguments, quiet_ms).await;
     }
-    match round(letters, arguments, None).await? {
+    match round(letters, place, arguments, None).await? {
         Round::Nothing(code) => Ok(code),
         Round::Declined => Ok(ExitCode::FAILURE),
         Round::Sent { is_done: true, .. } => Ok(ExitCode::SUCCESS),
@@ -137,11 +141,12 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
 /// arguments.
 pub(super) async fn round(
     letters: DeadLetters,
+    place: &Place,
     arguments: Arguments,
     new: Option<&[StoredDeadLetter]>,
 ) -> anyhow::Result<Round> {
     let target = target(arguments.to_url, arguments.to_topic);
-    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
+    let queues = ReplayQueues::open(place, &letters.container).await?;
     let goes_to = queues.for_target(&target, None);
     if !arguments.dry_run
         && let Err(error) = goes_to
@@ -155,7 +160,7 @@ pub(super) async fn round(
         Some(new) => (plan_of(new, &filter, &target), Vec::new()),
         None => plan(letters, &arguments.ids, &filter, &target).await?,
     };
-    if let (ReplayTarget::Subscription, Some(stack)) = (&target, arguments.container.stack()) {
+    if let (ReplayTarget::Subscription, Some(stack)) = (&target, place.stack().await?) {
         let stopped = leave_out_stopped(stack, &mut plan).await?;
         if let (Some(first), true) = (stopped.first(), arguments.until_quiet.is_some()) {
             bail!("{first}");
@@ -179,7 +184,7 @@ pub(super) async fn round(
         Ok(queue) => note(format_args!("to {}", queues.describe(&target, queue.as_ref()))),
         Err(problem) => note(chain(problem)),
     }
-    let rate = RateUsed::of_plan(arguments.rate, arguments.container.stack(), &target, &plan).await;
+    let rate = RateUsed::of_plan(arguments.rate, place.stack().await?, &target, &plan).await;
     note(rate.with_option());
     if arguments.dry_run {
         search.finish(plan.len());
@@ -200,8 +205,8 @@ pub(super) async fn round(
     let job = ReplayJob::start(letters, new, plan).await?;
     let expects_set_aside = arguments.until_quiet.is_some();
     let options = RunOptions { expects_set_aside, ..RunOptions::default() };
-    let place = arguments.container.options();
-    let is_done = send(letters, job, &sender, options, arguments.wait, &place).await?;
+    let place_options = place.dead_letter_options();
+    let is_done = send(letters, job, &sender, options, arguments.wait, &place_options).await?;
     Ok(Round::Sent { is_done, are_all_back })
 }
 
@@ -273,8 +278,8 @@ async fn are_recorded(
     }
     if queues.is_default() {
         return Err(usage_error(
-            "the `lastmile dev` on the default port does not have these dead letters, or does not answer: name \
-             its queue with --queue-url, or a deployed stack with --stack",
+            "the `lastmile dev` of this folder, or else of the default port, does not have these dead letters, or \
+             does not answer: name its queue with --queue-url, or a deployed stack with --stack",
         ));
     }
     note(format_args!(
@@ -286,7 +291,7 @@ async fn are_recorded(
 
 /// Removes from a plan the dead letters that were set aside, if their subscriptions are still
 /// stopped. Returns lines about the removed dead letters.
-async fn leave_out_stopped(stack: &str, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
+async fn leave_out_stopped(stack: &Stack, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
     let names = plan.set_aside().into_iter().filter_map(|name| name.parse().ok()).collect();
     let stopped = stopped(stack, &names).await?;
     let left_out = plan.leave_out_stopped(|name| stopped.contains_key(name));

@@ -14,7 +14,7 @@ use delivery::delivery::replay::ReplayOutcome;
 
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
-use crate::operations::container::ContainerArgs;
+use crate::operations::place::{DeadLettersPlace, Place};
 use crate::terminal::output::{Output, note, out, out_json, out_raw};
 use crate::terminal::text;
 use crate::terminal::text::attempts::{Attempts, without_duration};
@@ -27,7 +27,7 @@ const SAME_EVENT_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: ContainerArgs,
+    place: DeadLettersPlace,
     /// Dead letter, by id, prefix of the id, key or event id
     #[arg(value_name = "ID|KEY")]
     id: String,
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
+    let letters = Place::from(arguments.place).dead_letters().await?;
     let search = Search::start(letters);
     let letters = &search.letters;
     let found = letters.find(&[arguments.id]).await?;

@@ -276,7 +276,7 @@ const EXAMPLES: &[Examples] = &[
         "docs/operate/destination-down.md",
         &[
             "lastmile destinations list --stack orders-prod",
-            "lastmile destinations list --to s3://config-bucket --all --output json",
+            "lastmile destinations list --to s3://config-bucket/subscriptions/ \\\n      --table orders-prod-Table --all --output json",
         ],
     ),
     of_command(

@@ -19,7 +19,7 @@ const HEADINGS: [(&str, &[&str]); 5] = [
     ("Files", &["files", "more_files", "subscriptions"]),
     (
         "Location",
-        &["to", "stack", "container", "config", "queue_url", "ingress", "to_url", "to_topic"],
+        &["to", "stack", "container", "queue_url", "ingress", "to_url", "to_topic"],
     ),
     ("Job", &["rate", "name", "resume", "skip_uncertain", "again"]),
     ("Output", &["output", "objects", "limit", "raw", "follow", "every", "full"]),

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory as _};
@@ -106,6 +107,7 @@ fn a_mistyped_command_or_option_is_answered_with_the_right_one() {
 
 #[test]
 fn an_option_means_the_same_everywhere() {
+    let mut helps: BTreeMap<String, String> = BTreeMap::new();
     for (name, command) in all() {
         for argument in command.get_arguments() {
             let (id, long) = (argument.get_id().as_str(), argument.get_long().unwrap_or_default());
@@ -123,6 +125,13 @@ fn an_option_means_the_same_everywhere() {
             }
         }
         let has = |long: &str| command.get_arguments().any(|it| it.get_long() == Some(long));
-        assert!(!(has("to") || has("container") || has("config")) || has("stack"), "{name}");
+        assert!(!(has("to") || has("container")) || has("stack"), "{name}");
+        let places = command.get_arguments();
+        let places = places.filter(|it| it.get_help_heading() == Some("Location"));
+        for place in places.filter(|it| !it.get_id().as_str().starts_with("to_")) {
+            let help = format!("{:?} {:?}", place.get_value_names(), place.get_help());
+            let first = helps.entry(place.get_id().to_string()).or_insert_with(|| help.clone());
+            assert_eq!(*first, help, "{name}");
+        }
     }
 }

@@ -10,8 +10,8 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::operations::change_record::ChangeRecord;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::shell;
-use crate::operations::store::Target;
 use crate::operations::topics::{Changes, Object, Topics};
 use crate::terminal::output::{Output, note};
 use crate::terminal::text;
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "NAME")]
     name: TopicName,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -52,8 +52,8 @@ enum State {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, output } = arguments;
-    let location = target.location().await?;
+    let Arguments { name, place, output } = arguments;
+    let location = Place::from(place).subscriptions().await?;
     let topics = Topics::at(&location).await;
     if let Location::Folder(_) = location {
         bail!("{} is a folder, and a folder keeps no history", topics.objects);

@@ -8,7 +8,7 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use serde_json::json;
 
 use crate::operations::files::{have_errors, print_findings};
-use crate::operations::store::Target;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::topics::{Deployed, Topics, Wanted, read};
 use crate::operations::who_gets::who_gets;
 use crate::terminal::output::{Output, note, out_json};
@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     /// List only subscriptions that get an event of this file; - is standard input
     #[arg(long, value_name = "FILE")]
     who_gets: Option<String>,
@@ -37,11 +37,11 @@ pub(super) struct GetArgs {
     #[arg(value_name = "NAME")]
     name: SubscriptionName,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let location = arguments.target.location().await?;
+    let location = Place::from(arguments.place).subscriptions().await?;
     let is_listed = |name: &TopicName| match arguments.name.split_once('/') {
         Some((namespace, topic)) => name.namespace == namespace && name.topic == topic,
         None => name.namespace == arguments.name,
@@ -83,8 +83,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn get(arguments: GetArgs) -> anyhow::Result<ExitCode> {
-    let GetArgs { name, target } = arguments;
-    let topics = Topics::at(&target.location().await?).await;
+    let GetArgs { name, place } = arguments;
+    let topics = Topics::at(&Place::from(place).subscriptions().await?).await;
     let object = topics.current(&name.topic).await?.object.unwrap_or_default();
     let Some(entry) = object.subscriptions.get(&name.name) else {
         anyhow::bail!("there is no subscription {name} in {}", topics.objects);

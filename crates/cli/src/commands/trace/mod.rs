@@ -23,6 +23,7 @@ use serde_json::json;
 
 use self::find::Found;
 use self::log_source::{DATA, LogSource};
+use crate::operations::place::{Place, StackArg};
 use crate::operations::trace::Wanted;
 use crate::terminal::output::{Output, note, out};
 use crate::terminal::styled::{ColorArgs, Screen};
@@ -40,9 +41,8 @@ pub(crate) struct Arguments {
     /// Find TEXT anywhere in a log line, such as a part of an id, source or type
     #[arg(long)]
     search: bool,
-    /// Deployed CloudFormation stack whose log and dead letters to read
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
+    #[command(flatten)]
+    stack: StackArg,
     /// Data folder of `lastmile dev` whose log and dead letters to read
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
@@ -79,8 +79,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Err(usage_error("the text is empty: name an id, or a text with --search"));
     }
     let wanted = if arguments.search { Wanted::anywhere(text) } else { Wanted::id(text) };
-    let source = match &arguments.stack {
-        Some(name) => LogSource::of_stack(name).await?,
+    let place = Place::from(arguments.stack.clone());
+    let source = match place.stack().await? {
+        Some(stack) => LogSource::of_stack(stack).await?,
         None => LogSource::of_dev(&arguments.data),
     };
     if !source.may_query(range, arguments.yes).await? {
