@@ -23,6 +23,7 @@ use crate::operations::set_aside;
 use crate::operations::topic_news;
 use crate::operations::topics::{Plan, Topics};
 use crate::terminal::confirm::may_replace;
+use crate::terminal::help::{CONFIRMATION, FILES, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::usage::usage_error;
 use crate::views::changes::{print_changed, print_changes};
@@ -36,9 +37,16 @@ const OBJECTS_PER_CENT: usize = 2_000;
 const OBJECTS_UNPRICED: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile apply -f subscriptions.yaml --stack orders-prod",
+        "lastmile apply -f billing/ --to s3://config-bucket/subscriptions/ \\\n      --owner billing --prune --yes",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files
-    #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE", help_heading = FILES)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: SubscriptionsPlace,
@@ -51,15 +59,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     prune: bool,
     /// Show the changes and apply nothing. Exit with code 2 if there are changes
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     dry_run: bool,
     #[command(flatten)]
     record: RecordArgs,
     /// Do not ask for confirmation
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run", help_heading = CONFIRMATION)]
     yes: bool,
     /// Apply even if the files contain no subscription
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     allow_empty: bool,
 }
 

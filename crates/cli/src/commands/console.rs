@@ -10,10 +10,18 @@ use crate::operations::place::{Place, ReplayPlace};
 use crate::operations::replay_sender::ReplayQueues;
 use crate::operations::stack::Stack;
 use crate::operations::this_machine::listen;
+use crate::terminal::help::examples;
 use crate::terminal::interrupt;
 use crate::terminal::output::out;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile console",
+        "lastmile console --stack orders-prod --port 0",
+    )
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     place: ReplayPlace,

@@ -24,6 +24,5 @@ pub(crate) mod trace;
 pub(crate) mod try_out;
 
 pub(crate) mod command_line;
-pub(crate) mod help;
 pub(crate) mod named_secret;
 pub(crate) mod publish_moment;

@@ -30,6 +30,7 @@ use crate::operations::queue::DeploymentQueue;
 use crate::operations::sample_events::SampleArgs;
 use crate::operations::this_machine::is_here;
 use crate::terminal::advice::{aws_error, describe};
+use crate::terminal::help::{CONFIRMATION, FILES, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
@@ -38,6 +39,16 @@ use crate::terminal::text;
 const CONCURRENT_SENDS: usize = 32;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/publish.md",
+        "lastmile publish --topic shop/orders -f order.json",
+        "lastmile publish --topic shop/orders --stack orders-prod -f orders.ndjson",
+        "lastmile publish --ingress http://127.0.0.1:8080/topics/shop/orders order.json",
+        "lastmile publish --topic shop/orders --sample cloudevents --count 3",
+        "lastmile publish --sample json --count 10 --dry-run > events.json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Topic of the events; without it the receiver uses its default topic
     #[arg(long, value_name = "NS/TOPIC", conflicts_with = "ingress")]
@@ -47,7 +58,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     moment: MomentArgs,
     /// Publish even if the topic is unknown; its events become dead letters
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     allow_unknown: bool,
     #[command(flatten)]
     samples: SampleArgs,
@@ -55,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present_any = ["more_files", "kind"], conflicts_with = "kind", value_name = "FILE")]
     files: Vec<String>,
     /// Event files, like the argument FILE
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "kind")]
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "kind", help_heading = FILES)]
     more_files: Vec<String>,
 }
 

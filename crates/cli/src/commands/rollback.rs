@@ -23,12 +23,20 @@ use crate::operations::topic_news;
 use crate::operations::topics::{Change, Current, Object, Topics};
 use crate::terminal::advice::chain;
 use crate::terminal::confirm::may_replace;
+use crate::terminal::help::{CONFIRMATION, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 use crate::views::changes::{print_changed, print_changes};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile rollback shop/orders --stack orders-prod",
+        "lastmile rollback shop --to s3://config-bucket/subscriptions/ \\\n      --owner billing --at 2026-11-20T07:00:00Z --yes",
+    )
+)]
 pub(crate) struct Arguments {
     /// Topic as namespace/topic, or a namespace for all its topics
     #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -47,7 +55,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     record: RecordArgs,
     /// Do not ask for confirmation
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
 }
 

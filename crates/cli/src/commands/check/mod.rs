@@ -37,6 +37,7 @@ use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::stack::Stack;
 use crate::operations::topics::{self, Deployed, Wanted};
 use crate::operations::writable::Problem;
+use crate::terminal::help::{FILES, OUTPUT, examples};
 use crate::terminal::output::{note, out, out_json};
 use crate::terminal::text;
 #[cfg(feature = "aws")]
@@ -50,13 +51,21 @@ use {
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("given").args(["files", "more_files"]).multiple(true)))]
 #[command(mut_group("deployment", |group| group.required(false)))]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile check subscriptions.yaml",
+        "lastmile check -f subscriptions/ --stack orders-prod",
+        "lastmile check --to s3://config-bucket/subscriptions/ --output json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files. Without files, --to or --stack names
     /// the deployment to check. With files, --stack also checks limits and permissions of the stack
     #[arg(required_unless_present_any = ["to", "stack", "more_files"], conflicts_with = "to", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Subscription files, like the argument FILE
-    #[arg(short = 'f', long = "file", num_args = 1.., conflicts_with = "to", value_name = "FILE")]
+    #[arg(short = 'f', long = "file", num_args = 1.., conflicts_with = "to", value_name = "FILE", help_heading = FILES)]
     more_files: Vec<PathBuf>,
     #[command(flatten)]
     place: SubscriptionsPlace,
@@ -65,7 +74,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "given")]
     write_destinations: Option<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Text)]
+    #[arg(long, value_enum, default_value_t = Output::Text, help_heading = OUTPUT)]
     output: Output,
 }
 

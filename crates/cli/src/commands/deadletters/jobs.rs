@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::replay::parse_job_name;
 use crate::operations::place::{DeadLettersPlace, Place};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note};
 use crate::terminal::text::{self, Table};
 use crate::views::replay_end::NO_END;
@@ -39,6 +40,14 @@ const NOT_RECORDED: &str = "?";
 const LISTED_MAX: usize = 200;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters jobs",
+        "lastmile deadletters jobs after-repair --stack orders-prod",
+        "lastmile deadletters jobs --stack orders-prod --output json",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     place: DeadLettersPlace,
@@ -46,7 +55,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "JOB", value_parser = parse_job_name)]
     job: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

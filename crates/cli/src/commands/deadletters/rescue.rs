@@ -24,6 +24,7 @@ use crate::operations::place::{Place, ReplayPlace};
 use crate::operations::queue::DeploymentQueue;
 use crate::terminal::advice::aws_error;
 use crate::terminal::advice::chain;
+use crate::terminal::help::examples;
 use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
@@ -36,6 +37,13 @@ const WAIT_SECONDS: i32 = 2;
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("queue_url", |url| url.required_unless_present("stack")))]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/rescue.md",
+        "lastmile deadletters rescue --stack orders-prod",
+        "lastmile deadletters rescue --container s3://dead-letters \\\n      --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/last-resort",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     place: ReplayPlace,

@@ -15,6 +15,7 @@ use delivery::delivery::replay::ReplayOutcome;
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
 use crate::operations::place::{DeadLettersPlace, Place};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note, out, out_json, out_raw};
 use crate::terminal::text;
 use crate::terminal::text::attempts::{Attempts, without_duration};
@@ -25,6 +26,13 @@ use crate::views::unreadable_ledger::not_shown;
 const SAME_EVENT_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters show 4f1c02aa",
+        "lastmile deadletters show 4f1c02aa --stack orders-prod --output json",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     place: DeadLettersPlace,
@@ -32,10 +40,10 @@ pub(super) struct Arguments {
     #[arg(value_name = "ID|KEY")]
     id: String,
     /// Print the stored blob unchanged
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with = "output", help_heading = OUTPUT)]
     raw: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

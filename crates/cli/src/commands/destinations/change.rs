@@ -22,6 +22,7 @@ use crate::operations::destinations::known::Destination;
 use crate::operations::destinations::name::Name;
 use crate::operations::place::{DestinationsPlace, Place};
 use crate::operations::set_aside;
+use crate::terminal::help::examples;
 use crate::terminal::output::out;
 
 /// The time until functions use a change, for messages. They read published changes at the interval
@@ -29,6 +30,13 @@ use crate::terminal::output::out;
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations disable shop/orders/billing --stack orders-prod",
+        "lastmile destinations disable https://billing.example.com/events",
+    )
+)]
 pub(super) struct ChangeArgs {
     #[command(flatten)]
     place: DestinationsPlace,
@@ -38,6 +46,14 @@ pub(super) struct ChangeArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations enable shop/orders/billing --stack orders-prod",
+        "lastmile destinations enable https://billing.example.com/events",
+        "lastmile destinations enable shop/orders/billing --once",
+    )
+)]
 pub(super) struct EnableArgs {
     #[command(flatten)]
     change: ChangeArgs,

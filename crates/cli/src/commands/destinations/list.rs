@@ -13,6 +13,7 @@ use crate::operations::destinations::known::Destination;
 use crate::operations::destinations::state::{Condition, conditions, next_attempt_text, since};
 use crate::operations::place::{DestinationsPlace, Place};
 use crate::operations::topics::Wanted;
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note, out};
 use crate::terminal::text::{self, Table};
 
@@ -21,6 +22,13 @@ const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "
 const NAMED: usize = 5;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations list --stack orders-prod",
+        "lastmile destinations list --to s3://config-bucket/subscriptions/ \\\n      --table orders-prod-Table --all --output json",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     place: DestinationsPlace,
@@ -28,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     all: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

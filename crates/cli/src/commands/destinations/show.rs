@@ -12,10 +12,18 @@ use crate::operations::destinations::limits::{concurrency, given_out, rate, reco
 use crate::operations::destinations::name::Name;
 use crate::operations::destinations::state::{next, outcome};
 use crate::operations::place::{DestinationsPlace, Place};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::Output;
 use crate::terminal::text;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations show shop/orders/billing --stack orders-prod",
+        "lastmile destinations show https://billing.example.com/events",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     place: DestinationsPlace,
@@ -23,7 +31,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "NAME")]
     name: Name,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

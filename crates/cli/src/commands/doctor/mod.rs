@@ -38,10 +38,19 @@ use crate::operations::place::{Place, StackArg};
 use crate::operations::queues::{DEADLETTER, DISPATCH, Expected, QUEUES};
 use crate::operations::stack::{self, Stack};
 use crate::terminal::advice::chain;
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{out, out_json};
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("stack", |stack| stack.required(true)))]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/doctor.md",
+        "lastmile doctor --stack orders-prod",
+        "lastmile doctor --stack orders-prod --try shop/orders/billing",
+        "lastmile doctor --stack orders-prod --output json",
+    )
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     stack: StackArg,
@@ -53,7 +62,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "tried")]
     wait: u64,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Text)]
+    #[arg(long, value_enum, default_value_t = Output::Text, help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -39,10 +39,20 @@ use crate::operations::lints::DISPATCH_TIMEOUT_MS;
 use crate::operations::named::{listed, named};
 use crate::operations::place::{DestinationsPlace, Place};
 use crate::operations::topics::{self, Deployed, Wanted};
+use crate::terminal::help::{FILES, OUTPUT, examples};
 use crate::terminal::output::{Output, note, out, out_json};
 use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile explain subscriptions.yaml --outcome 503",
+        "lastmile explain subscriptions/ shop/orders/billing --origins",
+        "lastmile explain shop/orders/billing --stack orders-prod",
+        "lastmile explain subscriptions.yaml --event event.json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files. Also accepts a topic or
     /// subscription, to explain only that. Without files, --to or --stack names the deployment to
@@ -54,7 +64,7 @@ pub(crate) struct Arguments {
     )]
     files_or_names: Vec<PathBuf>,
     /// Subscription files, like the argument FILE
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", help_heading = FILES)]
     more_files: Vec<PathBuf>,
     /// Explain only this subscription
     #[arg(long, value_name = "NS/TOPIC/NAME")]
@@ -79,7 +89,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "event")]
     origins: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

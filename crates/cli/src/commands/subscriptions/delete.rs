@@ -11,11 +11,20 @@ use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::topic_news;
 use crate::operations::topics::{Change, Changed, Topics};
 use crate::terminal::confirm::may_proceed;
+use crate::terminal::help::{CONFIRMATION, examples};
 use crate::terminal::output::note;
 use crate::terminal::text;
 use crate::views::changes::print_changed;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "lastmile subscriptions delete [OPTIONS] <NAME> \\\n           <--to <URI>|--stack <NAME>>",
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
+        "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct Arguments {
     /// Subscription, as namespace/topic/name
     #[arg(value_name = "NAME")]
@@ -28,7 +37,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     record: RecordArgs,
     /// Do not ask for confirmation
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
 }
 

@@ -10,9 +10,17 @@ use delivery::subscription::catalogue::Catalogue;
 use crate::operations::files::{have_errors, print_findings};
 use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::topics::{Topics, Wanted, read};
+use crate::terminal::help::examples;
 use crate::terminal::output::out_raw;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions export --stack orders-prod > subscriptions.yaml",
+        "lastmile subscriptions export --owner billing \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     place: SubscriptionsPlace,

@@ -13,6 +13,7 @@ use crate::operations::change_record::ChangeRecord;
 use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::shell;
 use crate::operations::topics::{Changes, Object, Topics};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note};
 use crate::terminal::text;
 
@@ -23,6 +24,14 @@ const VERSIONS_AT_ONCE: usize = 4;
 const NAMES_SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "lastmile subscriptions history [OPTIONS] <NAME> \\\n           <--to <URI>|--stack <NAME>>",
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions history shop/orders --stack orders-prod",
+        "lastmile subscriptions history shop/orders --output json \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct Arguments {
     /// Topic, as namespace/topic
     #[arg(value_name = "NAME")]
@@ -30,7 +39,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     place: SubscriptionsPlace,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

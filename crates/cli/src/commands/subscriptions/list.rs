@@ -11,12 +11,21 @@ use crate::operations::files::{have_errors, print_findings};
 use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::topics::{Deployed, Topics, Wanted, read};
 use crate::operations::who_gets::who_gets;
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note, out_json};
 use crate::terminal::text;
 
 const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions list shop --stack orders-prod",
+        "lastmile subscriptions list shop/orders --to s3://config-bucket/subscriptions/",
+        "lastmile subscriptions list shop/orders --who-gets event.json \\\n      --stack orders-prod",
+    )
+)]
 pub(super) struct Arguments {
     /// Namespace, or topic as namespace/topic
     #[arg(value_name = "NAME")]
@@ -27,11 +36,18 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     who_gets: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions get shop/orders/billing --stack orders-prod",
+        "lastmile subscriptions get shop/orders/billing \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct GetArgs {
     /// Subscription, as namespace/topic/name
     #[arg(value_name = "NAME")]

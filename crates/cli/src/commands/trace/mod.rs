@@ -25,6 +25,7 @@ use self::find::Found;
 use self::log_source::{DATA, LogSource};
 use crate::operations::place::{Place, StackArg};
 use crate::operations::trace::Wanted;
+use crate::terminal::help::{CONFIRMATION, OUTPUT, examples};
 use crate::terminal::output::{Output, note, out};
 use crate::terminal::styled::{ColorArgs, Screen};
 use crate::terminal::text;
@@ -34,6 +35,14 @@ use crate::terminal::usage::usage_error;
 const NOTHING: u8 = 1;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/why-not.md",
+        "lastmile trace order-1",
+        "lastmile trace 6c93bfa1-6020-5b2f-9966-f474a78b25a5 --stack orders-prod",
+        "lastmile trace --search order- --since 2d --stack orders-prod --output json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Event id, webhook-id or trace id; with --search any text of a log line
     #[arg(value_name = "TEXT")]
@@ -56,10 +65,10 @@ pub(crate) struct Arguments {
     ///
     /// Without this option, trace asks before a query that may scan more than 20 GB of log lines
     /// ($0.10).
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
     #[command(flatten)]
     color: ColorArgs,
