@@ -50,7 +50,8 @@ const CONCURRENT_SENDS: usize = 32;
     )
 )]
 pub(crate) struct Arguments {
-    /// Topic of the events; without it the receiver uses its default topic
+    /// Topic of the events; without it the receiver uses its default topic. With --to or --stack,
+    /// an unknown topic is refused
     #[arg(long, value_name = "NS/TOPIC", conflicts_with = "ingress")]
     topic: Option<TopicName>,
     #[command(flatten)]

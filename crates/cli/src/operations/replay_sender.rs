@@ -11,7 +11,7 @@ use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use delivery::address::PrivateDestinations;
 use url::Url;
 
-use crate::operations::place::{Place, default_aws_endpoint};
+use crate::operations::place::{Place, default_aws_endpoint, no_queue_for_bucket};
 use crate::operations::queue::{self, DEV_CONTAINER, DeploymentQueue};
 use crate::operations::shell;
 use crate::operations::stack::Stack;
@@ -103,11 +103,7 @@ impl ReplayQueues {
                 // addresses.
                 let named = of_stack.or(own.as_deref()).or(in_ledger);
                 if named.is_none() && self.is_bucket {
-                    return Err(usage_error(
-                        "no queue is named, and dead letters of a bucket are not sent to the queues of \
-                         `lastmile dev` on this machine by default: name the deployed stack with --stack, or \
-                         a queue with --queue-url",
-                    ));
+                    return Err(no_queue_for_bucket());
                 }
                 let url = named.unwrap_or(&default);
                 url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?

@@ -36,7 +36,6 @@ const BATCH_MAX: i32 = 10;
 const WAIT_SECONDS: i32 = 2;
 
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("queue_url", |url| url.required_unless_present("stack")))]
 #[command(
     after_long_help = examples!(
         "docs/operate/rescue.md",

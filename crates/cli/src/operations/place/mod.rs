@@ -170,8 +170,9 @@ impl Place {
     /// Returns the URL of a queue.
     ///
     /// # Errors
-    /// If the stack does not have the queue or cannot be described, or the named `lastmile dev` does
-    /// not run.
+    /// - The stack does not have the queue or cannot be described.
+    /// - The named `lastmile dev` does not run.
+    /// - The dead letters are in a bucket, and no option names a queue.
     pub(crate) async fn queue(&self, queue: DeploymentQueue) -> anyhow::Result<Url> {
         if let Some(url) = self.queue_url() {
             return Ok(url.clone());
@@ -179,9 +180,15 @@ impl Place {
         let url = match (self.stack().await?, &self.to.to) {
             (Some(stack), _) => stack.output(queue.output())?.to_owned(),
             (None, Some(To::Dev(folder))) => queue.url_at(&Dev::in_folder(folder)?.aws_endpoint()?),
+            (None, _) if self.has_bucket() => return Err(no_queue_for_bucket()),
             (None, Some(To::Subscriptions(_)) | None) => queue.url_at(&default_aws_endpoint()),
         };
         url.parse().with_context(|| format!("the queue {url} is not a valid URL"))
+    }
+
+    /// Returns true if an option names a bucket of dead letters.
+    fn has_bucket(&self) -> bool {
+        self.container.container.as_ref().is_some_and(|address| address.starts_with("s3://"))
     }
 
     /// Creates a client for a queue, and checks that the queue responds.
@@ -191,6 +198,15 @@ impl Place {
     pub(crate) async fn reach(&self, queue: &Url) -> anyhow::Result<Client> {
         queue::reach(self.stack().await?, queue).await
     }
+}
+
+/// Creates the error for dead letters of a bucket without a named queue. They may belong to any
+/// deployment, so the queues of this machine are not used by default.
+pub(crate) fn no_queue_for_bucket() -> anyhow::Error {
+    usage_error(
+        "no queue is named, and dead letters of a bucket are not sent to or from the queues of `lastmile dev` on this \
+         machine by default: name the deployed stack with --stack, or a queue with --queue-url",
+    )
 }
 
 fn dev_table(dev: &Dev) -> anyhow::Result<DynamoTable> {

@@ -37,8 +37,8 @@ pub(crate) struct ToArg {
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TableArg {
-    /// DynamoDB table of the deployment, for the state of destinations: the stack's output
-    /// TableName
+    /// DynamoDB table of the deployment, with the state of destinations and the consents: the
+    /// stack's output TableName
     #[arg(long, value_name = "NAME", help_heading = LOCATION, conflicts_with = "stack")]
     pub(super) table: Option<String>,
 }

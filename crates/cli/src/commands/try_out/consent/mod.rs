@@ -65,8 +65,8 @@ const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
 ))]
 pub(super) struct ConsentArgs {
     /// Send no event; ask endpoints for consent: those of the named subscriptions, or all that
-    /// require consent. A stack, a table or a folder of `lastmile dev` stores the consents. Exit
-    /// with code 1 unless all consent
+    /// require consent. --to, --table and --stack need this option; a stack, a table or a folder of
+    /// `lastmile dev` also stores the consents. Exit with code 1 unless all consent
     #[arg(long, help_heading = HEADING, conflicts_with_all = ONE_REQUEST)]
     pub(super) consent: bool,
     #[command(flatten)]
