@@ -15,8 +15,6 @@
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 #![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
 
-#[cfg(test)]
-mod command_help;
 mod commands;
 mod console;
 #[cfg(test)]

@@ -26,3 +26,6 @@ pub(crate) mod try_out;
 pub(crate) mod command_line;
 pub(crate) mod named_secret;
 pub(crate) mod publish_moment;
+
+#[cfg(test)]
+mod tests;
