@@ -35,12 +35,24 @@ use crate::commands::{
     destinations as destinations_command, dev, explain, man, publish, rollback, secret, subscriber,
     subscriptions, trace as trace_command, try_out,
 };
+use crate::terminal::help::examples;
 use crate::terminal::output::{goes_on_unread, is_closed, note};
 use crate::terminal::usage::UsageError;
 
 /// Delivers events from a queue to HTTP endpoints: at least once, never lost
 #[derive(Debug, Parser)]
-#[command(name = "lastmile", version, max_term_width = 100)]
+#[command(
+    name = "lastmile",
+    version,
+    max_term_width = 100,
+    after_long_help = examples!(
+        "docs/README.md",
+        "lastmile demo",
+        "lastmile dev -f subscriptions.yaml",
+        "lastmile check subscriptions.yaml",
+        "lastmile deadletters list --stack orders-prod --since 2h",
+    )
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -108,6 +120,7 @@ enum Command {
 /// Accepts any arguments, for a command that this build does not contain.
 #[cfg(not(feature = "aws"))]
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples!("docs/operate/doctor.md", "lastmile doctor --stack orders-prod"))]
 struct LeftOut {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     _all: Vec<OsString>,
@@ -147,7 +160,7 @@ impl Command {
 async fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let stack = std::env::var(commands::command_line::STACK).ok();
-    let matches = commands::command_line::matches(&described(), &words, stack.as_deref());
+    let matches = commands::command_line::matches(&Arguments::command(), &words, stack.as_deref());
     let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => return ExitCode::from(commands::command_line::print(&error, &words)),
@@ -168,11 +181,6 @@ async fn main() -> ExitCode {
             }
         }
     }
-}
-
-/// Returns the clap description of the command line, including the help of every command.
-fn described() -> clap::Command {
-    commands::help::with_help(Arguments::command())
 }
 
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -201,7 +209,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Secret(arguments) => secret::run(&arguments),
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
-        Command::Completions(arguments) => completions::run(&arguments, described()),
-        Command::Man(arguments) => man::run(&arguments, described()),
+        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
+        Command::Man(arguments) => man::run(&arguments, Arguments::command()),
     }
 }

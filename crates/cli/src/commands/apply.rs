@@ -18,12 +18,12 @@ use crate::operations::files::{Files, have_errors, print_findings};
 use crate::operations::key_sets::PublicKeys;
 use crate::operations::lints::with_lints;
 use crate::operations::missing_destinations::report_placeholders;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::set_aside;
-use crate::operations::stack::Stack;
-use crate::operations::store::Target;
 use crate::operations::topic_news;
 use crate::operations::topics::{Plan, Topics};
 use crate::terminal::confirm::may_replace;
+use crate::terminal::help::{CONFIRMATION, FILES, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::usage::usage_error;
 use crate::views::changes::{print_changed, print_changes};
@@ -37,12 +37,19 @@ const OBJECTS_PER_CENT: usize = 2_000;
 const OBJECTS_UNPRICED: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile apply -f subscriptions.yaml --stack orders-prod",
+        "lastmile apply -f billing/ --to s3://config-bucket/subscriptions/ \\\n      --owner billing --prune --yes",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files
-    #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE", help_heading = FILES)]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     #[command(flatten)]
     public_keys: PublicKeys,
     /// Owner of these files, such as billing. Entries of other owners are not changed
@@ -52,28 +59,29 @@ pub(crate) struct Arguments {
     #[arg(long)]
     prune: bool,
     /// Show the changes and apply nothing. Exit with code 2 if there are changes
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     dry_run: bool,
     #[command(flatten)]
     record: RecordArgs,
     /// Do not ask for confirmation
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run", help_heading = CONFIRMATION)]
     yes: bool,
     /// Apply even if the files contain no subscription
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     allow_empty: bool,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { owner, prune, .. } = &arguments;
     let files = Files::read(&arguments.files)?;
-    let location = arguments.target.location().await?;
+    let place = Place::from(arguments.place.clone());
+    let location = place.subscriptions().await?;
     let topics = Topics::at(&location).await;
     // Read the deployment-wide objects before the checks, because files may refer to their content.
     let beside = topics.beside().await?;
     let reading = files.reading_for(&beside.for_files(owner, *prune)?);
-    let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
-    let findings = with_lints(&reading, files.names(), Machine.now_ms(), stack.as_ref())?;
+    let stack = place.stack().await?;
+    let findings = with_lints(&reading, files.names(), Machine.now_ms(), stack)?;
     print_findings(&findings);
     if have_errors(&findings) {
         return Ok(ExitCode::FAILURE);
@@ -89,7 +97,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let removes = show(&plan, [&before, &after], owner)?;
-    if let (true, Some(stack)) = (removes, &stack) {
+    if let (true, Some(stack)) = (removes, stack) {
         let waiting = stack.messages_in("RetryQueueUrl").await?;
         out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
     }
@@ -118,11 +126,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let made = plan.make(&record, report).await;
     // Notify after an error too, because the functions already use the objects that were written.
-    topic_news::tell(stack.as_ref(), &written.into_inner()).await;
+    topic_news::tell(stack, &written.into_inner()).await;
     made?;
     sets.withdraw().await?;
     out(&format!("{name}: applied\n"))?;
-    set_aside::tell_resumed(arguments.target.stack.as_deref(), &before, &after).await;
+    set_aside::tell_resumed(stack, &before, &after).await;
     Ok(ExitCode::SUCCESS)
 }
 

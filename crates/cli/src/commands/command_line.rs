@@ -11,6 +11,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use crate::operations::files::is_of_subscriptions;
+use crate::operations::place::OTHER_PLACES;
 use crate::terminal::output::note;
 use crate::terminal::redaction;
 use crate::terminal::text;
@@ -19,8 +20,6 @@ use crate::terminal::text;
 pub(crate) const STACK: &str = "LASTMILE_STACK";
 /// The exit code of a usage error, the same as in clap.
 pub(crate) const USAGE: u8 = 2;
-/// The ids of options that name a deployment other than the stack.
-const PLACES: [&str; 6] = ["container", "config", "to", "to_url", "queue_url", "ingress"];
 /// The commands that use files by default. Such a command compares the files with a stack only if
 /// `--stack` is given.
 const OF_FILES: [&str; 3] = ["check", "explain", "try"];
@@ -90,7 +89,7 @@ fn names_a_place(matches: &ArgMatches) -> bool {
         let is_known = leaf.try_contains_id(id).is_ok();
         is_known && leaf.value_source(id) == Some(ValueSource::CommandLine)
     };
-    PLACES.iter().any(is_given)
+    OTHER_PLACES.iter().any(is_given)
         || (OF_FILES.contains(&name) && FILES.iter().any(is_given))
         || has_file(leaf)
 }

@@ -6,11 +6,19 @@ use clap::Command;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap_complete::Shell;
 
+use crate::terminal::help::examples;
 use crate::terminal::output::out_raw;
 
 const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "powershell"];
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/commands.md",
+        "lastmile completions bash > /etc/bash_completion.d/lastmile",
+        "lastmile completions powershell",
+    )
+)]
 pub(crate) struct Arguments {
     /// Shell that will run the script
     #[arg(value_parser = PossibleValuesParser::new(SHELLS).try_map(|name| name.parse::<Shell>()))]

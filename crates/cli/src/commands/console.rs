@@ -5,22 +5,29 @@ use std::process::ExitCode;
 
 use crate::console::{RateSource, Setup, Sources, serve};
 use crate::operations::access::access;
-use crate::operations::container::ContainerArgs;
-use crate::operations::destinations::place::PlaceArgs;
-use crate::operations::replay_sender::ReplayQueueArgs;
+use crate::operations::destinations::deployment::Deployment;
+use crate::operations::place::{Place, ReplayPlace};
+use crate::operations::replay_sender::ReplayQueues;
+use crate::operations::stack::Stack;
 use crate::operations::this_machine::listen;
+use crate::terminal::help::examples;
 use crate::terminal::interrupt;
 use crate::terminal::output::out;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile console",
+        "lastmile console --stack orders-prod --port 0",
+    )
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    container: ContainerArgs,
+    place: ReplayPlace,
     /// Port on 127.0.0.1 to listen on; 0 for any free port
     #[arg(long, default_value_t = 9181)]
     port: u16,
-    #[command(flatten)]
-    queues: ReplayQueueArgs,
     /// Do not show event bodies. Responses and titles of causes may still repeat their values, and
     /// your AWS credentials can still read the bodies
     #[arg(long)]
@@ -28,29 +35,28 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { container, port, queues, hide_events } = arguments;
-    let (letters, options) = (container.open().await?, container.options());
-    let stack = container.stack().map(str::to_owned);
-    let queues = queues.open(stack.as_deref(), &letters.container).await?;
-    let deployment = match &stack {
+    let Arguments { place, port, hide_events } = arguments;
+    let place = Place::from(place);
+    let letters = place.dead_letters().await?;
+    let queues = ReplayQueues::open(&place, &letters.container).await?;
+    let stack = place.stack().await?;
+    let deployment = match stack {
+        Some(stack) => Some(Deployment::of_stack(stack).await?),
         None => None,
-        Some(_) => {
-            let place = PlaceArgs { stack: stack.clone(), config: String::new(), table: None };
-            Some(place.open().await?)
-        }
     };
     let listener = listen(port).await?;
     let setup = Setup {
-        name: stack
-            .as_ref()
-            .map_or_else(|| letters.container.name.clone(), |name| format!("stack {name}")),
-        options,
-        rates: rates(stack.as_deref()).await?,
+        name: stack.as_ref().map_or_else(
+            || letters.container.name.clone(),
+            |stack| format!("stack {}", stack.name),
+        ),
+        options: place.dead_letter_options(),
+        rates: rates(stack).await,
         access: access(&letters.container).await,
         sources: deployment.clone().map_or(Sources::Unknown, Sources::deployed),
         letters,
         queues,
-        stack,
+        is_stack: stack.is_some(),
         deployment,
         hides_events: hide_events,
         live: None,
@@ -66,18 +72,17 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Returns the CloudWatch metrics of a stack as the source of success rates; no source without a
 /// stack.
 #[cfg(feature = "aws")]
-async fn rates(stack: Option<&str>) -> anyhow::Result<RateSource> {
+async fn rates(stack: Option<&Stack>) -> RateSource {
     use crate::console::CloudWatch;
-    use crate::operations::stack::{Stack, aws};
-    Ok(match stack {
-        Some(name) => {
-            RateSource::CloudWatch(CloudWatch::of(&aws().await, &Stack::describe(name).await?))
-        }
+    use crate::operations::stack::aws;
+    match stack {
+        Some(stack) => RateSource::CloudWatch(CloudWatch::of(&aws().await, stack)),
         None => RateSource::Nothing,
-    })
+    }
 }
 
 #[cfg(not(feature = "aws"))]
-async fn rates(_stack: Option<&str>) -> anyhow::Result<RateSource> {
-    Ok(RateSource::Nothing)
+#[expect(clippy::unused_async, reason = "the build with AWS reads its configuration")]
+async fn rates(_: Option<&Stack>) -> RateSource {
+    RateSource::Nothing
 }

@@ -19,6 +19,7 @@ use crate::operations::cost::{
     Estimate, Line, MONTH_DAYS, Need, PRICES_FROM, Plan, estimate, sum, tightest,
 };
 use crate::operations::queues::{SHARES, Shares, shares_of};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::numbers::{count, decimals, percent, precise};
 use crate::terminal::output::{Output, out, out_json};
 use crate::terminal::text::Table;
@@ -28,6 +29,14 @@ use crate::terminal::usage::usage_error;
 const DELIVERIES_MAX: f64 = 1e14;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/scale.md",
+        "lastmile cost --events 1e6",
+        "lastmile cost --events 1e9 --per month --success 0.99 --fan-out 3",
+        "lastmile cost --events 300 --per second --answer 1s --output json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Number of published events, evenly spread over the period: 1000000, 1_000_000 or 1e6
     #[arg(long, value_name = "NUMBER", value_parser = number)]
@@ -64,7 +73,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -30,6 +30,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::operations::compiled::Compiled;
 use crate::operations::files::Files;
 use crate::operations::this_machine::allow_private;
+use crate::terminal::help::examples;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::views::log_view;
@@ -58,6 +59,13 @@ const EXPECTED: [(&str, &str, &str); 4] = [
 ];
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/local.md",
+        "lastmile demo",
+        "lastmile demo --data /tmp/demo",
+    )
+)]
 pub(crate) struct Arguments {
     /// Data folder; subscriptions and dead letters stay there after the demo
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]

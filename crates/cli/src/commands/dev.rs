@@ -33,7 +33,7 @@ use crate::operations::access::Access;
 use crate::operations::aws_targets::{listed_here, refused_here};
 use crate::operations::compiled::Compiled;
 use crate::operations::data_lock::DataLock;
-use crate::operations::destinations::place::Place;
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::dev_log::DevLog;
 use crate::operations::environment::{
     Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report,
@@ -45,6 +45,7 @@ use crate::operations::shell;
 use crate::operations::this_machine::{allow_private, aws_endpoint, listen, listen_at, reached_at};
 use crate::operations::unset_secrets::all_unset_here;
 use crate::terminal::advice::chain;
+use crate::terminal::help::{FILES, OUTPUT, examples};
 use crate::terminal::interrupt;
 use crate::terminal::output::{LineOutput, note};
 use crate::terminal::styled::{ColorArgs, Screen};
@@ -57,9 +58,18 @@ use crate::views::log_view;
 const USUAL_FILE: &str = "subscriptions.yaml";
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/local.md",
+        "lastmile dev -f subscriptions.yaml",
+        "lastmile dev -f subscriptions.yaml --env BILLING_TOKEN --port 0",
+        "lastmile dev --default-topic shop/orders --key env:PUBLISH_KEY",
+        "lastmile dev --listen 0.0.0.0 --host lastmile --key env:PUBLISH_KEY",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files, read again at each save
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", help_heading = FILES)]
     files: Vec<PathBuf>,
     /// Data folder, with dead letters as plain files below s3/dead-letters, and the log for trace
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
@@ -99,7 +109,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     environment: EnvironmentArgs,
     /// Output format: messages for people, or the log lines of the functions as JSON
-    #[arg(long, default_value = "text")]
+    #[arg(long, default_value = "text", help_heading = OUTPUT)]
     output: LineOutput,
     #[command(flatten)]
     color: ColorArgs,
@@ -357,9 +367,9 @@ async fn start_console(
         name: "lastmile dev".to_owned(),
         options: options(config),
         letters: DeadLetters::new(container),
-        queues: ReplayQueues::local(aws.queue_url("retry"), aws.queue_url("events")),
-        stack: None,
-        deployment: Some(Place::local(&aws.endpoint(), config.subscriptions.clone())),
+        queues: ReplayQueues::local(aws.endpoint()),
+        is_stack: false,
+        deployment: Some(Deployment::local(&aws.endpoint(), config.subscriptions.clone())),
         sources: Sources::files(files.to_vec()),
         rates: RateSource::Nothing,
         access: Access::default(),

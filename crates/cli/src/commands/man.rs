@@ -6,10 +6,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Command, ValueHint};
 
+use crate::terminal::help::examples;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/commands.md",
+        "lastmile man /usr/local/share/man/man1",
+    )
+)]
 pub(crate) struct Arguments {
     /// Folder for the pages, created if missing
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -24,6 +24,8 @@ pub(crate) mod trace;
 pub(crate) mod try_out;
 
 pub(crate) mod command_line;
-pub(crate) mod help;
 pub(crate) mod named_secret;
 pub(crate) mod publish_moment;
+
+#[cfg(test)]
+mod tests;

@@ -6,14 +6,11 @@
 //! is not an event is rejected with its line; the rest is sent.
 
 use std::process::ExitCode;
-use std::str::FromStr;
 
 use adapters::error_words::cause_words;
-use adapters::live_topics::Location;
 use adapters::machine::Machine;
 use adapters::queues::text_attribute;
 use anyhow::{Context as _, anyhow, bail};
-use delivery::address::http_url;
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Event, Input};
 use delivery::ports::Clock as _;
@@ -28,43 +25,41 @@ use url::Url;
 use crate::commands::publish_moment::{MomentArgs, PublishMoment};
 use crate::operations::event_files::{documents, text_of};
 use crate::operations::known_topic;
-use crate::operations::queue::{DEV_EVENTS_QUEUE, reach, reach_of_stack};
+use crate::operations::place::{Place, PublishPlace};
+use crate::operations::queue::DeploymentQueue;
 use crate::operations::sample_events::SampleArgs;
-use crate::operations::stack::Stack;
 use crate::operations::this_machine::is_here;
 use crate::terminal::advice::{aws_error, describe};
+use crate::terminal::help::{CONFIRMATION, FILES, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
-use crate::terminal::usage::usage_error;
 
 /// The maximum number of events that are sent concurrently.
 const CONCURRENT_SENDS: usize = 32;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/publish.md",
+        "lastmile publish --topic shop/orders -f order.json",
+        "lastmile publish --topic shop/orders --stack orders-prod -f orders.ndjson",
+        "lastmile publish --ingress http://127.0.0.1:8080/topics/shop/orders order.json",
+        "lastmile publish --topic shop/orders --sample cloudevents --count 3",
+        "lastmile publish --sample json --count 10 --dry-run > events.json",
+    )
+)]
 pub(crate) struct Arguments {
-    /// Topic of the events; without it the receiver uses its default topic
-    #[arg(long, value_name = "NS/TOPIC")]
+    /// Topic of the events; without it the receiver uses its default topic. With --to or --stack,
+    /// an unknown topic is refused
+    #[arg(long, value_name = "NS/TOPIC", conflicts_with = "ingress")]
     topic: Option<TopicName>,
-    /// URL of the events queue; by default the queue of the stack, or without a stack that of
-    /// `lastmile dev`
-    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["ingress", "stack"])]
-    queue_url: Option<Url>,
-    /// URL of an HTTP ingress to use instead of a queue, such as
-    /// http://127.0.0.1:8080/topics/shop/orders
-    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["topic", "to", "stack"])]
-    ingress: Option<Url>,
-    /// Location of the deployment's subscriptions, to check that the topic exists:
-    /// s3://bucket/prefix/ or file:///folder/
-    #[arg(long, value_name = "URI", conflicts_with = "stack")]
-    to: Option<To>,
-    /// Deployed CloudFormation stack; its outputs name its events queue and its subscriptions
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
+    #[command(flatten)]
+    place: PublishPlace,
     #[command(flatten)]
     moment: MomentArgs,
     /// Publish even if the topic is unknown; its events become dead letters
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     allow_unknown: bool,
     #[command(flatten)]
     samples: SampleArgs,
@@ -72,26 +67,8 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present_any = ["more_files", "kind"], conflicts_with = "kind", value_name = "FILE")]
     files: Vec<String>,
     /// Event files, like the argument FILE
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "kind")]
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "kind", help_heading = FILES)]
     more_files: Vec<String>,
-}
-
-/// The value of `--to`: the location of subscriptions. The URL of an ingress is also accepted.
-#[derive(Debug, Clone)]
-enum To {
-    Subscriptions(Location),
-    Ingress(Url),
-}
-
-impl FromStr for To {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse::<Url>() {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Self::Ingress(url)),
-            Ok(_) | Err(_) => Location::parse(text).map(Self::Subscriptions),
-        }
-    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -175,42 +152,17 @@ enum Target {
 }
 
 async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
-    let Arguments { ingress, to, queue_url, stack, topic, allow_unknown, .. } = arguments;
-    let subscriptions = match (ingress, to) {
-        (Some(url), _) => return Target::ingress(url),
-        (None, Some(To::Ingress(url))) => {
-            if topic.is_some() || queue_url.is_some() {
-                return Err(usage_error(
-                    "an ingress has its topic in its address: --topic and --queue-url are for queues",
-                ));
-            }
-            return Target::ingress(url);
-        }
-        (None, Some(To::Subscriptions(location))) => Some(location),
-        (None, None) => None,
-    };
-    let stack = Stack::optional(stack.as_deref()).await?;
-    let (url, client, subscriptions) = match (queue_url, &stack) {
-        (Some(url), _) => {
-            let client = reach(&url).await?;
-            (url, client, subscriptions)
-        }
-        (None, Some(stack)) => {
-            let url = stack.output("EventsQueueUrl")?;
-            let url = url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?;
-            let client = reach_of_stack(&url).await?;
-            (url, client, Some(stack.subscriptions()?))
-        }
-        (None, None) => {
-            let url = DEV_EVENTS_QUEUE.parse().context("the default is a URL")?;
-            let client = reach(&url).await?;
-            (url, client, subscriptions)
-        }
-    };
+    let Arguments { place, topic, allow_unknown, .. } = arguments;
+    let place = Place::from(place);
+    if let Some(url) = place.ingress() {
+        return Target::ingress(url.clone());
+    }
+    let url = place.queue(DeploymentQueue::Events).await?;
+    let client = place.reach(&url).await?;
     if let Some(topic) = topic.as_ref().filter(|_| !allow_unknown) {
-        match subscriptions {
-            Some(location) => known_topic::check_deployed(topic, &location).await?,
-            None => known_topic::check_dev(topic, &client, &url).await?,
+        match place.has_subscriptions() {
+            true => known_topic::check_deployed(topic, &place.subscriptions().await?).await?,
+            false => known_topic::check_dev(topic, &client, &url).await?,
         }
     }
     Ok(Target::Queue { client, url: url.into(), topic })

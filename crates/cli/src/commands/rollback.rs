@@ -17,25 +17,32 @@ use delivery::topic_object;
 
 use crate::operations::change_record::RecordArgs;
 use crate::operations::key_sets::PublicKeys;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::set_aside;
-use crate::operations::stack::Stack;
-use crate::operations::store::Target;
 use crate::operations::topic_news;
 use crate::operations::topics::{Change, Current, Object, Topics};
 use crate::terminal::advice::chain;
 use crate::terminal::confirm::may_replace;
+use crate::terminal::help::{CONFIRMATION, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 use crate::views::changes::{print_changed, print_changes};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile rollback shop/orders --stack orders-prod",
+        "lastmile rollback shop --to s3://config-bucket/subscriptions/ \\\n      --owner billing --at 2026-11-20T07:00:00Z --yes",
+    )
+)]
 pub(crate) struct Arguments {
     /// Topic as namespace/topic, or a namespace for all its topics
     #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: String,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     #[command(flatten)]
     public_keys: PublicKeys,
     /// Restore only the entries of this owner. Entries of other owners are not changed
@@ -48,7 +55,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     record: RecordArgs,
     /// Do not ask for confirmation
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
 }
 
@@ -65,8 +72,9 @@ struct Restored {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, public_keys, owner, at, record, yes } = arguments;
-    let location = target.location().await?;
+    let Arguments { name, place, public_keys, owner, at, record, yes } = arguments;
+    let place = Place::from(place);
+    let location = place.subscriptions().await?;
     let topics = Topics::at(&location).await;
     let names = match name.parse::<TopicName>() {
         Ok(topic) => vec![topic],
@@ -109,11 +117,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for Restored { name, change, .. } in &restored {
         print_changed(name, topics.change(name, by, change, &record, None).await?)?;
     }
-    let stack = Stack::optional(target.stack.as_deref()).await?;
+    let stack = place.stack().await?;
     let changed: Vec<TopicName> = restored.into_iter().map(|restored| restored.name).collect();
-    topic_news::tell(stack.as_ref(), &changed).await;
+    topic_news::tell(stack, &changed).await;
     sets.withdraw().await?;
-    set_aside::tell_resumed(target.stack.as_deref(), &before, &after).await;
+    set_aside::tell_resumed(stack, &before, &after).await;
     Ok(ExitCode::SUCCESS)
 }
 

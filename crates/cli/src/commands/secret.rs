@@ -11,19 +11,28 @@ use delivery::request::new_key::{KeyPair, key_pair, shared_secret};
 use delivery::subscription::public_key::{PRIVATE_PREFIX, PublicKey};
 use serde_json::json;
 
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note};
 
 /// The name of the environment variable that the printed steps use for the secret.
 const VARIABLE: &str = "SIGNING_SECRET";
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/secrets.md",
+        "lastmile secret",
+        "lastmile secret --key-pair",
+        "lastmile secret --output json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Generate an Ed25519 key pair: a private key for signing (whsk_) and a public key for
     /// receivers (whpk_)
     #[arg(long)]
     key_pair: bool,
     /// Output format
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -18,7 +18,7 @@ use super::shell::error::PageError;
 use super::shell::guard::FormToken;
 use super::shell::layout::{PageLayout, Section};
 use super::sources::Sources;
-use crate::operations::destinations::place::Place;
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::replay_sender::ReplayQueues;
 
 /// The shared state, in the form in which axum passes it to handlers.
@@ -34,10 +34,10 @@ pub(super) struct Console {
     pub(super) caches: Arc<LetterCaches>,
     pub(super) jobs: RunningJobs,
     pub(super) queues: ReplayQueues,
-    /// The name of the stack; `None` if the console was started without one.
-    pub(super) stack: Option<String>,
+    /// True if the console shows a stack.
+    pub(super) is_stack: bool,
     /// The table and the subscriptions of the deployment; `None` if only a container is shown.
-    pub(super) deployment: Option<Place>,
+    pub(super) deployment: Option<Deployment>,
     pub(super) health: HealthCache,
     pub(super) sources: Sources,
     pub(super) rates: RateSource,
@@ -57,10 +57,10 @@ impl Console {
     /// Returns the options that name the deployment in `lastmile destinations`; `None` if
     /// options cannot name it.
     pub(super) fn destination_options(&self) -> Option<String> {
-        match (&self.stack, &self.live) {
-            (Some(_), _) => Some(self.options.clone()),
-            (None, Some(_)) if self.options.is_empty() => Some(String::new()),
-            (None, _) => None,
+        match (self.is_stack, &self.live) {
+            (true, _) => Some(self.options.clone()),
+            (false, Some(_)) if self.options.is_empty() => Some(String::new()),
+            (false, _) => None,
         }
     }
 

@@ -65,7 +65,7 @@ use self::shell::error::PageError;
 use self::shell::guard::{self, FormToken};
 pub(crate) use self::sources::Sources;
 use crate::operations::access::Access;
-use crate::operations::destinations::place::Place;
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::replay_sender::ReplayQueues;
 use crate::terminal::interrupt;
 use crate::terminal::output::note;
@@ -78,10 +78,10 @@ pub(crate) struct Setup {
     pub(crate) options: String,
     pub(crate) letters: DeadLetters,
     pub(crate) queues: ReplayQueues,
-    /// The name of the stack; `None` if the console was started without one.
-    pub(crate) stack: Option<String>,
+    /// True if the console shows a stack.
+    pub(crate) is_stack: bool,
     /// The table and the subscriptions of the deployment, if they are known.
-    pub(crate) deployment: Option<Place>,
+    pub(crate) deployment: Option<Deployment>,
     pub(crate) sources: Sources,
     /// The source of success rates. `lastmile dev` uses its own statistics instead.
     pub(crate) rates: RateSource,
@@ -117,7 +117,7 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> anyhow::Result<Serve
         letters: setup.letters,
         jobs: RunningJobs::default(),
         queues: setup.queues,
-        stack: setup.stack,
+        is_stack: setup.is_stack,
         deployment: setup.deployment,
         health: HealthCache::default(),
         sources: setup.sources,

@@ -15,7 +15,7 @@ use delivery::ports::Clock as _;
 use delivery::time::duration::SECOND_MS;
 use dialects::{Finding, Reading, Severity};
 
-use crate::operations::destinations::place::Place;
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::files::Files;
 use crate::operations::topics::Wanted;
 use crate::terminal::text;
@@ -44,7 +44,7 @@ pub(crate) struct FileSources {
 
 /// A source that reads the subscriptions of a deployment.
 pub(crate) struct DeployedSources {
-    place: Place,
+    deployment: Deployment,
     /// The result of the last reading; `None` before the first one.
     last: tokio::sync::Mutex<Option<Arc<SourcesRead>>>,
 }
@@ -88,8 +88,8 @@ impl Sources {
     }
 
     /// Creates a source from a deployment, which is read when the subscriptions are first needed.
-    pub(crate) fn deployed(place: Place) -> Self {
-        Self::Deployed(DeployedSources { place, last: tokio::sync::Mutex::default() })
+    pub(crate) fn deployed(deployment: Deployment) -> Self {
+        Self::Deployed(DeployedSources { deployment, last: tokio::sync::Mutex::default() })
     }
 
     /// Returns the current subscriptions. Reads a deployment again if the last result is too old.
@@ -133,7 +133,7 @@ impl DeployedSources {
         if let Some(last) = last.as_ref().filter(|last| last.at_ms >= oldest_ms) {
             return Arc::clone(last);
         }
-        let read = self.place.subscriptions(Wanted::All).await;
+        let read = self.deployment.subscriptions(Wanted::All).await;
         let (at_ms, before) = (Machine.now_ms(), last.clone().unwrap_or_default());
         let is_lost = read.problem.is_some() && read.catalogue.topics().next().is_none();
         let reading = if is_lost {

@@ -75,6 +75,11 @@ impl DataLock {
     }
 }
 
+/// Returns true if a `lastmile dev` uses this data folder, or has used it.
+pub(crate) fn is_in(data: &Path) -> bool {
+    data.join(NAME).is_file()
+}
+
 /// Returns the endpoint of the local AWS of the `lastmile dev` that uses this data folder.
 ///
 /// # Errors
@@ -82,7 +87,7 @@ impl DataLock {
 pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
     let nobody = || {
         anyhow!(
-            "no lastmile dev uses the data folder {}; what it knew of destinations ended with it",
+            "no lastmile dev uses the data folder {}; its queues and its table ended with it",
             text::path(data)
         )
     };

@@ -10,12 +10,13 @@ use delivery::delivery::outcome::OutcomeName;
 use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
 
+use crate::terminal::help::FILTERS;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
 /// The filters that select dead letters.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Filters")]
+#[command(next_help_heading = FILTERS)]
 pub(crate) struct FilterArgs {
     /// Only this namespace
     #[arg(long, value_name = "NS")]

@@ -27,6 +27,7 @@ pub(crate) mod lints;
 pub(crate) mod locations;
 pub(crate) mod missing_destinations;
 pub(crate) mod named;
+pub(crate) mod place;
 pub(crate) mod queue;
 pub(crate) mod queues;
 pub(crate) mod rendered_request;

@@ -8,15 +8,41 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use local::aws::local_clients;
 use url::Url;
 
-use crate::operations::stack;
+use crate::operations::stack::{self, Stack};
 use crate::operations::this_machine::is_here;
 use crate::terminal::advice::aws_error;
 
-/// The URL of the events queue of `lastmile dev`.
-pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
+/// A queue of a deployment that commands use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeploymentQueue {
+    /// The queue for published events.
+    Events,
+    /// The queue for deliveries.
+    Retry,
+    /// The queue for dead letters that their storage refuses.
+    LastResort,
+}
 
-/// The URL of the retry queue of `lastmile dev`.
-pub(crate) const DEV_RETRY_QUEUE: &str = "http://127.0.0.1:4566/000000000000/retry";
+impl DeploymentQueue {
+    /// Returns the name of the stack output that contains the URL of the queue.
+    pub(crate) fn output(self) -> &'static str {
+        match self {
+            Self::Events => "EventsQueueUrl",
+            Self::Retry => "RetryQueueUrl",
+            Self::LastResort => "LastResortQueueUrl",
+        }
+    }
+
+    /// Returns the URL of the queue in a local AWS.
+    pub(crate) fn url_at(self, aws_endpoint: &str) -> String {
+        let name = match self {
+            Self::Events => "events",
+            Self::Retry => "retry",
+            Self::LastResort => "last-resort",
+        };
+        format!("{aws_endpoint}/000000000000/{name}")
+    }
+}
 
 /// The name of the bucket of dead letters of `lastmile dev`.
 pub(crate) const DEV_CONTAINER: &str = "dead-letters";
@@ -31,22 +57,17 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     }
 }
 
-/// Creates a client for a queue, and checks that the queue responds.
+/// Creates a client for a queue, and checks that the queue responds. For a queue of the stack, uses
+/// the credentials of the environment, even if an emulator on this machine provides the stack.
 ///
 /// # Errors
 /// If the queue does not respond. For a queue on this machine, the message names the command that
 /// starts it.
-pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
-    reach_with(clients_for(queue).await, queue).await
-}
-
-/// Creates a client for a queue of a stack, and checks that the queue responds. Uses the
-/// credentials of the environment, even if an emulator on this machine provides the stack.
-pub(crate) async fn reach_of_stack(queue: &Url) -> anyhow::Result<Client> {
-    reach_with(stack::aws().await, queue).await
-}
-
-async fn reach_with(config: SdkConfig, queue: &Url) -> anyhow::Result<Client> {
+pub(crate) async fn reach(stack: Option<&Stack>, queue: &Url) -> anyhow::Result<Client> {
+    let config = match stack.is_some_and(|stack| stack.owns(queue)) {
+        true => stack::aws().await,
+        false => clients_for(queue).await,
+    };
     let client = Client::new(&with_limits(config));
     let ask = client.get_queue_attributes().queue_url(queue.as_str());
     let answer = ask.attribute_names(QueueAttributeName::ApproximateNumberOfMessages).send().await;

@@ -56,7 +56,7 @@ impl RateUsed {
     /// destinations in the stack, otherwise the default.
     pub(crate) async fn of_plan(
         given: Option<Rate>,
-        stack: Option<&str>,
+        stack: Option<&Stack>,
         target: &ReplayTarget,
         plan: &ReplayPlan,
     ) -> Self {
@@ -117,8 +117,8 @@ impl RateUsed {
 }
 
 /// Reads the topics of these subscriptions from a stack.
-async fn deployed(stack: &str, counts: &BTreeMap<String, u64>) -> anyhow::Result<Catalogue> {
-    let location = Stack::describe(stack).await?.subscriptions()?;
+async fn deployed(stack: &Stack, counts: &BTreeMap<String, u64>) -> anyhow::Result<Catalogue> {
+    let location = stack.subscriptions()?;
     let names: Vec<SubscriptionName> = counts.keys().filter_map(|name| name.parse().ok()).collect();
     Ok(topics::read(&location, Wanted::topics_of(&names)).await?.reading.catalogue)
 }

@@ -9,58 +9,57 @@ use anyhow::Context as _;
 use deadletters::container::DeadLetterContainer;
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use delivery::address::PrivateDestinations;
-use delivery::address::http_url;
 use url::Url;
 
-use crate::operations::queue::{self, DEV_CONTAINER, DEV_EVENTS_QUEUE, DEV_RETRY_QUEUE};
+use crate::operations::place::{Place, default_aws_endpoint, no_queue_for_bucket};
+use crate::operations::queue::{self, DEV_CONTAINER, DeploymentQueue};
 use crate::operations::shell;
 use crate::operations::stack::Stack;
 use crate::operations::this_machine::{allow_private, is_here};
 use crate::terminal::usage::usage_error;
 
-/// The option that names the queue for replays.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct ReplayQueueArgs {
-    /// URL of the retry queue, or of the events queue if events go to a topic. By default the queue
-    /// of the stack, or without a stack that of `lastmile dev`
-    #[arg(long, value_name = "URL", value_parser = http_url)]
-    queue_url: Option<Url>,
-}
-
 /// The queues through which replays are sent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ReplayQueues {
     given: Option<Url>,
     stack: Option<Stack>,
-    /// The queues of a `lastmile dev` that does not use the default addresses: for deliveries, and
-    /// for events.
-    local: Option<(String, String)>,
+    /// The endpoint of the local AWS of the `lastmile dev` whose console this is.
+    own: Option<String>,
+    /// The endpoint of the local AWS that is used by default.
+    default: String,
     /// True if the dead letters are in a bucket. In this case, the queues of this machine are not
     /// used by default.
     is_bucket: bool,
 }
 
-impl ReplayQueueArgs {
-    /// Resolves the options to queues. Looks up the queues of a stack if one is named.
+impl ReplayQueues {
+    /// Finds the queues of a place.
     ///
     /// # Errors
-    /// If the stack cannot be read.
+    /// If the stack cannot be described.
     pub(crate) async fn open(
-        self,
-        stack: Option<&str>,
+        place: &Place,
         container: &DeadLetterContainer,
-    ) -> anyhow::Result<ReplayQueues> {
-        let stack = Stack::optional(stack).await?;
-        let is_bucket = container.name.starts_with("s3://");
-        Ok(ReplayQueues { given: self.queue_url, stack, local: None, is_bucket })
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            given: place.queue_url().cloned(),
+            stack: place.stack().await?.cloned(),
+            own: None,
+            default: default_aws_endpoint(),
+            is_bucket: container.name.starts_with("s3://"),
+        })
     }
-}
 
-impl ReplayQueues {
+    /// Uses the queues of the local AWS of this `lastmile dev`.
+    pub(crate) fn local(aws_endpoint: String) -> Self {
+        let default = default_aws_endpoint();
+        Self { given: None, stack: None, own: Some(aws_endpoint), default, is_bucket: false }
+    }
+
     /// Returns true if no option names a queue. In this case, the queue of `lastmile dev` on this
     /// machine is used.
     pub(crate) fn is_default(&self) -> bool {
-        self.given.is_none() && self.stack.is_none() && self.local.is_none()
+        self.given.is_none() && self.stack.is_none() && self.own.is_none()
     }
 
     /// Returns true if deliveries to subscriptions are sent through a queue on this machine.
@@ -72,23 +71,17 @@ impl ReplayQueues {
     /// Returns the option that names the queue for this target; empty if a command without the
     /// option would use the same queue.
     pub(crate) fn option(&self, target: &ReplayTarget) -> String {
-        let is_named = self.given.is_some() || self.local.is_some();
-        let queue = self.for_target(target, None).ok().flatten().filter(|_| is_named);
-        let other =
-            queue.filter(|url| ![DEV_RETRY_QUEUE, DEV_EVENTS_QUEUE].contains(&url.as_str()));
+        let queue = self.for_target(target, None).ok().flatten();
+        let default = queue_for(target).map(|queue| queue.url_at(&self.default));
+        let is_named = self.given.is_some() || self.own.is_some();
+        let other = queue.filter(|url| is_named && default.as_deref() != Some(url.as_str()));
         other.map(|url| format!(" --queue-url {}", shell::typed(url.as_str()))).unwrap_or_default()
-    }
-
-    /// Uses the queues of a local AWS: one for deliveries, one for events.
-    pub(crate) fn local(retry: String, events: String) -> Self {
-        Self { local: Some((retry, events)), ..Self::default() }
     }
 
     /// Returns the queue for this target; `None` for a URL.
     ///
     /// The order of precedence is: the given queue, the stack's queue, the queue in the job's
-    /// ledger, the queue of `lastmile dev`. Deliveries to a subscription use the retry queue,
-    /// because publishers may write to the events queue. Events for a topic use the events queue.
+    /// ledger, the queue of `lastmile dev`.
     ///
     /// # Errors
     /// - The given queue is the events queue, but deliveries are sent.
@@ -99,32 +92,20 @@ impl ReplayQueues {
         target: &ReplayTarget,
         in_ledger: Option<&str>,
     ) -> anyhow::Result<Option<Url>> {
-        let local = self.local.as_ref();
-        let (output, default, local) = match target {
-            ReplayTarget::Subscription => {
-                ("RetryQueueUrl", DEV_RETRY_QUEUE, local.map(|(retry, _)| retry))
-            }
-            ReplayTarget::Topic(_) => {
-                ("EventsQueueUrl", DEV_EVENTS_QUEUE, local.map(|(_, events)| events))
-            }
-            ReplayTarget::Url(_) => return Ok(None),
-        };
-        let of_stack = self.stack.as_ref().map(|stack| stack.output(output)).transpose()?;
+        let Some(queue) = queue_for(target) else { return Ok(None) };
+        let of_stack = self.stack.as_ref().map(|stack| stack.output(queue.output())).transpose()?;
+        let own = self.own.as_deref().map(|endpoint| queue.url_at(endpoint));
+        let default = queue.url_at(&self.default);
         let url = match &self.given {
             Some(url) => url.clone(),
             None => {
                 // The ledger may be from an earlier `lastmile dev`, whose queues had other
                 // addresses.
-                let local = local.map(String::as_str);
-                let named = of_stack.or(local).or(in_ledger);
+                let named = of_stack.or(own.as_deref()).or(in_ledger);
                 if named.is_none() && self.is_bucket {
-                    return Err(usage_error(
-                        "no queue is named, and dead letters of a bucket are not sent to the queues of \
-                         `lastmile dev` on this machine by default: name the deployed stack with --stack, or \
-                         a queue with --queue-url",
-                    ));
+                    return Err(no_queue_for_bucket());
                 }
-                let url = named.unwrap_or(default);
+                let url = named.unwrap_or(&default);
                 url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?
             }
         };
@@ -203,11 +184,18 @@ impl ReplayQueues {
             ReplayTarget::Subscription => None,
         };
         let queue = queue.context("a replay to a subscription or a topic needs a queue")?;
-        let client = match self.stack.as_ref().is_some_and(|stack| stack.owns(&queue)) {
-            true => queue::reach_of_stack(&queue).await?,
-            false => queue::reach(&queue).await?,
-        };
+        let client = queue::reach(self.stack.as_ref(), &queue).await?;
         Ok((ReplaySender::to_queue(client, &queue, topic), Some(queue)))
+    }
+}
+
+/// Returns the type of queue for this target; `None` for a URL. Deliveries to a subscription use the
+/// retry queue, because publishers may write to the events queue.
+fn queue_for(target: &ReplayTarget) -> Option<DeploymentQueue> {
+    match target {
+        ReplayTarget::Subscription => Some(DeploymentQueue::Retry),
+        ReplayTarget::Topic(_) => Some(DeploymentQueue::Events),
+        ReplayTarget::Url(_) => None,
     }
 }
 

@@ -23,7 +23,7 @@ use crate::terminal::text;
 pub(crate) const QUIET_AFTER: &str = "PT12M";
 
 /// Prints the replay command for each subscription whose pause ends.
-pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after: &Catalogue) {
+pub(crate) async fn tell_resumed(stack: Option<&Stack>, before: &Catalogue, after: &Catalogue) {
     let goes_on =
         |name: &SubscriptionName| after.subscription(name).is_some_and(|after| !after.paused);
     let paused = before.subscriptions().filter(|of| of.paused).map(|of| &of.name);
@@ -33,7 +33,7 @@ pub(crate) async fn tell_resumed(stack: Option<&str>, before: &Catalogue, after:
 /// Prints the command that replays the dead letters of these subscriptions, and their number. The
 /// number comes from keys, so it includes dead letters of the subscription with other reasons.
 pub(crate) async fn tell(
-    stack: Option<&str>,
+    stack: Option<&Stack>,
     names: impl IntoIterator<Item = &SubscriptionName>,
     reason: Reason,
 ) {
@@ -52,7 +52,7 @@ pub(crate) async fn tell(
             Err(error) => format!("dead letters (not counted: {})", chain(&error)),
         };
         note(format_args!("{name} has {count} from the pause; this replays them:"));
-        note(format_args!("  {}", command(stack, name, reason)));
+        note(format_args!("  {}", command(stack.map(|stack| stack.name.as_str()), name, reason)));
     }
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn command(stack: Option<&str>, name: &SubscriptionName, reason: Reas
 }
 
 /// Counts the dead letters of a subscription by their keys, in the container of the stack.
-async fn count(stack: &str, name: &SubscriptionName) -> anyhow::Result<Option<ListedTotal>> {
-    let letters = container::of_stack(&Stack::describe(stack).await?).await?;
+async fn count(stack: &Stack, name: &SubscriptionName) -> anyhow::Result<Option<ListedTotal>> {
+    let letters = container::of_stack(stack).await?;
     let filter = Filter {
         namespace: Some(name.topic.namespace.clone()),
         topic: Some(name.topic.topic.clone()),

@@ -11,12 +11,12 @@ mod description;
 use std::collections::BTreeMap;
 
 use adapters::live_topics::Location;
+use adapters::table::DynamoTable;
 use anyhow::Context as _;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sqs::types::QueueAttributeName;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
-use futures::future::OptionFuture;
 use local::http_client::http_client;
 use url::Url;
 
@@ -30,7 +30,7 @@ const SUBSCRIPTIONS: &str = "subscriptions/";
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
 pub(crate) const POLLER_INVOCATIONS: u32 = 10;
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(crate) name: String,
     arn: String,
@@ -50,11 +50,6 @@ impl Stack {
         Err(built_without_aws())
     }
 
-    /// Reads the stack with this name; `None` without a name.
-    pub(crate) async fn optional(name: Option<&str>) -> anyhow::Result<Option<Self>> {
-        OptionFuture::from(name.map(Self::describe)).await.transpose()
-    }
-
     /// Returns the value of a parameter; empty if the parameter does not exist.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map_or("", String::as_str)
@@ -64,6 +59,11 @@ impl Stack {
     pub(crate) fn subscriptions(&self) -> anyhow::Result<Location> {
         let name = self.output("ConfigBucketName")?.to_owned();
         Ok(Location::Bucket { name, prefix: SUBSCRIPTIONS.to_owned() })
+    }
+
+    /// Returns the table that the stack's functions share.
+    pub(crate) async fn table(&self) -> anyhow::Result<DynamoTable> {
+        Ok(DynamoTable::new(&aws().await, self.output("TableName")?.to_owned()))
     }
 
     /// Returns the approximate number of messages in the queue with this output. The number

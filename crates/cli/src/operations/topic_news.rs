@@ -4,7 +4,6 @@
 //! Nothing depends on the notification. If it fails, a note is printed.
 
 use adapters::machine::Machine;
-use adapters::table::DynamoTable;
 use delivery::delivery::health::news::{NEWS_MAX, News};
 use delivery::delivery::health::shared::Document as _;
 use delivery::ports::Clock as _;
@@ -12,7 +11,7 @@ use delivery::subscription::name::TopicName;
 use delivery::table::{Expected, Table as _};
 use futures::stream::{self, StreamExt as _};
 
-use crate::operations::stack::{self, Stack};
+use crate::operations::stack::Stack;
 use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
@@ -36,7 +35,7 @@ pub(crate) async fn tell(stack: Option<&Stack>, topics: &[TopicName]) {
 }
 
 async fn tell_all(stack: &Stack, topics: &[TopicName]) -> anyhow::Result<()> {
-    let table = DynamoTable::new(&stack::aws().await, stack.output("TableName")?.to_owned());
+    let table = stack.table().await?;
     let now_ms = Machine.now_ms();
     let tell = async |topic: &TopicName| {
         let news = News::of_topic(topic, now_ms);

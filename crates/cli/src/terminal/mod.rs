@@ -3,6 +3,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod confirm;
+pub(crate) mod help;
 pub(crate) mod interrupt;
 pub(crate) mod numbers;
 pub(crate) mod output;

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 
 use crate::operations::files::print_findings;
 use crate::operations::line_words::words;
-use crate::operations::queue::DEV_EVENTS_QUEUE;
+use crate::operations::place::DEFAULT_AWS_ENDPOINT;
+use crate::operations::queue::DeploymentQueue;
 use crate::operations::saved_files::Saved;
 use crate::operations::shell;
 use crate::operations::this_machine::is_here;
@@ -240,7 +241,8 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
     };
     let topic = topic.to_string();
     let mut publish = vec!["lastmile", "publish"];
-    publish.extend(if queue == DEV_EVENTS_QUEUE { vec![] } else { vec!["--queue-url", queue] });
+    let is_default = queue == DeploymentQueue::Events.url_at(DEFAULT_AWS_ENDPOINT);
+    publish.extend(if is_default { vec![] } else { vec!["--queue-url", queue] });
     publish.extend(["--topic", &topic, "--sample", kind]);
     lines.push_str(&format!("  {}\n", shell::command(&publish)));
     lines
@@ -293,7 +295,7 @@ mod tests {
             (
                 "auto",
                 "http://127.0.0.1:9180/in",
-                DEV_EVENTS_QUEUE,
+                "http://127.0.0.1:4566/000000000000/events",
                 "  lastmile subscriber --port 9180\n  lastmile publish --topic n/t --sample cloudevents\n",
             ),
             (

@@ -129,7 +129,7 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
         "{}/topics/shop/orders",
         word_with(&ready, "/topics/").split("/topics/").next().expect("an address")
     );
-    let published = run(folder.path(), &["publish", "--to", &ingress, "event.json"]);
+    let published = run(folder.path(), &["publish", "--ingress", &ingress, "event.json"]);
     assert_eq!(text(&published.stdout), "1 accepted, 0 refused\n", "{}", text(&published.stderr));
     dev.line_with("200 OK");
 

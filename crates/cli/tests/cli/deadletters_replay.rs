@@ -194,8 +194,10 @@ async fn of_a_stack_the_retry_queue_takes_deliveries_and_the_events_queue_events
 #[test]
 fn the_dead_letters_of_a_bucket_are_not_sent_to_this_machine_unless_that_is_named() {
     let container = TestContainer::bucket("http://127.0.0.1:1", "s3://letters");
-    for more in [&[][..], &["--to-topic", "shop/again"]] {
-        let done = container.run(&[&["replay", "--yes"], more].concat());
+    for more in
+        [&["replay", "--yes"][..], &["replay", "--yes", "--to-topic", "shop/again"], &["rescue"]]
+    {
+        let done = container.run(more);
         let said = text(&done.stderr);
         assert_eq!(done.status.code(), Some(2), "{said}");
         assert!(said.contains("--stack") && said.contains("--queue-url"), "{said}");

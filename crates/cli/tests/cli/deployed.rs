@@ -67,7 +67,7 @@ async fn destinations_of_a_deployment_are_shown_and_changed() {
         &[subscription("a", ""), subscription("b", ""), to_b, notices.to_owned()],
     );
     let destinations = |arguments: &[&str]| {
-        run(folder.path(), &[&["destinations"], arguments, &["--to", "subscriptions"]].concat())
+        run(folder.path(), &[&["destinations"], arguments, &["--to", "."]].concat())
     };
     let (printed, code) = destinations(&["show", "shop/orders/a"]);
     assert_eq!(code, Some(0), "{printed}");

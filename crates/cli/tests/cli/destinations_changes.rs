@@ -254,8 +254,7 @@ async fn a_stack_says_where_its_destinations_are() {
     let cloud_formation = cloud_formation("200 OK", described);
     deploy_in_bucket(&data, "subscriptions/");
     let in_bucket = |to| vec!["--to", to, "--table", TABLE];
-    for place in [vec!["--stack", "live"], in_bucket("s3://config"), in_bucket("s3://config/shop")]
-    {
+    for place in [vec!["--stack", "live"], in_bucket("s3://config/subscriptions/")] {
         let mut list = with_aws(&data, &aws.endpoint(), &[&["list"], &place[..]].concat());
         let printed = Printed::by(list.env("AWS_ENDPOINT_URL_CLOUDFORMATION", &cloud_formation));
         assert_eq!(printed.code, Some(0), "{}", printed.beside);
@@ -263,7 +262,9 @@ async fn a_stack_says_where_its_destinations_are() {
     }
     for (place, says) in [
         (in_bucket("s3://"), "s3://bucket/prefix/"),
-        (vec!["--to", "s3://config"], "--table is missing"),
+        (vec!["--to", "s3://config/subscriptions/"], "--table is missing"),
+        (vec!["--table", TABLE], "--to is missing"),
+        (vec!["--to", ".", "--table", TABLE], "--table is for a deployment in AWS"),
     ] {
         let mut list = with_aws(&data, &aws.endpoint(), &[&["list"], &place[..]].concat());
         let wrong = Printed::by(&mut list);
@@ -276,7 +277,7 @@ async fn a_stack_says_where_its_destinations_are() {
 async fn errors_of_the_table_name_it_and_what_it_takes() {
     let (aws, data, _) = local_aws().await;
     let run = |endpoint: &str, table: &str| {
-        let arguments = ["list", "--to", "s3://config/shop", "--table", table];
+        let arguments = ["list", "--to", "s3://config/shop/", "--table", table];
         let mut list = with_aws(&data, &aws.endpoint(), &arguments);
         let printed = Printed::by(list.env("AWS_ENDPOINT_URL_DYNAMODB", endpoint));
         assert_eq!((printed.code, printed.out.as_str()), (Some(1), ""), "{}", printed.beside);

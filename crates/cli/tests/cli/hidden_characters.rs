@@ -171,7 +171,7 @@ fn in_what_publishers_receivers_and_the_application_say() {
     let event_file = format!("e{BIDI}.ndjson");
     let nowhere = "http://127.0.0.1:1/000000000000/events";
     run(path, &["publish", "--queue-url", nowhere, &event_file]);
-    run(path, &["publish", "--to", &url, &event_file]);
+    run(path, &["publish", "--ingress", &url, &event_file]);
     run(path, &["publish", &format!("missing{BIDI}")]);
 
     let arguments = ["dev", "--port", "0", "--aws-port", "0", "-f", &file];

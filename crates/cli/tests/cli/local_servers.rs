@@ -216,7 +216,7 @@ fn requests_to_this_machine_use_no_proxy() {
     assert_eq!(by_queue, ("1 accepted, 0 refused\n".to_owned(), Some(0)));
     dev.line_with("200 OK");
     let to = format!("http://{ingress}/topics/shop/orders");
-    let by_ingress = run(&["publish", "--to", &to, "event.json"]);
+    let by_ingress = run(&["publish", "--ingress", &to, "event.json"]);
     assert_eq!(by_ingress, ("1 accepted, 0 refused\n".to_owned(), Some(0)));
     dev.line_with("200 OK");
     // A bucket is a part of the path here: no name of this machine has it in front.

@@ -58,7 +58,7 @@ fn every_sample_is_accepted_from_a_pipe_by_the_queue_and_by_the_ingress() {
         let by_queue = run(folder.path(), &[&samples[..], &to_queue].concat());
         assert_eq!(by_queue, accepted, "{kind}");
         let to = format!("{ingress}/topics/{topic}");
-        assert_eq!(published(folder.path(), &["--to", &to], &sample), accepted, "{kind}");
+        assert_eq!(published(folder.path(), &["--ingress", &to], &sample), accepted, "{kind}");
         // Sends the sample as any HTTP client would.
         let headers = format!("host: {address}\r\ncontent-type: {content_type}\r\n");
         let answer = exchange(address, &format!("POST /topics/{topic}"), &headers, &sample);

@@ -68,8 +68,7 @@ async fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored(
     );
     assert_eq!(stored(&known).await.len(), 0);
 
-    let (printed, code) =
-        run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--config", "."]);
+    let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--to", "."]);
     assert!(code == Some(0) && printed.contains("the consents are stored"), "{printed}");
     let mut found = stored(&known).await;
     found.sort();
@@ -92,8 +91,7 @@ async fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_
         document("d", "http://10.1.2.3/", CLOUD_EVENTS),
     ]);
     let known = Known::beside(folder.path()).await;
-    let (printed, code) =
-        run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--config", "."]);
+    let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--to", "."]);
     assert_eq!(code, Some(1), "{printed}");
     for part in
         ["without a", "redirects", "other.example.com", "could not be asked", "0 of 4", "--listen"]
@@ -112,7 +110,7 @@ async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_t
     ] {
         let folder = folder(&[document("a", &receiver(SILENT), consent)]);
         let known = Known::beside(folder.path()).await;
-        let stored_here = ["try", "--consent", "-f", "s.yaml", "--config", "."];
+        let stored_here = ["try", "--consent", "-f", "s.yaml", "--to", "."];
         let listening = ["--listen", "127.0.0.1:0", "--wait", "PT2M"];
         let arguments = [&stored_here[..], &listening].concat();
         let mut running = Running::start(lastmile(folder.path(), &arguments));
@@ -191,6 +189,9 @@ fn a_usage_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
     let (printed, code) =
-        run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--config", "s3://"]);
-    assert!(code == Some(2) && printed.contains("s3:// is no folder"), "{printed}");
+        run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--to", "s3://"]);
+    assert!(
+        code == Some(2) && printed.contains("s3://bucket/prefix/ or file:///folder/ is expected"),
+        "{printed}"
+    );
 }

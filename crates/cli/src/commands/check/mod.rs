@@ -33,10 +33,11 @@ use crate::operations::aws_targets::TargetRules;
 use crate::operations::files::{Files, have_errors};
 use crate::operations::lints::{AddressRules, lints_at, lints_of_settings, with_lints};
 use crate::operations::missing_destinations;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::stack::Stack;
-use crate::operations::store;
 use crate::operations::topics::{self, Deployed, Wanted};
 use crate::operations::writable::Problem;
+use crate::terminal::help::{FILES, OUTPUT, examples};
 use crate::terminal::output::{note, out, out_json};
 use crate::terminal::text;
 #[cfg(feature = "aws")]
@@ -49,27 +50,31 @@ use {
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("given").args(["files", "more_files"]).multiple(true)))]
+#[command(mut_group("deployment", |group| group.required(false)))]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile check subscriptions.yaml",
+        "lastmile check -f subscriptions/ --stack orders-prod",
+        "lastmile check --to s3://config-bucket/subscriptions/ --output json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files. Without files, --to or --stack names
-    /// the deployment to check
-    #[arg(required_unless_present_any = ["to", "stack", "more_files"], value_name = "FILE")]
+    /// the deployment to check. With files, --stack also checks limits and permissions of the stack
+    #[arg(required_unless_present_any = ["to", "stack", "more_files"], conflicts_with = "to", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Subscription files, like the argument FILE
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", num_args = 1.., conflicts_with = "to", value_name = "FILE", help_heading = FILES)]
     more_files: Vec<PathBuf>,
-    /// Check the subscriptions at this location: s3://bucket/prefix/ or file:///folder/
-    #[arg(long, value_name = "URI", conflicts_with_all = ["files", "more_files", "stack"])]
-    to: Option<String>,
-    /// Also check limits and permissions of this deployed CloudFormation stack. Without files,
-    /// check the stack's subscriptions
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
+    #[command(flatten)]
+    place: SubscriptionsPlace,
     /// Add an entry to this Destinations file for each reference that has no address yet, with a
     /// placeholder to replace. The file is also checked
     #[arg(long, value_name = "FILE", requires = "given")]
     write_destinations: Option<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Text)]
+    #[arg(long, value_enum, default_value_t = Output::Text, help_heading = OUTPUT)]
     output: Output,
 }
 
@@ -112,32 +117,29 @@ pub(crate) async fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     let now_ms = Machine.now_ms();
-    let stack = || Stack::optional(arguments.stack.as_deref());
+    let place = Place::from(arguments.place.clone());
     let paths = &arguments.files;
     let (reading, mut findings, stack, owners) = if paths.is_empty() {
-        let stack = stack().await?;
-        let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
+        let (stack, location) = (place.stack().await?, place.subscriptions().await?);
         let Deployed { reading, owners, .. } = topics::read(&location, Wanted::All).await?;
-        let findings = of_deployment(&reading, now_ms, stack.as_ref())?;
+        let findings = of_deployment(&reading, now_ms, stack)?;
         (reading, findings, stack, Some(owners))
     } else {
         let files = Files::read(paths)?;
         let reading = files.reading_with_blank();
-        let stack = stack().await?;
-        let findings = with_lints(&reading, files.names(), now_ms, stack.as_ref())?;
+        let stack = place.stack().await?;
+        let findings = with_lints(&reading, files.names(), now_ms, stack)?;
         (reading, findings, stack, None)
     };
-    if let Some(stack) = &stack {
+    if let Some(stack) = stack {
         findings.extend(federation(&reading.catalogue).await);
         findings.extend(target_permissions(stack, &reading.catalogue).await);
     }
     let subscriptions = reading.catalogue.subscriptions().count();
     let summary = match arguments.output {
         Output::Text => {
-            let rules = Rules {
-                addresses: AddressRules::of(stack.as_ref())?,
-                targets: TargetRules::of(stack.as_ref())?,
-            };
+            let rules =
+                Rules { addresses: AddressRules::of(stack)?, targets: TargetRules::of(stack)? };
             summary::table(&reading, &rules, now_ms)
         }
         Output::Json => String::new(),

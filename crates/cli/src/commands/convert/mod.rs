@@ -17,9 +17,19 @@ use delivery::native::documents;
 use serde_json::Value;
 
 use crate::operations::files::{Files, have_errors, print_findings};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{out_json, out_raw};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/dialects.md",
+        "lastmile convert triggers.yaml",
+        "lastmile convert event-subscriptions.json --output json",
+        "lastmile convert examples/eventbridge/ > subscriptions.yaml",
+        "lastmile convert subscriptions/ --objects topics/ --owner team-a",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files, read together
     ///
@@ -29,10 +39,10 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Yaml)]
+    #[arg(long, value_enum, default_value_t = Output::Yaml, help_heading = OUTPUT)]
     output: Output,
     /// Write the stored form of each topic below this folder, as apply does, instead of printing
-    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    #[arg(long, value_name = "DIR", conflicts_with = "output", help_heading = OUTPUT)]
     objects: Option<PathBuf>,
     /// Owner of the entries that --objects writes
     #[arg(long, value_name = "NAME", default_value = "files", requires = "objects", value_parser = NonEmptyStringValueParser::new())]

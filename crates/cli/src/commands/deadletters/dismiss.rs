@@ -16,27 +16,41 @@ use uuid::Uuid;
 use super::search::Search;
 use super::selection::{SelectionArgs, take_each};
 use crate::operations::this_machine::user;
+use crate::terminal::help::examples;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters dismiss 4f1c02aa --note refunded",
+        "lastmile deadletters dismiss --cause 3f9a12c4 --note \"test orders\"",
+    )
+)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    selected: Selected,
     /// Reason for dismissing, such as refunded
     #[arg(long, value_name = "TEXT")]
     note: String,
+    #[command(flatten)]
+    selected: Selected,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters undismiss 4f1c02aa --stack orders-prod",
+    )
+)]
 pub(super) struct Selected {
-    #[command(flatten)]
-    selection: SelectionArgs,
     /// Dead letters, by id, prefix of the id, key or event id. Without ID, all that match the
     /// filters
     #[arg(value_name = "ID")]
     ids: Vec<String>,
+    #[command(flatten)]
+    selection: SelectionArgs,
 }
 
 /// The dead letters that a search has found, and their filter.

@@ -11,7 +11,8 @@ use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use serde_json::{Value, json};
 
 use super::replay::parse_job_name;
-use crate::operations::container::ContainerArgs;
+use crate::operations::place::{DeadLettersPlace, Place};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note};
 use crate::terminal::text::{self, Table};
 use crate::views::replay_end::NO_END;
@@ -39,19 +40,27 @@ const NOT_RECORDED: &str = "?";
 const LISTED_MAX: usize = 200;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters jobs",
+        "lastmile deadletters jobs after-repair --stack orders-prod",
+        "lastmile deadletters jobs --stack orders-prod --output json",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: ContainerArgs,
+    place: DeadLettersPlace,
     /// Show only this job, with its events that became dead letters again
     #[arg(value_name = "JOB", value_parser = parse_job_name)]
     job: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
+    let letters = Place::from(arguments.place).dead_letters().await?;
     if let Some(job) = &arguments.job {
         let replay = ReplayJob::resume(&letters, job).await?;
         let counts = replay.counts();

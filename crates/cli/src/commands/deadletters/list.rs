@@ -13,6 +13,7 @@ use delivery::time::brief;
 use super::json::ListedJson;
 use super::selection::SelectionArgs;
 use super::{follow, full};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{out, out_json};
 use crate::terminal::text::{self, Table};
 
@@ -20,23 +21,33 @@ const COLUMNS: [&str; 8] =
     ["id", "decided", "subscription", "event", "reason", "last", "attempts", "state"];
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters list",
+        "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
+        "lastmile deadletters list --container s3://dead-letters --output ndjson",
+        "lastmile deadletters list --topic shop/orders --follow --every 10s",
+        "lastmile deadletters list --stack orders-prod --full > letters.ndjson",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Maximum number of dead letters to list; 0 for all
-    #[arg(long, default_value_t = 50, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 50, value_name = "NUMBER", help_heading = OUTPUT)]
     limit: usize,
     /// List dead letters oldest first, one per line, then print new ones until Ctrl-C
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with = "output", help_heading = OUTPUT)]
     follow: bool,
     /// Time between two reads of the container with --follow
-    #[arg(long, requires = "follow", conflicts_with = "full", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
+    #[arg(long, requires = "follow", conflicts_with = "full", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION", help_heading = OUTPUT)]
     every: u64,
     /// Print all matching dead letters with all their data, one JSON object per line
-    #[arg(long, conflicts_with_all = ["limit", "follow", "output"])]
+    #[arg(long, conflicts_with_all = ["limit", "follow", "output"], help_heading = OUTPUT)]
     full: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

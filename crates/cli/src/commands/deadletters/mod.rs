@@ -30,12 +30,21 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::terminal::help::examples;
 use crate::terminal::output::{goes_on_unread, is_closed};
 
 /// The exit code if nothing was found, or the action failed.
 const FAILED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters why --stack orders-prod --since 1d",
+        "lastmile deadletters list --subscription shop/orders/billing --status 5xx",
+        "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
+    )
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

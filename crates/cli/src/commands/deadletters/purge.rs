@@ -11,22 +11,31 @@ use futures::stream::TryStreamExt as _;
 
 use super::selection::SelectionArgs;
 use crate::terminal::confirm::may_proceed;
+use crate::terminal::help::{CONFIRMATION, examples};
 use crate::terminal::output::out;
 use crate::terminal::usage::usage_error;
 use crate::terminal::{progress, text};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters purge --stack orders-prod --until 2026-10-01 --dry-run",
+        "lastmile deadletters purge --subscription shop/orders/billing --yes",
+        "lastmile deadletters purge --all",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Remove all dead letters of the container, in any state. Required if there is no filter
-    #[arg(long = "all")]
+    #[arg(long = "all", help_heading = CONFIRMATION)]
     all_letters: bool,
     /// Count the dead letters, and remove nothing
-    #[arg(long, conflicts_with = "yes")]
+    #[arg(long, conflicts_with = "yes", help_heading = CONFIRMATION)]
     dry_run: bool,
     /// Do not ask for confirmation
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
 }
 

@@ -27,14 +27,16 @@ use super::search::Search;
 use super::selection::take_each;
 use super::sending::send;
 use super::{resume, until_quiet};
-use crate::operations::container::ContainerArgs;
 use crate::operations::destinations::stopped;
 use crate::operations::filter_args::FilterArgs;
+use crate::operations::place::{Place, ReplayPlace};
 use crate::operations::replay_rate::RateUsed;
-use crate::operations::replay_sender::{ReplayQueueArgs, ReplayQueues};
+use crate::operations::replay_sender::ReplayQueues;
+use crate::operations::stack::Stack;
 use crate::operations::this_machine::user;
 use crate::terminal::advice::chain;
 use crate::terminal::confirm::may_proceed;
+use crate::terminal::help::{CONFIRMATION, JOB, LOCATION, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
@@ -42,9 +44,18 @@ use crate::views::unreadable_ledger::{not_shown, refusal};
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(group(clap::ArgGroup::new("whether").args(["dry_run", "yes"])))]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
+        "lastmile deadletters replay 4f1c02aa --stack orders-prod --yes",
+        "lastmile deadletters replay --stack orders-prod --status 5xx --rate 50/s --yes",
+        "lastmile deadletters replay --cause 3f9a12c4 --wait 5m --yes",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) container: ContainerArgs,
+    place: ReplayPlace,
     /// Dead letters, by id, prefix of the id, key or event id. Without ID, all that match the
     /// filters
     #[arg(value_name = "ID")]
@@ -52,43 +63,41 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) filter: FilterArgs,
     /// Count the dead letters, and send nothing
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     pub(super) dry_run: bool,
     /// Do not ask for confirmation
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     pub(super) yes: bool,
     /// Maximum rate, such as 50/s or 600/m. By default maxPerSecond of each destination if --stack
     /// finds it, otherwise 50/s. A resumed job keeps its rate
-    #[arg(long, value_name = "N/s")]
+    #[arg(long, value_name = "N/s", help_heading = JOB)]
     pub(super) rate: Option<Rate>,
     /// Post the events to this URL instead. --resume needs the URL again if it contains a user or a
     /// query
-    #[arg(long, alias = "to", value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"])]
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"], help_heading = LOCATION)]
     pub(super) to_url: Option<Url>,
     /// Publish the events to this topic instead, for all subscriptions of the topic
-    #[arg(long, value_name = "NS/TOPIC")]
+    #[arg(long, value_name = "NS/TOPIC", help_heading = LOCATION)]
     to_topic: Option<TopicName>,
-    #[command(flatten)]
-    pub(super) queues: ReplayQueueArgs,
     /// Name of the job; by default its start time
-    #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
+    #[arg(long, value_name = "JOB", value_parser = parse_job_name, help_heading = JOB)]
     pub(super) name: Option<String>,
     /// Note to show in the list of jobs
-    #[arg(long, help_heading = "Job", value_name = "TEXT")]
+    #[arg(long, help_heading = JOB, value_name = "TEXT")]
     note: Option<String>,
     /// Continue this interrupted job
-    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"])]
+    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"], help_heading = JOB)]
     resume: Option<String>,
     /// Do not send dead letters that the interrupted job may already have sent
-    #[arg(long, requires = "resume", conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"])]
+    #[arg(long, requires = "resume", conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"], help_heading = JOB)]
     pub(super) skip_uncertain: bool,
     /// Wait for all results, at most this long, such as 5m. Exit with code 1 unless all events were
     /// delivered
-    #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms)]
+    #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms)]
     pub(super) wait: Option<u64>,
     /// Repeat until no new dead letter has arrived for this long, such as 12m after a pause. With
     /// --stack, also wait until the dead-letter queue is empty
-    #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
+    #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
 }
 
@@ -114,18 +123,23 @@ pub(super) fn parse_job_name(name: &str) -> Result<String, String> {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
+    let place = Place::from(arguments.place.clone());
+    let letters = place.dead_letters().await?;
     match arguments.resume.clone() {
-        Some(job) => resume::run(&letters, &job, arguments).await,
-        None => start(letters, arguments).await,
+        Some(job) => resume::run(&letters, &job, &place, arguments).await,
+        None => start(letters, &place, arguments).await,
     }
 }
 
-async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<ExitCode> {
+async fn start(
+    letters: DeadLetters,
+    place: &Place,
+    arguments: Arguments,
+) -> anyhow::Result<ExitCode> {
     if let Some(quiet_ms) = arguments.until_quiet {
-        return until_quiet::run(letters, arguments, quiet_ms).await;
+        return until_quiet::run(letters, place, arguments, quiet_ms).await;
     }
-    match round(letters, arguments, None).await? {
+    match round(letters, place, arguments, None).await? {
         Round::Nothing(code) => Ok(code),
         Round::Declined => Ok(ExitCode::FAILURE),
         Round::Sent { is_done: true, .. } => Ok(ExitCode::SUCCESS),
@@ -137,11 +151,12 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
 /// arguments.
 pub(super) async fn round(
     letters: DeadLetters,
+    place: &Place,
     arguments: Arguments,
     new: Option<&[StoredDeadLetter]>,
 ) -> anyhow::Result<Round> {
     let target = target(arguments.to_url, arguments.to_topic);
-    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
+    let queues = ReplayQueues::open(place, &letters.container).await?;
     let goes_to = queues.for_target(&target, None);
     if !arguments.dry_run
         && let Err(error) = goes_to
@@ -155,7 +170,7 @@ pub(super) async fn round(
         Some(new) => (plan_of(new, &filter, &target), Vec::new()),
         None => plan(letters, &arguments.ids, &filter, &target).await?,
     };
-    if let (ReplayTarget::Subscription, Some(stack)) = (&target, arguments.container.stack()) {
+    if let (ReplayTarget::Subscription, Some(stack)) = (&target, place.stack().await?) {
         let stopped = leave_out_stopped(stack, &mut plan).await?;
         if let (Some(first), true) = (stopped.first(), arguments.until_quiet.is_some()) {
             bail!("{first}");
@@ -179,7 +194,7 @@ pub(super) async fn round(
         Ok(queue) => note(format_args!("to {}", queues.describe(&target, queue.as_ref()))),
         Err(problem) => note(chain(problem)),
     }
-    let rate = RateUsed::of_plan(arguments.rate, arguments.container.stack(), &target, &plan).await;
+    let rate = RateUsed::of_plan(arguments.rate, place.stack().await?, &target, &plan).await;
     note(rate.with_option());
     if arguments.dry_run {
         search.finish(plan.len());
@@ -200,8 +215,8 @@ pub(super) async fn round(
     let job = ReplayJob::start(letters, new, plan).await?;
     let expects_set_aside = arguments.until_quiet.is_some();
     let options = RunOptions { expects_set_aside, ..RunOptions::default() };
-    let place = arguments.container.options();
-    let is_done = send(letters, job, &sender, options, arguments.wait, &place).await?;
+    let place_options = place.dead_letter_options();
+    let is_done = send(letters, job, &sender, options, arguments.wait, &place_options).await?;
     Ok(Round::Sent { is_done, are_all_back })
 }
 
@@ -273,8 +288,8 @@ async fn are_recorded(
     }
     if queues.is_default() {
         return Err(usage_error(
-            "the `lastmile dev` on the default port does not have these dead letters, or does not answer: name \
-             its queue with --queue-url, or a deployed stack with --stack",
+            "the `lastmile dev` of this folder, or else of the default port, does not have these dead letters, or \
+             does not answer: name its queue with --queue-url, or a deployed stack with --stack",
         ));
     }
     note(format_args!(
@@ -286,7 +301,7 @@ async fn are_recorded(
 
 /// Removes from a plan the dead letters that were set aside, if their subscriptions are still
 /// stopped. Returns lines about the removed dead letters.
-async fn leave_out_stopped(stack: &str, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
+async fn leave_out_stopped(stack: &Stack, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
     let names = plan.set_aside().into_iter().filter_map(|name| name.parse().ok()).collect();
     let stopped = stopped(stack, &names).await?;
     let left_out = plan.leave_out_stopped(|name| stopped.contains_key(name));

@@ -14,18 +14,17 @@ use anyhow::Context as _;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use deadletters::container::DeadLetterContainer;
-use delivery::address::http_url;
 use delivery::deadletter::blob;
 use delivery::delivery::replay::{ReplayEnd, write_ends};
 use delivery::ports::{BlobTag, Clock as _, QueueName};
 use local::mapping::event;
 use url::Url;
 
-use crate::operations::container::ContainerArgs;
-use crate::operations::queue;
-use crate::operations::stack::Stack;
+use crate::operations::place::{Place, ReplayPlace};
+use crate::operations::queue::DeploymentQueue;
 use crate::terminal::advice::aws_error;
 use crate::terminal::advice::chain;
+use crate::terminal::help::examples;
 use crate::terminal::output::{note, out};
 use crate::terminal::progress;
 use crate::terminal::text;
@@ -37,21 +36,23 @@ const BATCH_MAX: i32 = 10;
 const WAIT_SECONDS: i32 = 2;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/rescue.md",
+        "lastmile deadletters rescue --stack orders-prod",
+        "lastmile deadletters rescue --container s3://dead-letters \\\n      --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/last-resort",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: ContainerArgs,
-    /// URL of the last-resort queue; by default the queue of the stack
-    #[arg(long, value_name = "URL", value_parser = http_url, required_unless_present = "stack")]
-    queue_url: Option<Url>,
+    place: ReplayPlace,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
-    let (container, url) = (&letters.container, queue_url(&arguments).await?);
-    let client = match arguments.queue_url {
-        Some(_) => queue::reach(&url).await?,
-        None => queue::reach_of_stack(&url).await?,
-    };
+    let place = Place::from(arguments.place);
+    let letters = place.dead_letters().await?;
+    let (container, url) = (&letters.container, place.queue(DeploymentQueue::LastResort).await?);
+    let client = place.reach(&url).await?;
     let bar = progress::count("dead letters");
     let (mut rescued, mut left) = (0_u64, 0_u64);
     loop {
@@ -87,17 +88,6 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         container.name
     ))?;
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
-}
-
-/// Returns the URL of the given queue, or of the stack's last-resort queue.
-async fn queue_url(arguments: &Arguments) -> anyhow::Result<Url> {
-    if let Some(url) = &arguments.queue_url {
-        return Ok(url.clone());
-    }
-    let stack = Stack::optional(arguments.container.stack()).await?;
-    let stack = stack.context("--queue-url or --stack is required")?;
-    let url = stack.output("LastResortQueueUrl")?;
-    url.parse().with_context(|| format!("the queue {url} is not a valid URL"))
 }
 
 async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {

@@ -15,7 +15,9 @@ use url::Url;
 
 use super::replay::Arguments;
 use super::sending::send;
+use crate::operations::place::Place;
 use crate::operations::replay_rate::RateUsed;
+use crate::operations::replay_sender::ReplayQueues;
 use crate::operations::this_machine::is_here;
 use crate::terminal::confirm::{is_confirmed, may_proceed};
 use crate::terminal::output::{note, out};
@@ -30,6 +32,7 @@ const LISTED_CHUNKS_MAX: usize = 20;
 pub(super) async fn run(
     letters: &DeadLetters,
     job: &str,
+    place: &Place,
     arguments: Arguments,
 ) -> anyhow::Result<ExitCode> {
     let replay = ReplayJob::resume(letters, job).await?;
@@ -54,7 +57,7 @@ pub(super) async fn run(
         return Ok(ExitCode::FAILURE);
     }
     let in_ledger = replay.header.queue.as_deref();
-    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
+    let queues = ReplayQueues::open(place, &letters.container).await?;
     let queue = queues.for_target(&target, in_ledger)?;
     let only_in_ledger = match (&target, &queue) {
         (ReplayTarget::Url(url), _) if !is_given => Some(("--to-url", url)),
@@ -72,8 +75,8 @@ pub(super) async fn run(
     note(rate.with_option());
     let skip_uncertain = arguments.skip_uncertain;
     let options = RunOptions { rate: Some(rate.rate), skip_uncertain, ..RunOptions::default() };
-    let place = arguments.container.options();
-    match send(letters, replay, &sender, options, arguments.wait, &place).await? {
+    let place_options = place.dead_letter_options();
+    match send(letters, replay, &sender, options, arguments.wait, &place_options).await? {
         true => Ok(ExitCode::SUCCESS),
         false => Ok(ExitCode::from(super::FAILED)),
     }

@@ -7,8 +7,8 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use futures::stream::TryStreamExt as _;
 
 use super::search::Search;
-use crate::operations::container::ContainerArgs;
 use crate::operations::filter_args::FilterArgs;
+use crate::operations::place::{DeadLettersPlace, Place};
 use crate::terminal::output::note;
 use crate::terminal::text;
 use crate::views::unreadable_ledger::{dismissals_not_read, not_shown};
@@ -17,7 +17,7 @@ use crate::views::unreadable_ledger::{dismissals_not_read, not_shown};
 #[derive(Debug, clap::Args)]
 pub(super) struct SelectionArgs {
     #[command(flatten)]
-    container: ContainerArgs,
+    place: DeadLettersPlace,
     #[command(flatten)]
     filter: FilterArgs,
 }
@@ -34,7 +34,7 @@ impl SelectionArgs {
         // Parse the filter first, so that an invalid one is reported even if the container cannot
         // be read.
         let filter = self.filter.filter_in(state)?;
-        let letters = self.container.open().await?;
+        let letters = Place::from(self.place).dead_letters().await?;
         let filter = letters.with_states(filter).await?;
         not_shown(filter.states.unreadable()).iter().for_each(note);
         dismissals_not_read(filter.states.unreadable_dismissals()).iter().for_each(note);
@@ -43,7 +43,7 @@ impl SelectionArgs {
 
     /// Formats the options that name the container, for a printed command.
     pub(super) fn place_options(&self) -> String {
-        self.container.options()
+        Place::from(self.place.clone()).dead_letter_options()
     }
 
     /// Returns true if no filter is given.

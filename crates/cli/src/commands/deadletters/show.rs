@@ -14,7 +14,8 @@ use delivery::delivery::replay::ReplayOutcome;
 
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
-use crate::operations::container::ContainerArgs;
+use crate::operations::place::{DeadLettersPlace, Place};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note, out, out_json, out_raw};
 use crate::terminal::text;
 use crate::terminal::text::attempts::{Attempts, without_duration};
@@ -25,22 +26,29 @@ use crate::views::unreadable_ledger::not_shown;
 const SAME_EVENT_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters show 4f1c02aa",
+        "lastmile deadletters show 4f1c02aa --stack orders-prod --output json",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: ContainerArgs,
+    place: DeadLettersPlace,
     /// Dead letter, by id, prefix of the id, key or event id
     #[arg(value_name = "ID|KEY")]
     id: String,
     /// Print the stored blob unchanged
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with = "output", help_heading = OUTPUT)]
     raw: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
+    let letters = Place::from(arguments.place).dead_letters().await?;
     let search = Search::start(letters);
     let letters = &search.letters;
     let found = letters.find(&[arguments.id]).await?;

@@ -18,6 +18,7 @@ use delivery::time::duration::{HOUR_MS, SECOND_MS};
 
 use super::new_letters::NewLetters;
 use super::replay::{Arguments, Round, round};
+use crate::operations::place::Place;
 use crate::operations::stack::Stack;
 use crate::terminal::interrupt;
 use crate::terminal::output::note;
@@ -60,26 +61,28 @@ enum Next {
 /// become empty.
 pub(super) async fn run(
     letters: DeadLetters,
+    place: &Place,
     arguments: Arguments,
     quiet_ms: u64,
 ) -> anyhow::Result<ExitCode> {
     let name = arguments.name.clone().unwrap_or_else(|| job_name(Machine.now_ms()));
     let between_ms = (quiet_ms / 4).clamp(SECOND_MS, BETWEEN_ROUNDS_MAX_MS);
-    let stack = Stack::optional(arguments.container.stack()).await?;
+    let stack = place.stack().await?;
     let mut progress = Progress::new(Machine.now_ms(), quiet_ms);
     let filter = arguments.filter.clone().filter()?;
     let mut new_letters = NewLetters::after_now(letters.clone(), filter, None).await?;
-    let mut in_queue = messages(stack.as_ref()).await?;
+    let mut in_queue = messages(stack).await?;
     // The first round reads all matching dead letters. Each later round reads only the new ones.
     let mut new: Option<Vec<StoredDeadLetter>> = None;
     let mut is_told = false;
     loop {
         let job = format!("{name}-{}", progress.jobs + 1);
         let is_confirmed = progress.jobs > 0;
-        let sent = match send(&letters, &arguments, job, is_confirmed, new.as_deref()).await? {
-            ControlFlow::Continue(sent) => sent,
-            ControlFlow::Break(code) => return Ok(code),
-        };
+        let sent =
+            match send((&letters, place), &arguments, job, is_confirmed, new.as_deref()).await? {
+                ControlFlow::Continue(sent) => sent,
+                ControlFlow::Break(code) => return Ok(code),
+            };
         let next = progress.after(Machine.now_ms(), sent, in_queue);
         let waits = match next {
             Next::Round => false,
@@ -101,7 +104,7 @@ pub(super) async fn run(
         }
         // Keep this order: a message is deleted from the queue only after its dead letter is
         // stored.
-        in_queue = messages(stack.as_ref()).await?;
+        in_queue = messages(stack).await?;
         new = Some(new_letters.next().await?);
     }
     let (quiet, jobs) = (text::duration(quiet_ms), text::counted(progress.jobs, "job"));
@@ -112,7 +115,7 @@ pub(super) async fn run(
 /// Sends one round: these new dead letters, or all that match. Returns the exit code if the command
 /// must end; otherwise the argument of [`Progress::after`].
 async fn send(
-    letters: &DeadLetters,
+    (letters, place): (&DeadLetters, &Place),
     arguments: &Arguments,
     job: String,
     is_confirmed: bool,
@@ -123,7 +126,7 @@ async fn send(
     of_round.name = Some(job);
     let round = match new {
         Some([]) => Round::Nothing(ExitCode::SUCCESS),
-        new => round(letters.clone(), of_round, new).await?,
+        new => round(letters.clone(), place, of_round, new).await?,
     };
     Ok(match round {
         Round::Nothing(..) => ControlFlow::Continue(None),

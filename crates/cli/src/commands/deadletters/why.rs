@@ -9,17 +9,26 @@ use serde_json::json;
 use super::causes_text::report;
 use super::selection::SelectionArgs;
 use super::sums::{self, By};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::Output;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/replay.md",
+        "lastmile deadletters why --stack orders-prod --since 1d",
+        "lastmile deadletters why --destination 'https://billing.example.com/*'",
+        "lastmile deadletters why --topic shop/orders --by subscription,hour",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Count by these comma-separated properties instead of by cause, and print bars
-    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = OUTPUT)]
     by: Vec<By>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -16,11 +16,13 @@ use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
 use delivery::subscription::topic_address;
 
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::destinations::entries::Updated;
 use crate::operations::destinations::known::Destination;
 use crate::operations::destinations::name::Name;
-use crate::operations::destinations::place::{Place, PlaceArgs};
+use crate::operations::place::{DestinationsPlace, Place};
 use crate::operations::set_aside;
+use crate::terminal::help::examples;
 use crate::terminal::output::out;
 
 /// The time until functions use a change, for messages. They read published changes at the interval
@@ -28,15 +30,30 @@ use crate::terminal::output::out;
 const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations disable shop/orders/billing --stack orders-prod",
+        "lastmile destinations disable https://billing.example.com/events",
+    )
+)]
 pub(super) struct ChangeArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: DestinationsPlace,
     /// Destination: its address, or a subscription (namespace/topic/name) that delivers to it
     #[arg(value_name = "NAME")]
     name: Name,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations enable shop/orders/billing --stack orders-prod",
+        "lastmile destinations enable https://billing.example.com/events",
+        "lastmile destinations enable shop/orders/billing --once",
+    )
+)]
 pub(super) struct EnableArgs {
     #[command(flatten)]
     change: ChangeArgs,
@@ -46,9 +63,10 @@ pub(super) struct EnableArgs {
     once: bool,
 }
 
-/// A destination to change, and the deployment that it belongs to.
+/// A destination to change, and the place and the deployment that it belongs to.
 struct Change {
     place: Place,
+    deployment: Deployment,
     destination: Destination,
     /// True if a subscription needs notices about the destination, or if the subscriptions cannot
     /// be read.
@@ -94,7 +112,7 @@ pub(super) async fn enable(
     let code = change.report(&changed, what)?;
     if changed.is_new {
         let subscriptions = change.destination.subscriptions.iter().map(|of| &of.name);
-        let stack = arguments.place.stack.as_deref();
+        let stack = change.place.stack().await?;
         set_aside::tell(stack, subscriptions, Reason::DestinationDisabled).await;
     }
     Ok(code)
@@ -130,12 +148,13 @@ async fn enable_once(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
 
 impl Change {
     async fn open(arguments: &ChangeArgs) -> anyhow::Result<Self> {
-        let place = arguments.place.open().await?;
-        let subscriptions = place.subscriptions_for(&arguments.name).await?;
-        let destination = place.destination(&arguments.name, &subscriptions).await?;
+        let place = Place::from(arguments.place.clone());
+        let deployment = Deployment::open(&place).await?;
+        let subscriptions = deployment.subscriptions_for(&arguments.name).await?;
+        let destination = deployment.destination(&arguments.name, &subscriptions).await?;
         subscriptions.report();
         let notifies = subscriptions.want_notices_of(&destination);
-        Ok(Self { place, destination, notifies, now_ms: Machine.now_ms() })
+        Ok(Self { place, deployment, destination, notifies, now_ms: Machine.now_ms() })
     }
 
     /// Opens the destination that the arguments name. Fails for a topic, which has no state.
@@ -156,7 +175,7 @@ impl Change {
     /// Checks that one more destination may be disabled. Functions read a limited number of
     /// published changes, and each disabled destination is one of these.
     async fn assert_one_more_may_be_disabled(&self) -> anyhow::Result<()> {
-        let news = self.place.news().await?;
+        let news = self.deployment.news().await?;
         let disabled = news.disabled();
         if disabled.len() >= DISABLED_MAX && !disabled.contains(&self.destination.key) {
             bail!(
@@ -179,11 +198,11 @@ impl Change {
             (!is_done(&state)).then(|| self.noticed(state.clone(), change(state)))
         };
         let item = key.health_item(namespace);
-        let Updated { document, has_changed } = self.place.update(&item, changed).await?;
+        let Updated { document, has_changed } = self.deployment.update(&item, changed).await?;
         let state = document.unwrap_or_else(|| self.healthy());
         // Publish even if the state is unchanged, because an earlier command may have failed before
         // it published the change.
-        let told = self.place.tell(&News::of_state(*key, &state, self.now_ms)).await;
+        let told = self.deployment.tell(&News::of_state(*key, &state, self.now_ms)).await;
         told.with_context(|| {
             let what = if has_changed { "is changed" } else { "is as it should be" };
             format!("{address} {what}, but functions may not learn of it; repeat the command")

@@ -7,11 +7,13 @@ use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
 
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::destinations::json::ListedJson;
 use crate::operations::destinations::known::Destination;
-use crate::operations::destinations::place::PlaceArgs;
 use crate::operations::destinations::state::{Condition, conditions, next_attempt_text, since};
+use crate::operations::place::{DestinationsPlace, Place};
 use crate::operations::topics::Wanted;
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note, out};
 use crate::terminal::text::{self, Table};
 
@@ -20,14 +22,21 @@ const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "
 const NAMED: usize = 5;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations list --stack orders-prod",
+        "lastmile destinations list --to s3://config-bucket/subscriptions/ \\\n      --table orders-prod-Table --all --output json",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: DestinationsPlace,
     /// Also list destinations that are healthy again
     #[arg(long)]
     all: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
@@ -38,15 +47,15 @@ struct Listed {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let place = arguments.place.open().await?;
-    let found = place.states().await?;
+    let deployment = Deployment::open(&Place::from(arguments.place)).await?;
+    let found = deployment.states().await?;
     let named = found.states.iter().filter_map(|(_, state)| state.subscription.parse().ok());
     let named: Vec<SubscriptionName> = named.collect();
-    let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
+    let subscriptions = deployment.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
     found.problems.iter().for_each(|(_, problem)| note(text::line(problem)));
     // Without stored states, no topics have been read yet, so check whether there are any.
-    let knows_nothing = found.states.is_empty() && !place.has_topics().await;
+    let knows_nothing = found.states.is_empty() && !deployment.has_topics().await;
     let states = found.states.into_iter();
     let destinations =
         states.filter_map(|(key, state)| Destination::new(key, Some(state), &subscriptions));

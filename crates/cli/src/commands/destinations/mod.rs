@@ -15,9 +15,18 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::terminal::help::examples;
 use crate::terminal::output::{goes_on_unread, is_closed};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations list --stack orders-prod",
+        "lastmile destinations show shop/orders/billing --stack orders-prod",
+        "lastmile destinations enable shop/orders/billing --stack orders-prod",
+    )
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

@@ -5,34 +5,43 @@ use std::process::ExitCode;
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::destinations::json::DestinationJson;
 use crate::operations::destinations::known::{Destination, GivenOut};
 use crate::operations::destinations::limits::{concurrency, given_out, rate, recovering, states};
 use crate::operations::destinations::name::Name;
-use crate::operations::destinations::place::PlaceArgs;
 use crate::operations::destinations::state::{next, outcome};
+use crate::operations::place::{DestinationsPlace, Place};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::Output;
 use crate::terminal::text;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/destination-down.md",
+        "lastmile destinations show shop/orders/billing --stack orders-prod",
+        "lastmile destinations show https://billing.example.com/events",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: PlaceArgs,
+    place: DestinationsPlace,
     /// Destination: its address, or a subscription (namespace/topic/name) that delivers to it
     #[arg(value_name = "NAME")]
     name: Name,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let place = arguments.place.open().await?;
-    let subscriptions = place.subscriptions_for(&arguments.name).await?;
-    let destination = place.destination(&arguments.name, &subscriptions).await?;
+    let deployment = Deployment::open(&Place::from(arguments.place)).await?;
+    let subscriptions = deployment.subscriptions_for(&arguments.name).await?;
+    let destination = deployment.destination(&arguments.name, &subscriptions).await?;
     subscriptions.report();
     let now_ms = Machine.now_ms();
-    let given_out = given_out(&place.table, &destination, now_ms).await?;
+    let given_out = given_out(&deployment.table, &destination, now_ms).await?;
     let json = serde_json::to_value(DestinationJson::new(&destination, given_out, now_ms))?;
     arguments.output.write(false, || json, || describe(&destination, given_out, now_ms))?;
     Ok(ExitCode::SUCCESS)

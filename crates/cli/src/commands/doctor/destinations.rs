@@ -3,8 +3,9 @@
 use super::item::Item;
 use crate::operations::destinations::unhealthy;
 use crate::operations::shell;
+use crate::operations::stack::Stack;
 
-pub(super) async fn examine(stack: &str) -> Item {
+pub(super) async fn examine(stack: &Stack) -> Item {
     let item = "destinations";
     match unhealthy(stack).await {
         Ok(names) if names.is_empty() => Item::ok(
@@ -12,7 +13,8 @@ pub(super) async fn examine(stack: &str) -> Item {
             "none is known to be failing, slow or disabled; --try sends an event to one",
         ),
         Ok(names) => {
-            let help = shell::command(&["lastmile", "destinations", "list", "--stack", stack]);
+            let help =
+                shell::command(&["lastmile", "destinations", "list", "--stack", &stack.name]);
             Item::warning(item, names.join("; "), help)
         }
         Err(why) => Item::not_checked(item, &why),

@@ -36,7 +36,7 @@ async fn replayable(stack: &Stack, catalogue: &Catalogue) -> anyhow::Result<Left
     left.counts.retain(|(name, _), _| catalogue.subscription(name).is_some());
     let names: BTreeSet<SubscriptionName> =
         left.counts.keys().map(|(name, _)| name.clone()).collect();
-    let stopped = stopped(&stack.name, &names).await?;
+    let stopped = stopped(stack, &names).await?;
     left.counts.retain(|(name, _), _| !stopped.contains_key(&name.to_string()));
     Ok(left)
 }

@@ -34,16 +34,26 @@ use serde::Serialize;
 
 use self::item::{Item, State};
 use crate::operations::named::named;
+use crate::operations::place::{Place, StackArg};
 use crate::operations::queues::{DEADLETTER, DISPATCH, Expected, QUEUES};
 use crate::operations::stack::{self, Stack};
 use crate::terminal::advice::chain;
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{out, out_json};
 
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("stack", |stack| stack.required(true)))]
+#[command(
+    after_long_help = examples!(
+        "docs/operate/doctor.md",
+        "lastmile doctor --stack orders-prod",
+        "lastmile doctor --stack orders-prod --try shop/orders/billing",
+        "lastmile doctor --stack orders-prod --output json",
+    )
+)]
 pub(crate) struct Arguments {
-    /// Deployed CloudFormation stack
-    #[arg(long, value_name = "NAME")]
-    stack: String,
+    #[command(flatten)]
+    stack: StackArg,
     /// Also send a sample event to this subscription through the stack, in one attempt. The
     /// destination receives the event. Repeatable
     #[arg(long = "try", value_name = "NS/TOPIC/NAME")]
@@ -52,7 +62,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "tried")]
     wait: u64,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Text)]
+    #[arg(long, value_enum, default_value_t = Output::Text, help_heading = OUTPUT)]
     output: Output,
 }
 
@@ -76,15 +86,16 @@ impl Report {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let stack = Stack::describe(&arguments.stack).await?;
-    let (mut report, catalogue) = examine(&stack).await?;
+    let place = Place::from(arguments.stack);
+    let stack = place.stack().await?.context("clap requires --stack")?;
+    let (mut report, catalogue) = examine(stack).await?;
     let catalogue = catalogue.filter(|_| !report.has_errors());
     for name in &arguments.tried {
         let item = format!("event to {name}");
         report.items.push(match &catalogue {
             Some(catalogue) => {
                 let subscription = named(catalogue, name)?;
-                let sent = test_event::sent(&stack, catalogue, &subscription, arguments.wait).await;
+                let sent = test_event::sent(stack, catalogue, &subscription, arguments.wait).await;
                 let help = "docs/operate/doctor.md says what --try needs";
                 sent.unwrap_or_else(|why| Item::error(item, chain(&why), help))
             }
@@ -116,7 +127,7 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     items.extend(of_subscriptions);
     items.extend(targets::examine(&aws, stack, catalogue.as_ref()).await);
     items.extend(secrets::examine(&aws, stack, &functions, catalogue.as_ref()).await);
-    items.push(destinations::examine(&stack.name).await);
+    items.push(destinations::examine(stack).await);
     Ok((Report { items }, catalogue))
 }
 

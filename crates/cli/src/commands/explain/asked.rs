@@ -12,6 +12,7 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 
 use super::Arguments;
 use crate::operations::files::is_of_subscriptions;
+use crate::operations::place::Place;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
@@ -61,9 +62,9 @@ impl Asked {
     ///
     /// # Errors
     /// A usage error for an argument that is neither a file nor a name, for several names, and for
-    /// files beside `--to`.
-    pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Self> {
-        let has_place = arguments.to.is_some() || arguments.now.stack().is_some();
+    /// files beside the location of subscriptions in `--to`.
+    pub(super) fn of(arguments: &Arguments, place: &Place) -> anyhow::Result<Self> {
+        let has_place = place.has_subscriptions();
         let mut files = Vec::new();
         let subscription = arguments.subscription.clone().map(Named::from);
         let mut names: Vec<Named> = subscription.into_iter().collect();
@@ -86,12 +87,7 @@ impl Asked {
         if names.len() > 1 {
             return Err(usage_error("only one topic or subscription can be named"));
         }
-        if let (Some(file), Some(_)) = (files.first(), &arguments.to) {
-            return Err(usage_error(format!(
-                "--to has subscriptions of a deployment, and {} is a file: leave one of them out",
-                text::path(file)
-            )));
-        }
+        place.check_beside_files(&files)?;
         let name = names.pop();
         if let (Some(Named { topic, .. }), true, false) = (&name, files.is_empty(), has_place) {
             return Err(usage_error(format!(

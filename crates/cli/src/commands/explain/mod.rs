@@ -2,8 +2,8 @@
 //! With an event, explains which subscriptions match it ([`event`]).
 //!
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
-//! people or as JSON for tools. No wait is computed here. With `--stack` or `--config`, both
-//! include the current state of the destination; with `--origins`, the origin of each value. The
+//! people or as JSON for tools. No wait is computed here. If the options name the table of a
+//! deployment, both include the current state of the destination; with `--origins`, the origin of each value. The
 //! subscriptions come from files or from a deployment, of which only a named topic is read
 //! ([`asked`]).
 
@@ -33,35 +33,44 @@ use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
 use self::asked::{Asked, Named};
-use crate::operations::destinations::{Now, NowArgs};
+use crate::operations::destinations::{Now, states_now};
 use crate::operations::files::{Files, print_findings};
 use crate::operations::lints::DISPATCH_TIMEOUT_MS;
 use crate::operations::named::{listed, named};
-use crate::operations::stack::Stack;
-use crate::operations::store;
+use crate::operations::place::{DestinationsPlace, Place};
 use crate::operations::topics::{self, Deployed, Wanted};
+use crate::terminal::help::{FILES, OUTPUT, examples};
 use crate::terminal::output::{Output, note, out, out_json};
 use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile explain subscriptions.yaml --outcome 503",
+        "lastmile explain subscriptions/ shop/orders/billing --origins",
+        "lastmile explain shop/orders/billing --stack orders-prod",
+        "lastmile explain subscriptions.yaml --event event.json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files. Also accepts a topic or
     /// subscription, to explain only that. Without files, --to or --stack names the deployment to
-    /// explain
+    /// explain. A stack, a table or a folder of `lastmile dev` also shows the current state of
+    /// destinations
     #[arg(
         value_name = "FILE|NS/TOPIC[/NAME]",
         required_unless_present_any = ["to", "stack", "more_files"]
     )]
     files_or_names: Vec<PathBuf>,
     /// Subscription files, like the argument FILE
-    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", help_heading = FILES)]
     more_files: Vec<PathBuf>,
     /// Explain only this subscription
     #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Option<SubscriptionName>,
-    /// Location of the deployment's subscriptions: s3://bucket/prefix/ or file:///folder/
-    #[arg(long, value_name = "URI", conflicts_with_all = ["more_files", "stack"])]
-    to: Option<String>,
+    #[command(flatten)]
+    place: DestinationsPlace,
     /// Show which subscriptions get the events of this file, why, and the resulting requests; - is
     /// standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
@@ -76,13 +85,11 @@ pub(crate) struct Arguments {
     /// Retry-After header of every response: seconds or an HTTP date
     #[arg(long, value_name = "VALUE")]
     retry_after: Option<String>,
-    #[command(flatten)]
-    now: NowArgs,
     /// Also show the origin of each value: a line of a file, a default, or the owner who applied it
     #[arg(long, conflicts_with = "event")]
     origins: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
@@ -100,10 +107,11 @@ struct Explained {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Asked { files, name } = Asked::of(&arguments)?;
+    let place = Place::from(arguments.place.clone());
+    let Asked { files, name } = Asked::of(&arguments, &place)?;
     let name = name.as_ref();
     let Known { catalogue, selected, origins } = if files.is_empty() {
-        of_deployment(name, &arguments).await?
+        of_deployment(name, &place, arguments.event.is_some()).await?
     } else {
         let Some(reading) = Files::read(&files)?.valid_reading() else {
             return Ok(ExitCode::FAILURE);
@@ -125,7 +133,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         )));
     }
     let endpoint = Endpoint { always: arguments.outcome, retry_after: arguments.retry_after };
-    let now = arguments.now.of(&selected).await?;
+    let now = states_now(place.named_table().await?.as_ref(), &selected).await?;
     let explained: Vec<Explained> = selected
         .into_iter()
         .zip(now)
@@ -177,12 +185,16 @@ fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<A
 }
 
 /// Reads the named subscription of a deployment, those of a topic, or all. Unreadable parts are
-/// reported, but do not fail the command.
-async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::Result<Known> {
-    let stack = Stack::optional(arguments.now.stack()).await?;
-    let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
+/// reported, but do not fail the command. With `is_followed`, also reads the topics to which the
+/// topic's subscriptions forward events.
+async fn of_deployment(
+    name: Option<&Named>,
+    place: &Place,
+    is_followed: bool,
+) -> anyhow::Result<Known> {
+    let location = place.subscriptions().await?;
     let deployed = match name {
-        Some(name) => read_onward(&location, &name.topic, arguments.event.is_some()).await?,
+        Some(name) => read_onward(&location, &name.topic, is_followed).await?,
         None => topics::read(&location, Wanted::All).await?,
     };
     print_findings(&deployed.reading.findings);

@@ -14,11 +14,20 @@ use local::guard::Hosts;
 use local::subscriber::{Received, Subscriber, status_sequence};
 
 use self::signatures::Signatures;
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::interrupt;
 use crate::terminal::output::{LineOutput, note, out_json, out_rendered, stdout_is_terminal};
 use crate::terminal::styled::{ColorArgs, Screen};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/local.md",
+        "lastmile subscriber",
+        "lastmile subscriber --port 9000 --answer 503,503,200 --delay 2s",
+        "lastmile subscriber --secret env:SIGNING_SECRET --require-signature",
+    )
+)]
 pub(crate) struct Arguments {
     /// Port on 127.0.0.1 to listen on
     #[arg(long, default_value_t = 9180)]
@@ -41,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "secret")]
     require_signature: bool,
     /// Output format of requests
-    #[arg(long, default_value = "text")]
+    #[arg(long, default_value = "text", help_heading = OUTPUT)]
     output: LineOutput,
     #[command(flatten)]
     color: ColorArgs,

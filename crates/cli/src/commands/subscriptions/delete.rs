@@ -7,35 +7,44 @@ use clap::builder::NonEmptyStringValueParser;
 use delivery::subscription::name::SubscriptionName;
 
 use crate::operations::change_record::RecordArgs;
-use crate::operations::stack::Stack;
-use crate::operations::store::Target;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::topic_news;
 use crate::operations::topics::{Change, Changed, Topics};
 use crate::terminal::confirm::may_proceed;
+use crate::terminal::help::{CONFIRMATION, examples};
 use crate::terminal::output::note;
 use crate::terminal::text;
 use crate::views::changes::print_changed;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "lastmile subscriptions delete [OPTIONS] <NAME> \\\n           <--to <URI>|--stack <NAME>>",
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
+        "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct Arguments {
     /// Subscription, as namespace/topic/name
     #[arg(value_name = "NAME")]
     name: SubscriptionName,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     /// Owner of the subscription
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
     #[command(flatten)]
     record: RecordArgs,
     /// Do not ask for confirmation
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, owner, record, yes } = arguments;
-    let location = target.location().await?;
+    let Arguments { name, place, owner, record, yes } = arguments;
+    let place = Place::from(place);
+    let location = place.subscriptions().await?;
     let topics = Topics::at(&location).await;
     if !may_proceed(yes, &format!("remove {name} from {}?", topics.objects))? {
         return Ok(ExitCode::FAILURE);
@@ -47,8 +56,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bail!("there is no subscription {name}");
     }
     print_changed(&name.topic, changed)?;
-    let stack = Stack::optional(target.stack.as_deref()).await?;
-    topic_news::tell(stack.as_ref(), std::slice::from_ref(&name.topic)).await;
+    topic_news::tell(place.stack().await?, std::slice::from_ref(&name.topic)).await;
     let left = topics.current(&name.topic).await?.object;
     if left.is_some_and(|object| object.subscriptions.is_empty()) {
         note(text::line(&format!(

@@ -8,22 +8,30 @@ use delivery::native::documents;
 use delivery::subscription::catalogue::Catalogue;
 
 use crate::operations::files::{have_errors, print_findings};
-use crate::operations::store::Target;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::topics::{Topics, Wanted, read};
+use crate::terminal::help::examples;
 use crate::terminal::output::out_raw;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions export --stack orders-prod > subscriptions.yaml",
+        "lastmile subscriptions export --owner billing \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     /// Export only entries of this owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { target, owner } = arguments;
-    let location = target.location().await?;
+    let Arguments { place, owner } = arguments;
+    let location = Place::from(place).subscriptions().await?;
     let deployed = read(&location, Wanted::All).await?;
     print_findings(&deployed.reading.findings);
     let all = &deployed.reading.catalogue;

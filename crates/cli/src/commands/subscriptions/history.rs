@@ -10,9 +10,10 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::operations::change_record::ChangeRecord;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::shell;
-use crate::operations::store::Target;
 use crate::operations::topics::{Changes, Object, Topics};
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note};
 use crate::terminal::text;
 
@@ -23,14 +24,22 @@ const VERSIONS_AT_ONCE: usize = 4;
 const NAMES_SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "lastmile subscriptions history [OPTIONS] <NAME> \\\n           <--to <URI>|--stack <NAME>>",
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions history shop/orders --stack orders-prod",
+        "lastmile subscriptions history shop/orders --output json \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct Arguments {
     /// Topic, as namespace/topic
     #[arg(value_name = "NAME")]
     name: TopicName,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
@@ -52,8 +61,8 @@ enum State {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, output } = arguments;
-    let location = target.location().await?;
+    let Arguments { name, place, output } = arguments;
+    let location = Place::from(place).subscriptions().await?;
     let topics = Topics::at(&location).await;
     if let Location::Folder(_) = location {
         bail!("{} is a folder, and a folder keeps no history", topics.objects);

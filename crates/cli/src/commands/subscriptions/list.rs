@@ -8,40 +8,56 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use serde_json::json;
 
 use crate::operations::files::{have_errors, print_findings};
-use crate::operations::store::Target;
+use crate::operations::place::{Place, SubscriptionsPlace};
 use crate::operations::topics::{Deployed, Topics, Wanted, read};
 use crate::operations::who_gets::who_gets;
+use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{Output, note, out_json};
 use crate::terminal::text;
 
 const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions list shop --stack orders-prod",
+        "lastmile subscriptions list shop/orders --to s3://config-bucket/subscriptions/",
+        "lastmile subscriptions list shop/orders --who-gets event.json \\\n      --stack orders-prod",
+    )
+)]
 pub(super) struct Arguments {
     /// Namespace, or topic as namespace/topic
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
     /// List only subscriptions that get an event of this file; - is standard input
     #[arg(long, value_name = "FILE")]
     who_gets: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions get shop/orders/billing --stack orders-prod",
+        "lastmile subscriptions get shop/orders/billing \\\n      --to s3://config-bucket/subscriptions/",
+    )
+)]
 pub(super) struct GetArgs {
     /// Subscription, as namespace/topic/name
     #[arg(value_name = "NAME")]
     name: SubscriptionName,
     #[command(flatten)]
-    target: Target,
+    place: SubscriptionsPlace,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let location = arguments.target.location().await?;
+    let location = Place::from(arguments.place).subscriptions().await?;
     let is_listed = |name: &TopicName| match arguments.name.split_once('/') {
         Some((namespace, topic)) => name.namespace == namespace && name.topic == topic,
         None => name.namespace == arguments.name,
@@ -83,8 +99,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn get(arguments: GetArgs) -> anyhow::Result<ExitCode> {
-    let GetArgs { name, target } = arguments;
-    let topics = Topics::at(&target.location().await?).await;
+    let GetArgs { name, place } = arguments;
+    let topics = Topics::at(&Place::from(place).subscriptions().await?).await;
     let object = topics.current(&name.topic).await?.object.unwrap_or_default();
     let Some(entry) = object.subscriptions.get(&name.name) else {
         anyhow::bail!("there is no subscription {name} in {}", topics.objects);

@@ -12,9 +12,18 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::terminal::help::examples;
 use crate::terminal::output::{goes_on_unread, is_closed};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/reference/storage.md",
+        "lastmile subscriptions list shop/orders --stack orders-prod",
+        "lastmile subscriptions get shop/orders/billing --stack orders-prod",
+        "lastmile subscriptions export --stack orders-prod > subscriptions.yaml",
+    )
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

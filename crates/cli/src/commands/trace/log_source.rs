@@ -43,17 +43,19 @@ impl LogSource {
         Self::Dev(data.to_owned())
     }
 
+    /// Opens the log of a stack.
+    ///
+    /// # Errors
+    /// If the stack has no log groups.
     #[cfg(feature = "aws")]
-    pub(super) async fn of_stack(name: &str) -> anyhow::Result<Self> {
-        Ok(Self::Stack(StackLog::of(Stack::describe(name).await?).await?))
+    pub(super) async fn of_stack(stack: &Stack) -> anyhow::Result<Self> {
+        Ok(Self::Stack(StackLog::of(stack.clone()).await?))
     }
 
     #[cfg(not(feature = "aws"))]
-    pub(super) async fn of_stack(name: &str) -> anyhow::Result<Self> {
-        Err(match Stack::describe(name).await {
-            Ok(_) => crate::operations::stack::built_without_aws(),
-            Err(error) => error,
-        })
+    #[expect(clippy::unused_async, reason = "the build with AWS reads its configuration")]
+    pub(super) async fn of_stack(_: &Stack) -> anyhow::Result<Self> {
+        Err(crate::operations::stack::built_without_aws())
     }
 
     /// Returns the name of the source for people.

@@ -23,7 +23,9 @@ use serde_json::json;
 
 use self::find::Found;
 use self::log_source::{DATA, LogSource};
+use crate::operations::place::{Place, StackArg};
 use crate::operations::trace::Wanted;
+use crate::terminal::help::{CONFIRMATION, OUTPUT, examples};
 use crate::terminal::output::{Output, note, out};
 use crate::terminal::styled::{ColorArgs, Screen};
 use crate::terminal::text;
@@ -33,6 +35,14 @@ use crate::terminal::usage::usage_error;
 const NOTHING: u8 = 1;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/why-not.md",
+        "lastmile trace order-1",
+        "lastmile trace 6c93bfa1-6020-5b2f-9966-f474a78b25a5 --stack orders-prod",
+        "lastmile trace --search order- --since 2d --stack orders-prod --output json",
+    )
+)]
 pub(crate) struct Arguments {
     /// Event id, webhook-id or trace id; with --search any text of a log line
     #[arg(value_name = "TEXT")]
@@ -40,9 +50,8 @@ pub(crate) struct Arguments {
     /// Find TEXT anywhere in a log line, such as a part of an id, source or type
     #[arg(long)]
     search: bool,
-    /// Deployed CloudFormation stack whose log and dead letters to read
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
+    #[command(flatten)]
+    stack: StackArg,
     /// Data folder of `lastmile dev` whose log and dead letters to read
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
@@ -56,10 +65,10 @@ pub(crate) struct Arguments {
     ///
     /// Without this option, trace asks before a query that may scan more than 20 GB of log lines
     /// ($0.10).
-    #[arg(long)]
+    #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table)]
+    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
     output: Output,
     #[command(flatten)]
     color: ColorArgs,
@@ -79,8 +88,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Err(usage_error("the text is empty: name an id, or a text with --search"));
     }
     let wanted = if arguments.search { Wanted::anywhere(text) } else { Wanted::id(text) };
-    let source = match &arguments.stack {
-        Some(name) => LogSource::of_stack(name).await?,
+    let place = Place::from(arguments.stack.clone());
+    let source = match place.stack().await? {
+        Some(stack) => LogSource::of_stack(stack).await?,
         None => LogSource::of_dev(&arguments.data),
     };
     if !source.may_query(range, arguments.yes).await? {

@@ -59,17 +59,28 @@ use crate::operations::locations::Locations;
 use crate::operations::named::named;
 use crate::operations::sample_events::sample_for;
 use crate::operations::unset_secrets::unset_secrets;
+use crate::terminal::help::{FILES, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = examples!(
+        "docs/guides/subscribe.md",
+        "lastmile try -f subscriptions.yaml shop/orders/billing",
+        "lastmile try -f subscriptions.yaml shop/orders/billing --event order.json \\\n      --env BILLING_TOKEN",
+        "lastmile try -f subscriptions.yaml shop/orders/billing --print",
+        "lastmile try --consent --stack orders-prod shop/orders/billing",
+        "lastmile try --consent -f subscriptions.yaml --listen 127.0.0.1:8088",
+    )
+)]
 pub(crate) struct Arguments {
     /// Subscription to test. With --consent, any number; without a name, all that require consent
     #[arg(value_name = "NS/TOPIC/NAME", required_unless_present = "consent")]
     names: Vec<SubscriptionName>,
     /// Subscription file, or folder with subscription files. Repeatable
-    #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], value_name = "FILE")]
+    #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], value_name = "FILE", help_heading = FILES)]
     files: Vec<PathBuf>,
     /// File with the event; - is standard input. May contain several events if the subscription
     /// batches them into one request

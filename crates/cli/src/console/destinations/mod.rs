@@ -24,8 +24,8 @@ use super::shell::layout::{PageLayout, Section};
 use super::shell::markup::{line, message, or_none, time, word};
 use super::shell::query::{Query, href, pairs, range_ms};
 use super::subscriptions;
+use crate::operations::destinations::deployment::Deployment;
 use crate::operations::destinations::health::{DestinationHealth, Health};
-use crate::operations::destinations::place::Place;
 use crate::terminal::advice::chain;
 use crate::terminal::text;
 
@@ -47,13 +47,13 @@ const GOOD_PERCENT: u64 = 99;
 pub(super) struct HealthCache(tokio::sync::Mutex<Option<(u64, Arc<Health>)>>);
 
 impl HealthCache {
-    async fn read(&self, place: &Place, max_age_ms: u64) -> anyhow::Result<Arc<Health>> {
+    async fn read(&self, deployment: &Deployment, max_age_ms: u64) -> anyhow::Result<Arc<Health>> {
         let mut last = self.0.lock().await;
         let oldest_ms = Machine.now_ms().saturating_sub(max_age_ms);
         if let Some((_, health)) = last.as_ref().filter(|(at_ms, _)| *at_ms >= oldest_ms) {
             return Ok(Arc::clone(health));
         }
-        let health = Arc::new(place.health().await?);
+        let health = Arc::new(deployment.health().await?);
         *last = Some((Machine.now_ms(), Arc::clone(&health)));
         Ok(health)
     }
@@ -76,7 +76,7 @@ impl Seen {
         let max_age_ms = if console.live.is_some() { LOCAL_MAX_AGE_MS } else { HEALTH_MAX_AGE_MS };
         let (health, problem) = match &console.deployment {
             None => (Arc::default(), None),
-            Some(place) => match console.health.read(place, max_age_ms).await {
+            Some(deployment) => match console.health.read(deployment, max_age_ms).await {
                 Ok(health) => (health, None),
                 Err(error) => (Arc::default(), Some(chain(&error))),
             },

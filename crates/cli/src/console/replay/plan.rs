@@ -159,10 +159,10 @@ async fn plan_of(
     let of_any_state = cache.matching(&form.filter.clone().of_any_state());
     let in_other_states = (of_any_state.len() - matching.len()) as u64;
     let mut planned = Planned { plan, in_other_states, stopped: 0, remedies: Vec::new() };
-    if let (Some(place), ReplayTarget::Subscription) = (&console.deployment, target) {
+    if let (Some(deployment), ReplayTarget::Subscription) = (&console.deployment, target) {
         let set_aside = planned.plan.set_aside();
         let names = set_aside.into_iter().filter_map(|name| name.parse().ok()).collect();
-        let stopped = stopped_at(place, &names).await.map_err(|error| chain(&error))?;
+        let stopped = stopped_at(deployment, &names).await.map_err(|error| chain(&error))?;
         planned.stopped = planned.plan.leave_out_stopped(|name| stopped.contains_key(name));
         planned.remedies = stopped.into_values().collect();
     }

@@ -77,7 +77,7 @@ pub(super) async fn list(State(console): State<SharedConsole>) -> Response {
         }
     };
     let page = PageLayout::new("Subscriptions", Section::Subscriptions, main);
-    let command = (last.at_ms > 0 && console.stack.is_some())
+    let command = (last.at_ms > 0 && console.is_stack)
         .then(|| format!("subscriptions list{}", console.options));
     PageLayout { command, ..page }.respond(&console, StatusCode::OK)
 }

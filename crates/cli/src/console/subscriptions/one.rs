@@ -90,7 +90,7 @@ async fn page(
             div { (policy(subscription)) (elsewhere(&name)) }
         }
     };
-    let command = console.stack.as_ref().map(|_| format!("explain{} {name}", console.options));
+    let command = console.is_stack.then(|| format!("explain{} {name}", console.options));
     let page = PageLayout::new(name.to_string(), Section::Subscriptions, main);
     Ok(PageLayout { command, ..page }.respond(console, StatusCode::OK))
 }

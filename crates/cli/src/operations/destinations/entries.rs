@@ -14,7 +14,7 @@ use delivery::ports::{Clock as _, JitterSource as _};
 use delivery::table::{Expected, ItemKey, Stored, Table as _, TableError};
 use futures::stream::{self, StreamExt as _};
 
-use super::place::Place;
+use super::deployment::Deployment;
 use crate::terminal::advice::chain;
 
 /// The maximum number of attempts to change an item that others change at the same time. The
@@ -40,7 +40,7 @@ pub(crate) struct States {
     pub(crate) problems: Vec<(DestinationKey, String)>,
 }
 
-impl Place {
+impl Deployment {
     /// Changes the newest version of a stored document. Leaves the document unchanged if `change`
     /// returns `None`.
     pub(crate) async fn update<D: Document>(

@@ -12,10 +12,10 @@ use delivery::delivery::outcome::Outcome;
 use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use super::deployment::Deployment;
 use super::entries::READS_AT_ONCE;
 use super::known::Destination;
 use super::limits::limits;
-use super::place::Place;
 use super::state::{conditions, next, outcome, since};
 use crate::operations::topics::Wanted;
 
@@ -48,7 +48,7 @@ pub(crate) struct Health {
     pub(crate) problems: Vec<String>,
 }
 
-impl Place {
+impl Deployment {
     /// Reads the health of all destinations that have a subscription or a stored state. Unhealthy
     /// ones come first.
     ///

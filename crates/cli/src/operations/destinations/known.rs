@@ -15,8 +15,8 @@ use delivery::subscription::name::SubscriptionName;
 use delivery::table::Recovery;
 use url::Url;
 
+use super::deployment::{Deployment, Subscriptions};
 use super::name::Name;
-use super::place::{Place, Subscriptions};
 use crate::operations::topics::Wanted;
 use crate::terminal::output::note;
 use crate::terminal::text;
@@ -112,7 +112,7 @@ impl Subscriptions {
     }
 }
 
-impl Place {
+impl Deployment {
     /// Reads the subscriptions that are needed to find a destination by its name. Reads only one
     /// topic if possible.
     pub(crate) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {

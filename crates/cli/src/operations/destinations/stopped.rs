@@ -10,8 +10,9 @@ use anyhow::bail;
 use delivery::delivery::health::DestinationKey;
 use delivery::subscription::name::SubscriptionName;
 
-use super::place::{Place, PlaceArgs};
+use super::deployment::Deployment;
 use crate::operations::shell;
+use crate::operations::stack::Stack;
 use crate::operations::topics::Wanted;
 
 /// Finds the subscriptions that are paused or have a disabled destination, each with the state
@@ -20,14 +21,13 @@ use crate::operations::topics::Wanted;
 /// # Errors
 /// If the deployment cannot be read.
 pub(crate) async fn stopped(
-    stack: &str,
+    stack: &Stack,
     names: &BTreeSet<SubscriptionName>,
 ) -> anyhow::Result<BTreeMap<String, String>> {
     if names.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
-    stopped_at(&place.open().await?, names).await
+    stopped_at(&Deployment::of_stack(stack).await?, names).await
 }
 
 /// Works like [`stopped`], for a deployment that is already open.
@@ -35,17 +35,17 @@ pub(crate) async fn stopped(
 /// # Errors
 /// If the deployment cannot be read.
 pub(crate) async fn stopped_at(
-    place: &Place,
+    deployment: &Deployment,
     names: &BTreeSet<SubscriptionName>,
 ) -> anyhow::Result<BTreeMap<String, String>> {
     if names.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let subscriptions = place.subscriptions(Wanted::topics_of(names)).await;
+    let subscriptions = deployment.subscriptions(Wanted::topics_of(names)).await;
     if let Some(problem) = subscriptions.problem {
         bail!("it is unknown which subscriptions are still paused: {problem}");
     }
-    let news = place.news().await?;
+    let news = deployment.news().await?;
     let mut stopped = BTreeMap::new();
     for subscription in names.iter().filter_map(|name| subscriptions.catalogue.subscription(name)) {
         let name = subscription.name.to_string();

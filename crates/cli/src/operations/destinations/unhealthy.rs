@@ -2,18 +2,17 @@
 
 use delivery::delivery::health::shared::DestinationState;
 
-use super::place::PlaceArgs;
+use super::deployment::Deployment;
 use super::state::conditions;
+use crate::operations::stack::Stack;
 use crate::terminal::text;
 
 /// Describes each unhealthy destination of a stack for people.
 ///
 /// # Errors
 /// If the stored state cannot be read.
-pub(crate) async fn unhealthy(stack: &str) -> anyhow::Result<Vec<String>> {
-    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
-    let place = place.open().await?;
-    let states = place.states().await?.states;
+pub(crate) async fn unhealthy(stack: &Stack) -> anyhow::Result<Vec<String>> {
+    let states = Deployment::of_stack(stack).await?.states().await?.states;
     let line = |state: &DestinationState| {
         let names: Vec<&str> = conditions(state).iter().map(|condition| condition.name).collect();
         (!names.is_empty()).then(|| {

@@ -2,8 +2,8 @@
 //!
 //! Requests and responses are those of `delivery::machine::consent`, as in the function. Separate
 //! because the command can also offer a URL that confirms a consent (`confirmation_server`), and
-//! wait for its call. With `--config` or `--stack` it stores consents in the table that the
-//! functions read.
+//! wait for its call. If the options name a table, it stores consents there for the
+//! functions.
 //!
 //! Environment variables that requests contain as secrets are sent only with permission
 //! ([`crate::operations::environment`]).
@@ -24,13 +24,14 @@ use std::sync::Arc;
 use adapters::consents::ConsentStore;
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;
-use clap::ValueEnum;
+use clap::{ArgGroup, ValueEnum};
 use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
 };
 use delivery::ports::{Clock as _, Consents as _, JitterSource as _};
 use delivery::request::AttemptContext;
+use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::{Consent, Subscription};
 use delivery::time::{brief, duration};
 use dialects::{Reading, Severity};
@@ -38,12 +39,10 @@ use futures::future::join_all;
 use url::Url;
 
 use super::Arguments;
-use crate::operations::destinations::table_of;
 use crate::operations::environment::receivers;
 use crate::operations::files::{Files, have_errors, print_findings};
 use crate::operations::from_here::FromHere;
-use crate::operations::stack::Stack;
-use crate::operations::store;
+use crate::operations::place::{DestinationsPlace, Place};
 use crate::operations::topics::{self, Wanted};
 use crate::operations::unset_secrets::unset_secrets;
 use crate::terminal::output::{note, out};
@@ -57,15 +56,21 @@ const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
 
 /// The options of the handshakes. All of them need `--consent`.
 #[derive(Debug, clap::Args)]
+#[command(group(
+    ArgGroup::new("place")
+        .args(["to", "table", "stack"])
+        .multiple(true)
+        .requires("consent")
+        .conflicts_with_all(ONE_REQUEST)
+))]
 pub(super) struct ConsentArgs {
     /// Send no event; ask endpoints for consent: those of the named subscriptions, or all that
-    /// require consent. Exit with code 1 unless all consent
-    #[arg(long, help_heading = HEADING, conflicts_with_all = ["event", "sample", "print"])]
+    /// require consent. --to, --table and --stack need this option; a stack, a table or a folder of
+    /// `lastmile dev` also stores the consents. Exit with code 1 unless all consent
+    #[arg(long, help_heading = HEADING, conflicts_with_all = ONE_REQUEST)]
     pub(super) consent: bool,
-    /// Location of the deployment's subscriptions, with --consent and without files:
-    /// s3://bucket/prefix/ or file:///folder/
-    #[arg(long, value_name = "URI", requires = "consent", conflicts_with_all = ["event", "sample", "print", "files", "stack"])]
-    to: Option<String>,
+    #[command(flatten)]
+    place: DestinationsPlace,
     /// Handshake to use instead of the one in the files
     #[arg(long, help_heading = HEADING, value_enum, requires_all = ["consent", "names"], conflicts_with_all = ONE_REQUEST)]
     handshake: Option<Handshake>,
@@ -75,16 +80,6 @@ pub(super) struct ConsentArgs {
     /// Requests per minute to ask for with --handshake cloudevents
     #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     rate: Option<NonZeroU32>,
-    /// With --consent, store consents for this deployed CloudFormation stack. Without files, ask
-    /// the endpoints of its subscriptions
-    #[arg(long, value_name = "NAME", requires = "consent", conflicts_with_all = ["event", "sample", "print", "config"])]
-    stack: Option<String>,
-    /// With --consent, store consents for the `lastmile dev` that runs in this folder
-    #[arg(long, value_name = "FOLDER", requires = "consent", conflicts_with_all = ["event", "sample", "print", "table"])]
-    config: Option<String>,
-    /// With --consent, store consents in this DynamoDB table
-    #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "consent", conflicts_with_all = ["event", "sample", "print", "stack"])]
-    table: Option<String>,
     /// Address to listen on for confirmations, such as 127.0.0.1:8088. A person consents by opening
     /// a URL
     #[arg(long, help_heading = HEADING, value_name = "IP:PORT", requires = "consent", conflicts_with_all = ONE_REQUEST)]
@@ -131,8 +126,10 @@ struct Validation {
 
 /// Validates the endpoints, and stores their consents in the table that the options name.
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let place = Place::from(arguments.consent.place.clone());
+    place.check_beside_files(&arguments.files)?;
     let reading = if arguments.files.is_empty() {
-        of_deployment(&arguments).await?
+        of_deployment(&place, &arguments.names).await?
     } else {
         let files = Files::read(&arguments.files)?;
         let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
@@ -154,7 +151,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let shown = selected.iter().map(|(subscription, _)| subscription.as_ref());
     let identity = arguments.environment.identity(shown)?;
     let from_here = FromHere::new(allowed, identity, &reading.catalogue.settings().secrets)?;
-    let validator = Validator::open(arguments.consent, from_here).await?;
+    let validator = Validator::open(arguments.consent, &place, from_here).await?;
     // Validate concurrently, because with --listen each validation may wait for minutes.
     let validations = selected
         .into_iter()
@@ -175,10 +172,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Reads the topics of the named subscriptions of a deployment, or all topics.
-async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
-    let stack = Stack::optional(arguments.consent.stack.as_deref()).await?;
-    let location = store::location(arguments.consent.to.as_deref(), stack.as_ref())?;
-    let wanted = match arguments.names.as_slice() {
+async fn of_deployment(place: &Place, names: &[SubscriptionName]) -> anyhow::Result<Reading> {
+    let location = place.subscriptions().await?;
+    let wanted = match names {
         [] => Wanted::All,
         names => Wanted::topics_of(names),
     };
@@ -241,12 +237,16 @@ fn handshake_of(subscription: &Subscription, arguments: &ConsentArgs) -> anyhow:
 }
 
 impl Validator {
-    async fn open(arguments: ConsentArgs, from_here: FromHere) -> anyhow::Result<Self> {
+    async fn open(
+        arguments: ConsentArgs,
+        place: &Place,
+        from_here: FromHere,
+    ) -> anyhow::Result<Self> {
         let confirmations = match arguments.listen {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
             None => None,
         };
-        let table = table_of(arguments.stack, arguments.config, arguments.table).await?;
+        let table = place.named_table().await?;
         Ok(Self {
             from_here,
             confirmations,
@@ -304,7 +304,7 @@ impl Validator {
     /// line.
     async fn store_consents(&self, validations: &[Validation]) -> anyhow::Result<&'static str> {
         let Some(store) = &self.store else {
-            return Ok("; nothing was stored, choose where with --stack, --table or --config");
+            return Ok("; nothing was stored, choose where with --stack, --table or --to FOLDER");
         };
         for Validation { subscription, consent, answer } in validations {
             let Answer::Granted(rate) = answer else { continue };

@@ -1,14 +1,19 @@
+//! Tests the help of all commands: its examples are accepted, its pages exist, and it fits into a
+//! terminal.
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory as _};
+use clap::{Args as _, Command, CommandFactory as _};
 
-use super::*;
+use crate::operations::filter_args::FilterArgs;
+use crate::terminal::help::{FILTERS, LOCATION};
 
 /// The width of an ordinary terminal.
 const WIDTH: usize = 80;
 
 fn command() -> Command {
-    with_help(crate::Arguments::command())
+    crate::Arguments::command()
 }
 
 fn root() -> PathBuf {
@@ -59,7 +64,7 @@ fn every_command_has_examples_that_are_accepted_and_a_page_that_exists() {
         let help = long_help(&described);
         let examples = examples(&help);
         if examples.is_empty() {
-            wrong.push(format!("{name} has no example in src/help/examples.rs"));
+            wrong.push(format!("{name} has no example"));
         }
         for example in &examples {
             if !example.starts_with(&name) {
@@ -106,6 +111,7 @@ fn a_mistyped_command_or_option_is_answered_with_the_right_one() {
 
 #[test]
 fn an_option_means_the_same_everywhere() {
+    let mut helps: BTreeMap<String, String> = BTreeMap::new();
     for (name, command) in all() {
         for argument in command.get_arguments() {
             let (id, long) = (argument.get_id().as_str(), argument.get_long().unwrap_or_default());
@@ -123,6 +129,28 @@ fn an_option_means_the_same_everywhere() {
             }
         }
         let has = |long: &str| command.get_arguments().any(|it| it.get_long() == Some(long));
-        assert!(!(has("to") || has("container") || has("config")) || has("stack"), "{name}");
+        assert!(!(has("to") || has("container")) || has("stack"), "{name}");
+        let places = command.get_arguments();
+        let places = places.filter(|it| it.get_help_heading() == Some(LOCATION));
+        for place in places.filter(|it| !it.get_id().as_str().starts_with("to_")) {
+            let help = format!("{:?} {:?}", place.get_value_names(), place.get_help());
+            let first = helps.entry(place.get_id().to_string()).or_insert_with(|| help.clone());
+            assert_eq!(*first, help, "{name}");
+        }
+    }
+}
+
+/// clap gives the heading of a flattened struct to all options after it.
+#[test]
+fn only_filters_are_under_their_heading() {
+    let ids = |command: &Command| -> BTreeSet<String> {
+        let all = command.get_arguments();
+        let filters = all.filter(|it| it.get_help_heading() == Some(FILTERS));
+        filters.map(|it| it.get_id().to_string()).collect()
+    };
+    let filters = ids(&FilterArgs::augment_args(Command::new("filters")));
+    assert!(filters.contains("status"));
+    for (name, command) in all() {
+        assert!(ids(&command).is_subset(&filters), "{name}: {:?}", ids(&command));
     }
 }
