@@ -1,7 +1,7 @@
 //! `lastmile apply`: writes subscription files to the location from which a deployment reads them.
 //!
 //! Checks the files, shows the changes, asks for confirmation, and writes. Entries of other owners
-//! are unchanged. The functions use a change within half a minute.
+//! are unchanged. A change takes effect in the functions within half a minute.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print_changed(topic, changed)
     };
     let made = plan.make(&record, report).await;
-    // Notify after an error too, because the functions already use the objects that were written.
+    // Notify even after an error, because the objects that were written before it take effect.
     topic_news::tell(stack.as_ref(), &written.into_inner()).await;
     made?;
     sets.withdraw().await?;

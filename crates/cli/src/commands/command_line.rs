@@ -17,7 +17,7 @@ use crate::terminal::text;
 
 /// The environment variable with the name of the stack.
 pub(crate) const STACK: &str = "LASTMILE_STACK";
-/// The exit code of a usage error, the same as in clap.
+/// The exit code of a usage error, as in clap.
 pub(crate) const USAGE: u8 = 2;
 /// The ids of options that name a deployment other than the stack.
 const PLACES: [&str; 6] = ["container", "config", "to", "to_url", "queue_url", "ingress"];
@@ -30,11 +30,11 @@ const FILES: [&str; 2] = ["files", "more_files"];
 /// deployment.
 const FILES_OR_NAMES: &str = "files_or_names";
 
-/// Parses the arguments, of which the first is the program. Prints a note if the stack comes from
-/// the environment.
+/// Parses the arguments, the first of which is the name of the program. Prints a note if the stack
+/// comes from the environment.
 ///
 /// # Errors
-/// An error of clap, or a requested text such as help.
+/// A clap error. Requested text, such as the help, is also returned as an error.
 pub(crate) fn matches(
     command: &Command,
     words: &[OsString],
@@ -53,8 +53,8 @@ pub(crate) fn matches(
     command.clone().try_get_matches_from(words)
 }
 
-/// Prints an error of clap, or a requested text such as help. Returns the exit code: 2 for an
-/// error, 0 for a text.
+/// Prints a clap error, or requested text such as the help. Returns the exit code: 2 for an error,
+/// 0 for requested text.
 pub(crate) fn print(error: &clap::Error, words: &[OsString]) -> u8 {
     if !error.use_stderr() {
         // Ignore a closed pipe.

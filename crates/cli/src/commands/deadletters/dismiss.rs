@@ -39,7 +39,7 @@ pub(super) struct Selected {
     ids: Vec<String>,
 }
 
-/// The dead letters that a search has found, and their filter.
+/// The dead letters that a search has found, and the filter that selected them.
 struct Found {
     search: Search,
     filter: Filter,

@@ -45,7 +45,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
     found.problems.iter().for_each(|(_, problem)| note(text::line(problem)));
-    // Without stored states, no topics have been read yet, so check whether there are any.
+    // Without stored states, no topics have been read yet, so check whether the deployment has any
+    // topics.
     let knows_nothing = found.states.is_empty() && !place.has_topics().await;
     let states = found.states.into_iter();
     let destinations =

@@ -61,7 +61,7 @@ impl Asked {
     ///
     /// # Errors
     /// A usage error for an argument that is neither a file nor a name, for several names, and for
-    /// files beside `--to`.
+    /// files together with `--to`.
     pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Self> {
         let has_place = arguments.to.is_some() || arguments.now.stack().is_some();
         let mut files = Vec::new();

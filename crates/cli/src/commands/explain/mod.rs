@@ -4,8 +4,8 @@
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
 //! people or as JSON for tools. No wait is computed here. With `--stack` or `--config`, both
 //! include the current state of the destination; with `--origins`, the origin of each value. The
-//! subscriptions come from files or from a deployment, of which only a named topic is read
-//! ([`asked`]).
+//! subscriptions come from files or from a deployment. If the arguments name a topic, only that
+//! topic is read from the deployment ([`asked`]).
 
 mod asked;
 mod event;

@@ -40,16 +40,16 @@ pub(crate) struct Arguments {
     /// Find TEXT anywhere in a log line, such as a part of an id, source or type
     #[arg(long)]
     search: bool,
-    /// Deployed CloudFormation stack whose log and dead letters to read
+    /// Read the log and the dead letters of this deployed CloudFormation stack
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// Data folder of `lastmile dev` whose log and dead letters to read
+    /// Read the log and the dead letters in this data folder of `lastmile dev`
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
-    /// Start of the log to search: RFC 3339, a day in UTC, or an age such as 2h or 7d
+    /// Start of the time range to search: RFC 3339, a day in UTC, or an age such as 2h or 7d
     #[arg(long, default_value = "PT3H", value_name = "WHEN")]
     since: TimeBound,
-    /// End of the log to search, in the same forms as --since
+    /// End of the time range to search, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
     /// Do not ask for confirmation

@@ -2,8 +2,8 @@
 //!
 //! Requests and responses are those of `delivery::machine::consent`, as in the function. Separate
 //! because the command can also offer a URL that confirms a consent (`confirmation_server`), and
-//! wait for its call. With `--config` or `--stack` it stores consents in the table that the
-//! functions read.
+//! wait until the URL is called. With `--config` or `--stack` it stores consents in the table that
+//! the functions read.
 //!
 //! Environment variables that requests contain as secrets are sent only with permission
 //! ([`crate::operations::environment`]).
@@ -72,7 +72,7 @@ pub(super) struct ConsentArgs {
     /// Origin to send with --handshake cloudevents: the DNS name that deliveries also send
     #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     origin: Option<String>,
-    /// Requests per minute to ask for with --handshake cloudevents
+    /// Rate to request with --handshake cloudevents, in requests per minute
     #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     rate: Option<NonZeroU32>,
     /// With --consent, store consents for this deployed CloudFormation stack. Without files, ask
