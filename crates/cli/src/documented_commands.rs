@@ -29,8 +29,8 @@ fn words(line: &str) -> Vec<String> {
     words.into_iter().map(|word| filled(&word)).collect()
 }
 
-/// Replaces the variables in a word by a value. A variable whose name ends in `url` becomes a URL,
-/// and so does the placeholder `URL`.
+/// Replaces each variable in a word with a value: a URL if the name of the variable ends in `url`,
+/// otherwise `value`. The placeholder `URL` becomes a URL too.
 fn filled(word: &str) -> String {
     if word == "URL" {
         return "http://example.com/".to_owned();

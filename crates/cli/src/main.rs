@@ -127,9 +127,9 @@ struct LeftOut {
 }
 
 impl Command {
-    /// Returns true if the command changes something, or if its exit code is its result. Such a
-    /// command continues when the reader of its output closes the pipe. Commands with subcommands
-    /// call [`goes_on_unread`] themselves.
+    /// Returns true if the command changes something, or if its exit code reports its result. Such
+    /// a command continues after the reader of its output has closed the pipe. Commands with
+    /// subcommands call [`goes_on_unread`] themselves.
     fn is_done_unread(&self) -> bool {
         match self {
             Self::Check(_)

@@ -1,7 +1,7 @@
 //! `lastmile apply`: writes subscription files to the location from which a deployment reads them.
 //!
 //! Checks the files, shows the changes, asks for confirmation, and writes. Entries of other owners
-//! are unchanged. The functions use a change within half a minute.
+//! are unchanged. A change takes effect in the functions within half a minute.
 
 use std::cell::RefCell;
 use std::path::PathBuf;

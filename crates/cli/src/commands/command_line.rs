@@ -18,7 +18,7 @@ use crate::terminal::text;
 
 /// The environment variable with the name of the stack.
 pub(crate) const STACK: &str = "LASTMILE_STACK";
-/// The exit code of a usage error, the same as in clap.
+/// The exit code of a usage error, as in clap.
 pub(crate) const USAGE: u8 = 2;
 /// The commands that use files by default. Such a command compares the files with a stack only if
 /// `--stack` is given.
@@ -29,11 +29,11 @@ const FILES: [&str; 2] = ["files", "more_files"];
 /// deployment.
 const FILES_OR_NAMES: &str = "files_or_names";
 
-/// Parses the arguments, of which the first is the program. Prints a note if the stack comes from
-/// the environment.
+/// Parses the arguments, the first of which is the name of the program. Prints a note if the stack
+/// comes from the environment.
 ///
 /// # Errors
-/// An error of clap, or a requested text such as help.
+/// A clap error. Requested text, such as the help, is also returned as an error.
 pub(crate) fn matches(
     command: &Command,
     words: &[OsString],
@@ -52,8 +52,8 @@ pub(crate) fn matches(
     command.clone().try_get_matches_from(words)
 }
 
-/// Prints an error of clap, or a requested text such as help. Returns the exit code: 2 for an
-/// error, 0 for a text.
+/// Prints a clap error, or requested text such as the help. Returns the exit code: 2 for an error,
+/// 0 for requested text.
 pub(crate) fn print(error: &clap::Error, words: &[OsString]) -> u8 {
     if !error.use_stderr() {
         // Ignore a closed pipe.

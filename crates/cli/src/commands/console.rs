@@ -69,8 +69,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the CloudWatch metrics of a stack as the source of success rates; no source without a
-/// stack.
+/// Returns the source of success rates: the CloudWatch metrics of the stack, or no source if
+/// `stack` is `None`.
 #[cfg(feature = "aws")]
 async fn rates(stack: Option<&Stack>) -> RateSource {
     use crate::console::CloudWatch;

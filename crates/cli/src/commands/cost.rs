@@ -1,5 +1,5 @@
-//! `lastmile cost`: prints the monthly cost and the capacity of a load, and the limit that the load
-//! reaches first.
+//! `lastmile cost`: prints the monthly cost of a load, the capacity that it needs, and the limit
+//! that it reaches first.
 //!
 //! Separate from [`crate::operations::cost`], which estimates: this file parses options and prints.
 //! The members of the JSON are a public interface.
@@ -68,8 +68,8 @@ pub(crate) struct Arguments {
     /// Template parameter Concurrency, such as 50
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]
     concurrency: Shares,
-    /// Template parameter LogLevel. With failures, a delivery that succeeds at its first attempt
-    /// writes no log line
+    /// Template parameter LogLevel. With the value `failures`, a delivery that succeeds at its
+    /// first attempt writes no log line
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     /// Output format
@@ -272,7 +272,7 @@ fn need_json(need: &Need) -> Value {
     })
 }
 
-/// Formats dollars with two decimals, or with four below ten dollars.
+/// Formats an amount in dollars with two decimal places, or with four if it is below ten dollars.
 fn dollars(usd: f64) -> String {
     let digits = if usd < 10.0 { 4 } else { 2 };
     let text = format!("{usd:.digits$}");

@@ -115,7 +115,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))??;
     stack.stop().await?;
     endpoints.abort();
-    // A later replay sends to the port in the options, such as that of `lastmile subscriber`.
+    // Write the port from the options, so that a later replay reaches the server on that port, such
+    // as `lastmile subscriber`.
     write_subscriptions(&subscriptions, if arguments.port == 0 { port } else { arguments.port })?;
     let as_expected = print_ends(&ends, &storage)?;
     out(&format!(

@@ -118,8 +118,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = files(&arguments.files)?;
     let keys = keys(&arguments)?;
-    // Lock the folder and open the ports before the stack starts. If one is in use, the error then
-    // appears before anything has started.
+    // Lock the folder and open the ports before the stack starts. If the folder or a port is in
+    // use, the error then appears before anything has started.
     let mut lock = DataLock::take(&arguments.data)?;
     let mut log = watch(&arguments)?;
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
@@ -161,7 +161,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         console: console.as_ref().map(|console| console.address.as_str()),
     };
     view.ready(&ready, known)?;
-    // Use one future for all iterations: a new one in each could miss a Ctrl-C between two of them.
+    // Use one future for all iterations. A new future for each iteration could miss a Ctrl-C
+    // between two iterations.
     let mut interrupted = Box::pin(interrupt::requested());
     let mut serve = Box::pin(axum::serve(listener, ingress.router()).into_future());
     loop {
@@ -179,7 +180,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         console.finish().await?;
     }
     let code = stop(stack).await?;
-    // Print the lines that were logged while the stack stopped. A second Ctrl-C ends at once.
+    // Print the lines that were logged while the stack was stopping. After a second Ctrl-C, skip
+    // them and exit immediately.
     while let Some(line) = log.try_recv().ok().filter(|_| code == ExitCode::SUCCESS) {
         view.line(&line)?;
     }
@@ -316,8 +318,8 @@ fn hosts(arguments: &Arguments) -> Hosts {
     named.and_address(arguments.listen)
 }
 
-/// Stops the stack after the requests in progress. A second Ctrl-C stops at once, which is a
-/// failure.
+/// Stops the stack after the requests in progress have ended. After a second Ctrl-C, stops
+/// immediately and returns a failure.
 async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
     note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
     tokio::select! {
@@ -358,8 +360,8 @@ async fn start_console(
         }
     };
     let folder = config.data.join("s3/dead-letters");
-    // Create the folder now. Otherwise, only the first dead letter would create it, but the console
-    // reads it before.
+    // Create the folder now, because the console reads it before the first dead letter would create
+    // it.
     std::fs::create_dir_all(&folder)?;
     let container = DeadLetterContainer::folder(&folder.display().to_string())?;
     let aws = stack.aws();

@@ -3,7 +3,7 @@
 //! A file holds one event, a JSON array of events, or one event per line. Each event is sent
 //! separately, byte for byte. `--in` and `--at` add the attribute `deliverat`
 //! ([`publish_moment`](crate::commands::publish_moment)), and change nothing else. An element that
-//! is not an event is rejected with its line; the rest is sent.
+//! is not an event is rejected, with its line number in the error; the rest is sent.
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 //! in them.
 //!
 //! The bucket keeps the versions of each object. An earlier version is written as a new one, so
-//! that a rollback can be undone by another. An invalid version is not restored.
+//! that a second rollback can undo the first. An invalid version is not restored.
 
 use std::process::ExitCode;
 
@@ -157,12 +157,12 @@ async fn restored_of(
     Ok((after != before).then_some(Restored { name, before, after, change }))
 }
 
-/// Returns the newest version of a topic at a time, or the version before the current one. Returns
-/// `None` if the topic never had an object.
+/// Returns the version of a topic that was current at the time `at`; without a time, the version
+/// before the current one. Returns `None` if the topic never had an object.
 ///
 /// # Errors
-/// If no version is that old. The topic may not have existed then, or its older versions have
-/// expired. In doubt, the topic is not removed.
+/// If all versions are newer than `at`. The topic may not have existed then, or its older versions
+/// may have expired. In doubt, the topic is not removed.
 async fn version_of(
     topics: &Topics,
     name: &TopicName,

@@ -27,7 +27,7 @@ pub(super) type SharedConsole = Arc<Console>;
 pub(super) struct Console {
     /// The name of the stack or container that the console shows, such as `stack live`.
     pub(super) name: String,
-    /// The options with which a command shows the same stack or container, such as ` --stack live`.
+    /// The options that make a command show this stack or container, such as ` --stack live`.
     pub(super) options: String,
     pub(super) token: FormToken,
     pub(super) letters: DeadLetters,

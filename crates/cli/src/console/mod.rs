@@ -20,7 +20,7 @@
 //!
 //! - Only this machine is served.
 //! - Nothing in an event becomes markup.
-//! - Only a form of these pages changes anything.
+//! - Only forms on these pages change anything.
 //! - No page costs a storage request while cached data is fresh.
 //!
 //! The ledgers record sent dead letters. All other data is lost when the process ends.
@@ -74,7 +74,7 @@ use crate::terminal::output::note;
 pub(crate) struct Setup {
     /// The name of the stack or container that the console shows.
     pub(crate) name: String,
-    /// The options with which a command shows the same stack or container, such as ` --stack live`.
+    /// The options that make a command show this stack or container, such as ` --stack live`.
     pub(crate) options: String,
     pub(crate) letters: DeadLetters,
     pub(crate) queues: ReplayQueues,

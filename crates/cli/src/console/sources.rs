@@ -22,7 +22,7 @@ use crate::terminal::text;
 
 /// The interval at which files are checked for changes.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The maximum age of the subscriptions of a deployment.
+/// The maximum age of the cached subscriptions of a deployment.
 const DEPLOYED_MAX_AGE_MS: u64 = 30 * SECOND_MS;
 
 /// The source from which the console reads subscriptions.

@@ -2,8 +2,8 @@
 //!
 //! S3 checks permissions before the digest of a body. Therefore, a write with a wrong digest fails
 //! in either case: with `AccessDenied` if the permission is missing, otherwise because of the
-//! digest. The test stores nothing, needs no IAM permission, and honours bucket policies. Replays
-//! and dismissals both begin with such a write.
+//! digest. The test stores nothing, needs no IAM permission, and takes bucket policies into
+//! account. Replays and dismissals both begin with such a write.
 //!
 //! SQS has no similar request, so permissions of the queue are not tested. If SQS refuses a replay,
 //! the replay reports the error and has sent nothing.
@@ -48,8 +48,9 @@ impl Access {
 
 /// The folder that each action writes to first: ledgers for a replay, dismissals for a dismissal.
 const FOLDERS: [&str; 2] = ["_replays", "_dismissed"];
-/// A digest that matches no test body, and below it an ETag that no object has.
+/// A digest that matches no test body.
 const WRONG_MD5: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
+/// An ETag that no object has.
 const WRONG_ETAG: &str = "\"none\"";
 
 /// Tests which actions the current credentials may perform on a container.

@@ -1,8 +1,8 @@
 //! Computes the attempts of a delivery to an unreachable destination.
 //!
 //! Separate because `check` shows these attempts for each subscription, and warns about policies
-//! that allow more than the time limit does. Every dialect retries attempts without a response.
-//! Therefore, an unreachable destination gets the maximum number of attempts of a policy.
+//! that allow more attempts than fit into the time limit. Every dialect retries attempts without a
+//! response. Therefore, an unreachable destination gets the maximum number of attempts of a policy.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! Finds AWS targets that a deployment would refuse, before the subscriptions are deployed.
 //!
 //! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, but `try` and
-//! `dev` with the variable `AWS_TARGETS` of this machine. [`AwsPolicy`] of the core decides; this
-//! module adds advice for the user.
+//! `dev` compare them with the variable `AWS_TARGETS` of this machine. [`AwsPolicy`] of the core
+//! decides; this module adds advice for the user.
 
 use adapters::settings::AWS_TARGETS;
 use anyhow::Context as _;

@@ -27,8 +27,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum length of a message, in characters. One character needs up to twelve bytes: four in
 /// UTF-8, each percent-encoded as three. All metadata of an object has at most 2 KB.
 const MESSAGE_MAX_CHARACTERS: usize = 140;
-/// The names under which the author and the message are stored in the metadata.
+/// The name under which the author is stored in the metadata.
 const BY: &str = "by";
+/// The name under which the message is stored in the metadata.
 const MESSAGE: &str = "message";
 
 /// The options of commands that record a change.

@@ -64,7 +64,8 @@ impl DataLock {
     /// Writes these addresses to the lock file: that of `dev`, and that of its local AWS once the
     /// server listens.
     pub(crate) fn says(&mut self, addresses: &[&str]) {
-        // Ignore errors: without the addresses, messages of other commands only contain less.
+        // Ignore errors, because this `dev` does not need the addresses. Without them, a second
+        // `dev` cannot print the address, and other commands cannot find the table.
         let _ = self.write(addresses);
     }
 

@@ -48,8 +48,8 @@ pub(crate) struct EnvironmentArgs {
     identity: bool,
 }
 
-/// The destinations that may receive requests with the user's AWS identity. This machine always
-/// may.
+/// The destinations that may receive requests with the user's AWS identity. Destinations on this
+/// machine may always receive them.
 #[derive(Debug, Default)]
 struct Shows {
     all: bool,
@@ -120,7 +120,7 @@ impl EnvironmentArgs {
     }
 
     /// Returns the user's AWS identity. Requests to another machine contain it only if the user
-    /// agrees, by the option or on the terminal.
+    /// agrees, with the option or on the terminal.
     ///
     /// # Errors
     /// A usage error with the hosts, if the user declines, or there is no terminal for the

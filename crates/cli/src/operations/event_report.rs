@@ -57,8 +57,8 @@ pub(crate) struct SubscriptionReport {
     pub(crate) expired: bool,
     /// True if deliveries are paused: each one becomes a dead letter at once, for a later replay.
     pub(crate) paused: bool,
-    /// The time before which no attempt is made if the event were published now; `null` if the
-    /// first attempt is due at once.
+    /// The time before which no attempt would be made if the event were published now; `null` if
+    /// the first attempt would be due at once.
     pub(crate) not_before: Option<String>,
     pub(crate) destination: String,
     pub(crate) filter: PartReport,

@@ -3,7 +3,7 @@
 //! Separate because a queue accepts events for any topic. Events of an unknown topic become dead
 //! letters, and the publisher gets no error. The topics of a deployment are found in its
 //! subscriptions. A tag of the events queue of `lastmile dev` contains the address of its ingress,
-//! which responds whether a topic exists.
+//! which reports whether a topic exists.
 //!
 //! Promises: success means that the topic exists, or that nothing here can tell whether it exists.
 
@@ -50,8 +50,8 @@ pub(crate) async fn check_deployed(topic: &TopicName, location: &Location) -> an
     bail!("there is no topic {topic} in {}\n  {ADVICE}", deployed.source)
 }
 
-/// Requests from `lastmile dev` whether a topic exists. Does nothing if the queue is not on this
-/// machine, or has no tag with the address of an ingress.
+/// Asks `lastmile dev` whether a topic exists. Does nothing if the queue is not on this machine, or
+/// has no tag with the address of an ingress.
 ///
 /// # Errors
 /// If the topic does not exist.
@@ -59,7 +59,7 @@ pub(crate) async fn check_dev(topic: &TopicName, sqs: &Client, queue: &Url) -> a
     let Some(ingress) = ingress_of(sqs, queue).await else { return Ok(()) };
     match ask(topic, ingress).await {
         Ok(Some(unknown)) => bail!("{}\n  {ADVICE}", text::line(&unknown.error)),
-        // Without a response, or with one from another program, the topic may exist.
+        // If the ingress does not respond, or a different program responds, the topic may exist.
         Ok(None) | Err(_) => Ok(()),
     }
 }
@@ -73,8 +73,8 @@ async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     tags.get(INGRESS_TAG)?.parse().ok().filter(is_here)
 }
 
-/// Requests whether a topic exists. Returns the response about an unknown topic, or `None` for a
-/// known one.
+/// Asks the ingress whether a topic exists. Returns the response about an unknown topic, or `None`
+/// for a known one.
 async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unknown>> {
     if let Ok(mut path) = ingress.path_segments_mut() {
         path.extend([TOPICS_PATH, &topic.namespace, &topic.topic]);

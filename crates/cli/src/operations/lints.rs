@@ -296,7 +296,7 @@ fn has_no_subscription(topic: &TopicName, catalogue: &Catalogue) -> bool {
 
 /// A limit that subscriptions may set for their address. Functions count requests by address, so
 /// subscriptions with the same address share their limits. For each address, this struct contains
-/// the first subscription that sets the limit, and the first one that sets another value.
+/// the first subscription that sets the limit, and the first one that sets a different value.
 struct StatedLimits<'a> {
     field: &'static str,
     number: fn(&Destination) -> Option<u32>,
@@ -333,8 +333,8 @@ impl<'a> StatedLimits<'a> {
         Self { field, number, by_address }
     }
 
-    /// Returns the problem if another subscription with the same address sets another value of the
-    /// limit.
+    /// Returns the problem if another subscription with the same address sets a different value of
+    /// the limit.
     fn problem(&self, subscription: &Subscription) -> Option<String> {
         let Self { field, number, by_address } = self;
         let stated = number(&subscription.destination)?;

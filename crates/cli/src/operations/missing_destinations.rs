@@ -30,7 +30,7 @@ pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
     subscription.destination.url.host_str() == Some(PLACEHOLDER_HOST)
 }
 
-/// Prints an error if destinations are still placeholders. Returns true in this case; then nothing
+/// Prints an error and returns true if destinations are still placeholders. In this case, nothing
 /// may be written.
 pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
     let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
@@ -195,7 +195,7 @@ fn placeholder(key: &str) -> String {
     format!("https://{PLACEHOLDER_HOST}/{path}")
 }
 
-/// Formats a text as JSON string, which is valid YAML as well.
+/// Formats a text as a JSON string, which is also valid YAML.
 fn in_quotes(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

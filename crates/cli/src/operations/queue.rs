@@ -72,7 +72,8 @@ pub(crate) async fn reach(stack: Option<&Stack>, queue: &Url) -> anyhow::Result<
     let ask = client.get_queue_attributes().queue_url(queue.as_str());
     let answer = ask.attribute_names(QueueAttributeName::ApproximateNumberOfMessages).send().await;
     let Err(error) = answer else { return Ok(client) };
-    // Without a response, no server listens; with an error response, the queue does not exist.
+    // No response means that no server listens; an error response means that the queue does not
+    // exist.
     let answers = error.raw_response().is_some();
     if is_here(queue) && !answers {
         let at = queue.origin().ascii_serialization();

@@ -4,8 +4,9 @@
 //! Separate because `doctor`, `cost` and [`crate::operations::stack`] use the same list. A test
 //! compares the list with `template.yaml`.
 
-/// The stack outputs with the names of the functions that read queues.
+/// The stack output with the name of the dispatch function.
 pub(crate) const DISPATCH: &str = "DispatchFunctionName";
+/// The stack output with the name of the deadletter function.
 pub(crate) const DEADLETTER: &str = "DeadLetterFunctionName";
 /// The name of the queue that no function reads.
 pub(crate) const LAST_RESORT: &str = "LastResortQueue";

@@ -106,7 +106,7 @@ impl SavedFiles {
             return Saved::Broken(reading.findings);
         }
         let unset = all_unset_here(&reading);
-        // The variable was valid when `dev` started, so ignore its errors.
+        // `AWS_TARGETS` was valid when `dev` started, so ignore errors in it.
         let refused = refused_here(&reading).unwrap_or_default();
         reading.findings.extend(unset.into_iter().chain(refused));
         sort_findings(files.names(), &mut reading.findings);

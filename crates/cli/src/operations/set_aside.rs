@@ -17,7 +17,7 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The time after the end of a pause when no function creates further dead letters because of it.
+/// The time from the end of a pause until no function can create dead letters because of it.
 /// Functions read a change within half a minute. They may then still process a message received
 /// earlier, for up to ten minutes. The rest is a margin.
 pub(crate) const QUIET_AFTER: &str = "PT12M";

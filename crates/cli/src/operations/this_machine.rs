@@ -11,13 +11,13 @@ use url::Url;
 /// The private destinations that are allowed if the environment sets none.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
-/// Returns the private destinations of the environment, or loopback addresses if the variable is
-/// unset. An empty variable allows none.
+/// Returns the private destinations that the environment allows, or loopback addresses if the
+/// variable is unset. An empty variable allows none.
 pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
 }
 
-/// Returns the server that replaces AWS, according to the environment variable of all AWS tools.
+/// Returns the server that replaces AWS, as set by `AWS_ENDPOINT_URL`, which all AWS tools read.
 ///
 /// # Errors
 /// If the variable is not a URL.

@@ -1,5 +1,5 @@
-//! Notifies the processes of a stack that topics have changed. Otherwise, they would find changes
-//! at their next listing.
+//! Notifies the processes of a stack that topics have changed. Otherwise, the processes would find
+//! the changes only at their next listing.
 //!
 //! Nothing depends on the notification. If it fails, a note is printed.
 

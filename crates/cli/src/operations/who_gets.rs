@@ -1,4 +1,4 @@
-//! Explains which subscriptions match the events of a file, and the requests that they would send.
+//! Explains which subscriptions match the events of a file, and which requests would be sent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

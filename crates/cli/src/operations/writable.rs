@@ -72,7 +72,7 @@ fn refused_container(
     let [namespace, topic, subscription_segment] =
         [&name.topic.namespace, &name.topic.topic, &name.name].map(|of| segment(of));
     let blobs = format!("{folder}{namespace}/{topic}/{subscription_segment}/");
-    // The key of a blob contains a date and a GUID between these two parts, which differ for each
+    // Between these two parts, the key of a blob contains a date and a GUID, which differ for each
     // blob.
     let may_write = stack.extra_sinks().any(|arn| covers(arn, &[&blobs, ".json"]));
     (!may_write).then(|| refused(name, &format!("s3://{container}"), &format!("{folder}*"), stack))

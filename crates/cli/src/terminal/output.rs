@@ -81,8 +81,8 @@ static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// Drops all later output after the reader has closed the pipe, so that the command continues.
 ///
-/// Commands call this function if they change something, or if their exit code is their result.
-/// Other commands end when the reader closes the pipe, as `head` expects.
+/// Commands call this function if they change something, or if their exit code reports their
+/// result. Other commands end when the reader closes the pipe, as `head` expects.
 pub(crate) fn goes_on_unread() {
     GOES_ON.store(true, Ordering::Relaxed);
 }

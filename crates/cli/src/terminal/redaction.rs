@@ -6,7 +6,7 @@
 /// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
-/// Replaces each of these arguments in a text by its redacted form.
+/// Replaces each of these arguments in a text with its redacted form.
 pub(crate) fn without_secrets<'a>(text: &str, words: impl Iterator<Item = &'a str>) -> String {
     words.fold(text.to_owned(), |text, word| {
         // With `--to=https://…`, an error quotes only the value.

@@ -81,7 +81,7 @@ impl Rendered {
         &self.0
     }
 
-    /// Adds a text below, escaped. The text may have several lines.
+    /// Escapes a text, and adds it below this one. The text may have several lines.
     pub(crate) fn and_then(mut self, text: &str) -> Self {
         self.0.push('\n');
         self.0.push_str(&text::plain(text));

@@ -92,8 +92,8 @@ impl DevView {
         }
     }
 
-    /// Prints a log line of the functions, unless it adds no information. With JSON output, the
-    /// function prints nothing, because the functions' log already goes to standard output.
+    /// Prints a log line of the functions, unless it adds no information. With JSON output, prints
+    /// nothing, because the functions already log to standard output.
     pub(crate) fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         if self.output == LineOutput::Json {
             return Ok(());

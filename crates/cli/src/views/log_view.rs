@@ -68,7 +68,7 @@ pub(crate) fn parts(line: &Line, destination: Option<&str>) -> Option<Vec<Part>>
     let mut parts =
         vec![Part::new(Style::Name, line.field("subscription")), Part::new(Style::Dim, event)];
     match words.kind {
-        // Another line will have the outcome.
+        // A later line reports the outcome.
         Kind::UnderWay => return None,
         Kind::Good | Kind::Failed | Kind::Silent => {
             let to = destination.filter(|_| words.target.is_empty());

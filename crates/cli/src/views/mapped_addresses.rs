@@ -56,8 +56,8 @@ fn shown(entry: &str) -> String {
     format!("{}{more}", address.map_or("the reference".to_owned(), shown_address))
 }
 
-/// Formats an address without its path, which may be a credential. Only a subscription states
-/// whether it is one.
+/// Formats an address without its path. The path may be a credential, and only a subscription
+/// states whether it is one.
 fn shown_address(address: &str) -> String {
     match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => {

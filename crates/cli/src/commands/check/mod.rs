@@ -5,11 +5,12 @@
 //! ([`summary`]).
 //!
 //! Exit code 0 means that the subscriptions can be deployed, perhaps with warnings; 1 that they
-//! cannot; 2 that a file could not be read. With `--stack`, they are also compared with a deployed
-//! stack: its timeout, the addresses it may send to, the sinks it may write to.
+//! cannot; 2 that a file could not be read. With `--stack`, the subscriptions are also compared
+//! with a deployed stack: its timeout, the addresses that it may send to, and the sinks that it may
+//! write to.
 //!
-//! In a deployment, which several owners change, it also finds problems that no owner can see in
-//! their own files.
+//! In a deployment, which several owners change, `check` also finds problems that no owner can see
+//! in their own files.
 
 mod summary;
 
@@ -198,7 +199,7 @@ fn of_targets(Simulated { asked: _, left, refused }: Simulated, stack: &Stack) -
     refused.chain(left).collect()
 }
 
-/// Returns nothing: this build has no client for IAM, and describes no stack.
+/// Returns no findings, because this build has no IAM client and cannot describe a stack.
 #[cfg(not(feature = "aws"))]
 async fn target_permissions(_: &Stack, _: &Catalogue) -> Vec<Finding> {
     Vec::new()
@@ -222,7 +223,7 @@ fn of_deployment(
     Ok(findings)
 }
 
-/// Prints findings and subscriptions to standard output, and their numbers to standard error.
+/// Prints findings and subscriptions to standard output, and the number of each to standard error.
 fn print_text(report: &Report) -> anyhow::Result<()> {
     let Report { findings, owners, subscriptions, summary } = report;
     let lines = findings.iter().map(|finding| format!("{}\n", text::line(&finding.to_string())));

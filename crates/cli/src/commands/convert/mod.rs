@@ -2,8 +2,8 @@
 //! ([`objects`]).
 //!
 //! Findings are printed to standard error. Exit code 0 means that no document has an error. Exit
-//! code 1 means that a document has an error; the other documents are printed nevertheless. Parsing
-//! the output gives the same subscriptions, and converting it again gives the same text.
+//! code 1 means that a document has an error; the other documents are still printed. Parsing the
+//! output gives the same subscriptions, and converting it again gives the same text.
 
 mod objects;
 

@@ -22,7 +22,7 @@ const YEAR_CHARS: usize = 5;
 /// The minimum space for a title or a subscription on a narrow terminal.
 const TEXT_MIN_CHARS: usize = 16;
 const GAP: &str = "  ";
-/// The number of characters between the count and the title: share and gaps, such as `  <1%  `.
+/// The number of characters from the count to the title: the share and the gaps (`  <1%  `).
 const COUNT_TO_TITLE_CHARS: usize = 8;
 
 /// Formats the causes with a heading above, and with the next commands below. `place` contains the
@@ -59,8 +59,8 @@ pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Formats a cause on two lines. The first line has count, share and title. The second has id, the
-/// rest of the title, subscriptions, times and trend.
+/// Formats a cause on two lines. The first line has the count, the share and the title. The second
+/// line has the id, the rest of the title, the subscriptions, the times and the trend.
 fn two_lines(cause: &Cause, id: &str, indent: usize, width: usize) -> [String; 2] {
     let counts = indent - COUNT_TO_TITLE_CHARS;
     let begin =

@@ -53,7 +53,7 @@ pub(super) struct Selected {
     selection: SelectionArgs,
 }
 
-/// The dead letters that a search has found, and their filter.
+/// The dead letters that a search has found, and the filter that selected them.
 struct Found {
     search: Search,
     filter: Filter,

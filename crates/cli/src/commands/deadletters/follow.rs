@@ -1,8 +1,8 @@
 //! `lastmile deadletters list --follow`: prints dead letters as they are stored, until Ctrl-C.
 //!
 //! A dead letter is stored under the hour in which its delivery ended, so only the last hours are
-//! listed repeatedly. If storage has refused a dead letter for longer, only `list` without
-//! `--follow` finds it.
+//! listed repeatedly. If storage refused a dead letter for longer than these hours, only `list`
+//! without `--follow` finds it.
 
 use std::process::ExitCode;
 

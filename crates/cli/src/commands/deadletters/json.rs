@@ -37,7 +37,8 @@ pub(super) struct ListedJson<'a> {
     event_type: Option<&'a str>,
     source: Option<&'a str>,
     state: LetterState,
-    /// The job that replayed the dead letter; `None` if it was not replayed, or that is uncertain.
+    /// The job that replayed the dead letter; `None` if it was not replayed, or if this is
+    /// uncertain.
     replayed: Option<&'a str>,
 }
 

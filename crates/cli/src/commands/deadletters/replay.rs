@@ -110,7 +110,7 @@ pub(super) enum Round {
     Sent {
         /// True if all dead letters were sent and, if the command waited, delivered.
         is_done: bool,
-        /// True if each of the sent dead letters was itself a failed replay.
+        /// True if each of the dead letters came from an earlier replay that failed.
         are_all_back: bool,
     },
 }
@@ -147,8 +147,8 @@ async fn start(
     }
 }
 
-/// Finds, counts and sends dead letters once: those in `new`; if it is `None`, all that match the
-/// arguments.
+/// Finds, counts and sends dead letters once: those in `new` or, if `new` is `None`, all that match
+/// the arguments.
 pub(super) async fn round(
     letters: DeadLetters,
     place: &Place,
@@ -257,7 +257,7 @@ async fn plan(
     Ok((plan, lines))
 }
 
-/// Returns a warning about dead letters that an unfinished job may send as well.
+/// Returns a warning about dead letters that an unfinished job may also send.
 fn planned_elsewhere(plan: &ReplayPlan, states: &LetterStates) -> Option<String> {
     let ids = plan.ids();
     let jobs: Vec<&str> = ids.iter().filter_map(|letter| states.planned_by(*letter)).collect();

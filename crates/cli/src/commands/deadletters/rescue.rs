@@ -100,8 +100,8 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
     Ok(received.with_context(|| format!("{url} returns no messages"))?.messages.unwrap_or_default())
 }
 
-/// Returns the queue from which a message originally comes. Messages that the events queue has
-/// moved were written by publishers. Other dead letters were sent by lastmile.
+/// Returns the queue from which a message originally comes. Publishers wrote the messages that SQS
+/// moved from the events queue. Lastmile sent all other dead letters.
 fn source(message: &Message) -> QueueName {
     let attributes = message.attributes();
     let given_up_by =
@@ -127,7 +127,8 @@ async fn rescue(
     let tag = Some(tagging(BlobTag::DeadLetter));
     container.put_if_absent(&key, blob::bytes(&letter, Some(why)), tag).await?;
     let stored = Some((container.name.clone(), key));
-    // Record the outcome of the replay here, because the function only moved the message.
+    // Record the outcome of the replay here, because the deadletter function, which normally
+    // records it, has not stored this dead letter.
     if let Some(end) = ReplayEnd::of_dead_letter(&letter, stored, Machine.now_ms()) {
         let (key, bytes) =
             write_ends(&container.prefix, end.replay.job(), std::slice::from_ref(&end));

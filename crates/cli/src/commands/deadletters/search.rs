@@ -20,13 +20,13 @@ use crate::terminal::output::note;
 use crate::terminal::progress;
 use crate::terminal::text;
 
-/// The maximum number of existing causes that are printed if the wanted one does not exist.
+/// The maximum number of existing causes that are printed if the requested cause does not exist.
 const CAUSES_MAX: usize = 20;
-/// The number of blobs above which a read first prints how many there are, because it takes some
-/// seconds.
+/// The threshold above which the number of blobs is printed before they are read, because reading
+/// them takes some seconds.
 const UNCOUNTED_READS_MAX: u64 = 1_000;
 
-/// The maximum number of existing names that are printed if the wanted one does not exist.
+/// The maximum number of existing names that are printed if a requested name does not exist.
 const NAMES_MAX: usize = 20;
 
 pub(super) struct Search {
@@ -88,7 +88,8 @@ impl Search {
         let wanted = filter.causes.clone();
         let any_cause = Filter { causes: Vec::new(), ..filter };
         let causes = self.letters.causes(&any_cause).await?;
-        // The cause may exist although all its dead letters are excluded because they are replayed.
+        // Replayed dead letters are excluded. The cause may therefore exist although none of its
+        // dead letters were found.
         let exists = |cause: &Cause| wanted.iter().any(|prefix| prefix.is_of(cause.id));
         if !causes.iter().any(exists) {
             let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();

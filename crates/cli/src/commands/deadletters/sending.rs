@@ -53,7 +53,7 @@ pub(super) async fn send(
     Ok(is_done)
 }
 
-/// Waits for Ctrl-C, and prints what happens then.
+/// Waits for Ctrl-C, and prints what happens next.
 async fn interrupted() {
     // If the process cannot handle signals, nothing interrupts the job.
     if interrupt::requested().await.is_err() {

@@ -2,9 +2,9 @@
 //!
 //! Separate from the lists that show titles, because the rule only concerns text.
 //!
-//! Promises: a title that fits is complete. Otherwise, the beginning is kept, because it contains
-//! the status, and the end, because it often contains the field. Sentences at the end that contain
-//! no field are omitted first.
+//! Promises: a title that fits is complete. Otherwise, its beginning and its end are kept: the
+//! beginning contains the status, and the end often contains the field. Sentences at the end that
+//! contain no field are omitted first.
 
 use crate::terminal::text::first_chars;
 

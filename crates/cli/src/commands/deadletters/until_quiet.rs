@@ -1,9 +1,9 @@
 //! Replays in rounds, until no dead letter has arrived for some time and the stack's dead-letter
 //! queue is empty.
 //!
-//! Separate from [`super::replay`], which is one round. Processes cache a pause for a few minutes
-//! after its end, and create dead letters until then. A crash, throttling or a refusal of storage
-//! keeps a dead letter in its queue for longer.
+//! Separate from [`super::replay`], which runs one round. Processes cache a pause for a few minutes
+//! after its end, and create dead letters until then. After a crash, throttling or a refused write
+//! to storage, a dead letter stays in its queue for longer.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -26,8 +26,8 @@ use crate::terminal::text;
 
 /// The maximum time between two rounds. Each round lists the container.
 const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;
-/// The maximum time to wait until the dead-letter queue is empty. It may always contain dead
-/// letters of other subscriptions.
+/// The maximum time to wait until the dead-letter queue is empty. The queue may never become empty,
+/// because it also contains dead letters of other subscriptions.
 const QUEUE_WAIT_MAX_MS: u64 = HOUR_MS;
 
 const ALL_RETURN: &str = "the replayed deliveries become dead letters again: their destination fails or is disabled, \
@@ -36,9 +36,9 @@ const ALL_RETURN: &str = "the replayed deliveries become dead letters again: the
 #[derive(Debug)]
 struct Progress {
     quiet_ms: u64,
-    /// The times at which the last dead letter was sent, and at which the last one was sent that
-    /// was not itself a failed replay.
+    /// The time at which the last dead letter was sent.
     last_ms: u64,
+    /// The time at which a dead letter was last sent that did not come from a failed replay.
     last_new_ms: u64,
     jobs: u64,
 }
@@ -112,8 +112,8 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends one round: these new dead letters, or all that match. Returns the exit code if the command
-/// must end; otherwise the argument of [`Progress::after`].
+/// Runs one round with the dead letters in `new` or, if `new` is `None`, with all that match.
+/// Returns the exit code if the command must end; otherwise the argument of [`Progress::after`].
 async fn send(
     (letters, place): (&DeadLetters, &Place),
     arguments: &Arguments,
@@ -151,7 +151,7 @@ impl Progress {
     }
 
     /// Records a round, and decides the next step. `sent` is `None` if there was nothing to send.
-    /// Otherwise, it is true if each dead letter was itself a failed replay.
+    /// Otherwise, it is true if each of the dead letters came from a failed replay.
     fn after(&mut self, now_ms: u64, sent: Option<bool>, in_queue: u64) -> Next {
         let quiet_ms = self.quiet_ms;
         let is_quiet_since = |since_ms: u64| now_ms.saturating_sub(since_ms) >= quiet_ms;

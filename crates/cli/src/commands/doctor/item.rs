@@ -48,8 +48,8 @@ impl Item {
         Self { state: State::Error, help: Some(help.into()), ..Self::ok(item, message) }
     }
 
-    /// Creates the item for a part that could not be checked, for example because these credentials
-    /// lack a permission.
+    /// Creates the item for a part that could not be checked, for example because the user's
+    /// credentials lack a permission.
     pub(super) fn not_checked(item: impl Into<String>, why: &anyhow::Error) -> Self {
         let help =
             "these credentials may lack a permission: docs/operate/doctor.md has those of doctor";

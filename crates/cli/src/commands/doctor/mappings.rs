@@ -13,7 +13,8 @@ use crate::operations::queues;
 use crate::operations::shell;
 use crate::operations::stack::Stack;
 
-/// The prefix of the state text that Lambda shows for a mapping whose last call failed.
+/// The prefix of the last processing result of a mapping if Lambda reports a problem, such as
+/// `PROBLEM: Lambda internal error`.
 const PROBLEM: &str = "PROBLEM";
 
 pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) -> Vec<Item> {
@@ -32,7 +33,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) ->
             Err(why) => items.push(Item::not_checked(item_of(name), &why)),
         }
     }
-    // Another item reports a missing queue.
+    // Missing queues are not counted here, because other items report them.
     if fine > 0 && items.is_empty() {
         let all = queues::mappings().count();
         items.push(Item::ok("mappings", format!("{fine} of {all} queues are read")));

@@ -6,7 +6,8 @@
 //! of the service, and then judges in pure functions.
 //!
 //! Promises: without `--try`, doctor only reads, and calls no destination. It does not read the
-//! values of secrets. A part that these credentials may not read is a warning, never `ok`.
+//! values of secrets. A part that the user's credentials may not read is reported as a warning,
+//! never as `ok`.
 //!
 //! Exit code 0 means that no action is needed; 1 that action is needed; 2 is a usage error.
 
@@ -155,7 +156,7 @@ fn outputs(stack: &Stack) -> Item {
     }
 }
 
-/// Converts the error of an AWS request, and adds what the check was doing.
+/// Converts the error of an AWS request, and adds a description of what the check was doing.
 fn failed<T, E>(
     result: Result<T, aws_sdk_sqs::error::SdkError<E>>,
     what: impl FnOnce() -> String,

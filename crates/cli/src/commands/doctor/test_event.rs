@@ -1,6 +1,6 @@
-//! Sends a sample event through the stack to one subscription. The event passes the retry queue,
-//! dispatch and the destination. The outcome of the delivery passes the dead-letter queue and the
-//! deadletter function to the bucket, from which doctor reads it.
+//! Sends a sample event through the stack to one subscription. The event passes through the retry
+//! queue and dispatch to the destination. The outcome of the delivery passes through the
+//! dead-letter queue and the deadletter function to the bucket, from which doctor reads it.
 //!
 //! The event is sent as a replay of a dead letter that does not exist. Replays use queues that
 //! publishers cannot reach, and their outcomes are recorded. The delivery has one attempt left, so

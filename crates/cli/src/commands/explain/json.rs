@@ -65,7 +65,8 @@ struct End {
     format: Option<&'static str>,
 }
 
-/// The sink of dead letters, with the members that the status of a Knative object has, and others.
+/// The sink of dead letters, with the members of the status of a Knative object, and additional
+/// members.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Status {

@@ -19,7 +19,8 @@ impl Axis {
     /// Creates an axis from publication to the last event of a life.
     pub(super) fn of(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
-        // At least a millisecond. A life may end at once, but the axis needs a length.
+        // Use at least one millisecond, because a life may end at once, but the axis needs a
+        // length.
         let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
         let shortest_ms = life
             .attempts

@@ -17,8 +17,8 @@ impl Signatures {
     /// Reads the secrets and keys with these names.
     ///
     /// # Errors
-    /// A usage error if one cannot be read or is not a signing secret. The message never contains
-    /// the secret.
+    /// A usage error if one of them cannot be read, or is neither a signing secret nor a public
+    /// key. The message never contains the secret.
     pub(super) fn read(names: &[String]) -> anyhow::Result<Self> {
         if names.is_empty() {
             return Ok(Self(None));

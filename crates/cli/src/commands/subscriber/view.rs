@@ -1,7 +1,7 @@
 //! Formats a received request for people and for tools.
 //!
 //! Shows everything that was received, including credentials, because the subscriber is a test
-//! receiver on the user's own machine. For people, only the length of the body is limited.
+//! receiver on the user's own machine. The text for people limits only the length of the body.
 
 use axum::http::StatusCode;
 use base64::Engine as _;

@@ -1,5 +1,5 @@
-//! Finds the log lines about the wanted text, the dead letters that the lines name, and the replays
-//! of these dead letters.
+//! Finds the log lines that match the wanted text, the dead letters that these lines name, and the
+//! replays of these dead letters.
 //!
 //! The log is queried at most three times. The first query finds lines with the text. If there are
 //! none, the next query looks for the deliveries of a request with several events. The last query
@@ -43,7 +43,7 @@ pub(super) struct Found {
 /// The lines, dead letters and replays that were read so far, and notes about problems.
 #[derive(Default)]
 struct Reading {
-    /// The lines that were already found, because a later query returns some of them again.
+    /// The lines found so far, because later queries return some of them again.
     raw: HashSet<String>,
     lines: Vec<Line>,
     letters: Vec<StoredDeadLetter>,

@@ -15,8 +15,9 @@ use crate::operations::stack::Stack;
 use crate::operations::trace::Wanted;
 use crate::terminal::text;
 
-/// The path of the dead letters in a data folder, and the name of this container in log lines.
+/// The path of the dead letters in a data folder.
 const LETTERS: &str = "s3/dead-letters";
+/// The name of the container of `lastmile dev` in log lines.
 const CONTAINER: &str = "dead-letters";
 
 /// The default data folder of `lastmile dev` and `lastmile demo`.
@@ -31,7 +32,7 @@ pub(super) enum LogSource {
     Stack(StackLog),
 }
 
-/// Log lines that were read, and whether a limit has cut them.
+/// The log lines that were read, and whether a limit truncated the result.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) lines: Vec<String>,

@@ -55,10 +55,10 @@ pub(crate) struct Arguments {
     /// Data folder of `lastmile dev` whose log and dead letters to read
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
-    /// Start of the log to search: RFC 3339, a day in UTC, or an age such as 2h or 7d
+    /// Start of the time range to search: RFC 3339, a day in UTC, or an age such as 2h or 7d
     #[arg(long, default_value = "PT3H", value_name = "WHEN")]
     since: TimeBound,
-    /// End of the log to search, in the same forms as --since
+    /// End of the time range to search, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
     /// Do not ask for confirmation

@@ -33,7 +33,7 @@ pub(super) fn write(trace: &Trace, place: &str, screen: Screen) -> anyhow::Resul
     lines.iter().try_for_each(|parts| out_rendered(&screen.line(parts)))
 }
 
-/// Formats the number of deliveries for each way in which they ended.
+/// Formats the number of deliveries by outcome.
 pub(super) fn summary(trace: &Trace) -> String {
     let count = |end| trace.deliveries.iter().filter(|it| it.end == end).count() as u64;
     let ends = [

@@ -29,9 +29,9 @@ const LOG_GROUPS: [&str; 2] = ["DispatchLogGroupName", "DeadLetterLogGroupName"]
 /// The maximum number of lines that a query returns.
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html>
 const LINES_MAX: i32 = 10_000;
-/// The interval at which results are requested, and the maximum number of requests: five minutes in
-/// total.
+/// The interval at which results are requested.
 const POLL_EVERY_MS: u64 = 500;
+/// The maximum number of requests for results. Together, they take five minutes.
 const POLLS_MAX: u32 = 600;
 
 pub(super) struct StackLog {

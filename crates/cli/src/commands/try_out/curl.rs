@@ -1,4 +1,4 @@
-//! Formats the request of `try` as a curl command that sends the same bytes, except for the time.
+//! Formats the request of `try` as a curl command that sends the same bytes, except for timestamps.
 //! Pure.
 //!
 //! Separate because people copy the text into terminals and tickets, so shell variables replace

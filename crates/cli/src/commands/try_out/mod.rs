@@ -3,7 +3,7 @@
 //!
 //! Composes, sends, judges and decides with the functions of dispatch, and computes nothing itself.
 //! Separate from `explain`, which sends nothing, and from `publish`, which needs a deployment:
-//! `try` tests an endpoint before there is one. The address policy is that of this machine.
+//! `try` tests an endpoint before anything is deployed. The address policy is that of this machine.
 //!
 //! With `--consent` it validates endpoints instead ([`consent`]).
 //!
@@ -13,7 +13,7 @@
 //!   refuses the token, as dispatch does.
 //! - With `--print` it sends nothing.
 //! - Environment variables are used only with permission ([`crate::operations::environment`]). An
-//!   unset one is reported first.
+//!   unset variable is reported before anything is sent.
 //! - No credential is printed.
 //! - The same event gives the same `webhook-id`.
 //!

@@ -4,8 +4,8 @@
 //! previous result, or the progress. Requests for the same dead letters share one reading.
 //!
 //! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of
-//! a cache, the filters that were used last have caches of their own. Together, these caches hold
-//! at most as many dead letters as one more cache.
+//! a cache, the filters that were used last have caches of their own. Together, these caches
+//! contain at most as many dead letters as one cache may.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,9 +23,9 @@ use uuid::Uuid;
 use crate::console::shell::error::PageError;
 use crate::console::shell::query::{Query, href};
 
-/// The maximum age of the dead letters in a list.
+/// The maximum age of the cached data that a list shows.
 pub(in crate::console) const LIST_MAX_AGE_MS: u64 = 30 * SECOND_MS;
-/// The maximum age of the dead letters that a replay counts.
+/// The maximum age of the cached data from which the dead letters of a replay are counted.
 pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
 /// The maximum time for which a request waits if there is no previous result, or if an action has
 /// made it stale.

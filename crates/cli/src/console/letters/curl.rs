@@ -58,7 +58,7 @@ fn address(destination: &str) -> Option<String> {
 }
 
 /// Returns true if a header may be shown. Its name must be a token (RFC 9110, 5.6.2), and must not
-/// belong to a header for credentials. Its value must not contain invisible characters.
+/// be the name of a header for credentials. Its value must not contain invisible characters.
 fn may_be_shown(name: &str, value: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty()

@@ -14,7 +14,7 @@ use crate::terminal::text;
 /// The maximum number of dead letters of the same event that the page shows.
 const RELATED_MAX: usize = 8;
 
-/// The position of a dead letter in the filtered list, and the ones before and after it.
+/// The position of a dead letter in the filtered list, and the dead letters before and after it.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::console) struct ListPlace {
     /// The position of the dead letter in the list, from 1.

@@ -41,7 +41,7 @@ use super::shell::error::PageError;
 use super::sources::LOOK_EVERY;
 use crate::operations::environment::Allowed;
 
-/// The maximum number of open streams. Each page has one.
+/// The maximum number of open streams. Each open page has one stream.
 const STREAMS_MAX: usize = 50;
 
 /// The live part of a console: the stored events and steps, and the client that publishes.

@@ -77,7 +77,7 @@ impl Recorder {
     fn record_traffic(&self, line: &Line, of: &Of) {
         let is_success = match line.name.as_str() {
             "delivery.delivered" => true,
-            // A successful attempt is logged like this if its delivery is repeated.
+            // A successful attempt that must be repeated is logged as `delivery.attempted`.
             "delivery.attempted" => line.field("verdict") == "delivered",
             _ => return,
         };

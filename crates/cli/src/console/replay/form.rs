@@ -36,7 +36,7 @@ impl ReplayForm {
         let pairs = pairs(form);
         let (query, filter) = Query::read(&pairs, &FIELDS)?;
         if value(&pairs, PICKED).is_some() && query.values("id").is_empty() {
-            // Without this check, a form without a picked dead letter would replay all.
+            // Without this check, a form in which nothing is picked would replay all dead letters.
             let why = "Pick dead letters by the boxes in the list first. Nothing was sent.";
             let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is picked", why);
             return Err(error.with_link(query.at(LIST), "Back to the list"));

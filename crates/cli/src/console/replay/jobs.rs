@@ -41,8 +41,8 @@ use crate::views::replay_end::NO_END;
 
 /// The interval at which the page of a running job refreshes.
 const REFRESH_MS: u64 = SECOND_MS;
-/// The maximum number of unfinished deliveries with which a page refreshes automatically. Each
-/// refresh reads the outcomes of all deliveries.
+/// The number of unfinished deliveries up to which a page refreshes automatically. Each refresh
+/// reads the outcomes of all deliveries.
 const REFRESHED_MAX: u64 = 1_000;
 /// The interval at which the page of a job refreshes while deliveries are unfinished.
 const ENDS_REFRESH_MS: u64 = 5 * SECOND_MS;

@@ -153,8 +153,8 @@ async fn plan_of(
     let mut plan = ReplayPlan::default();
     let matching = cache.matching(&form.filter);
     matching.iter().for_each(|letter| plan.add(letter, target));
-    // A dead letter and its failed replay contain the same event, so send only the newer of the
-    // two.
+    // A dead letter and the dead letter of its failed replay contain the same event, so send only
+    // the newer of the two.
     plan.leave_out_older(&cache.states);
     let of_any_state = cache.matching(&form.filter.clone().of_any_state());
     let in_other_states = (of_any_state.len() - matching.len()) as u64;

@@ -7,8 +7,8 @@
 //! Promises:
 //!
 //! - No other site can make this machine read the container.
-//! - A request that changes something comes from a form of these pages. Its token is new at every
-//!   start.
+//! - A request that changes something comes from a form on these pages. The form contains a token,
+//!   which is new at every start.
 //! - No browser runs, frames, caches or sniffs content that comes from an event.
 
 use axum::body::{Body, to_bytes};

@@ -2,7 +2,7 @@
 //!
 //! Events and responses are untrusted. maud escapes inserted text, so nothing in them becomes
 //! markup. This module also replaces control characters, and characters that reverse or hide text,
-//! by their code points.
+//! with their code points.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(in crate::console) fn block(text: &str) -> Markup {
     visible(&with_line_feeds(text), |c| matches!(c, '\n' | '\t'))
 }
 
-/// Replaces CR LF and CR by LF.
+/// Replaces CR LF and CR with LF.
 fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         text.replace("\r\n", "\n").replace('\r', "\n").into()

@@ -1,5 +1,6 @@
 //! Estimates costs that do not depend on the load: deliveries that wait for an unavailable
-//! destination, dead letters, and their replay. Each cost is per million.
+//! destination, dead letters, and their replay. Each cost is per million deliveries or dead
+//! letters.
 //!
 //! During probation, a waiting delivery makes no attempts. The numbers of its messages and
 //! deferrals come from a simulation (`tests/tests/simulation/outage.rs`).
@@ -13,7 +14,7 @@ use super::prices::{READ, SQS_REQUEST, WRITE};
 use super::queue::{Queue, REQUEST_ENTRIES, Work, chunks};
 use super::{DAY_S, Plan};
 
-/// The number of deliveries or dead letters that each cost here is for.
+/// The number of deliveries or dead letters to which each cost here applies.
 pub(crate) const DELIVERIES: f64 = 1e6;
 /// The cost of a replay of [`DELIVERIES`] dead letters, in whole dollars, with the defaults of
 /// `lastmile cost`. A test computes the value.
@@ -56,8 +57,8 @@ fn waiting(plan: &Plan, deliveries: f64) -> Work {
     Work { attempts_per_record: 0.0, sends: 1.0, seconds: DAY_S, ..work(plan, records) }
 }
 
-/// Returns the number of waiting deliveries whose messages use the whole share of `Concurrency`. If
-/// more deliveries wait, their attempts are late.
+/// Returns the number of waiting deliveries whose messages use the whole share of `Concurrency`
+/// that the retry queue has. If more deliveries wait, their attempts are late.
 pub(super) fn waiting_max(plan: &Plan) -> f64 {
     let of_one = waiting(plan, 1.0).queue_at_once().at_once_full;
     f64::from(plan.concurrency.retry) / of_one
@@ -74,7 +75,7 @@ fn waiting_day(plan: &Plan) -> Vec<Line> {
     lines
 }
 
-/// Returns the number of send requests for as many messages as the queue has records. Messages of
+/// Returns the number of requests that send one message for each record of the queue. Messages of
 /// one invocation share requests.
 fn sends_together(plan: &Plan, queue: &Queue) -> f64 {
     let together = f64::from(queue.fill).min(REQUEST_ENTRIES);

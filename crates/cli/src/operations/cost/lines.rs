@@ -214,7 +214,7 @@ fn metrics(load: &Load) -> [Line; 4] {
         .map(|queue| (queue.at_once.ceil() * MONTH_DAYS * DAY_S / every_s).min(queue.attempting));
     let written = written.iter().sum::<f64>() + load.letters.invocations;
     let written = written.max(attempts / VALUES_MAX as f64);
-    // Metrics for exceptional events are billed for few hours only, so the estimate omits them.
+    // Metrics for exceptional events are billed for only a few hours, so the estimate omits them.
     let is_usual = |of: &Metric| !of.is_exceptional() && *of != Metric::SetAsideCount;
     let usual = Metric::ALL.into_iter().filter(is_usual);
     let combinations = usual.filter(|of| of.dimensions().contains(&Dimensions::None)).count();

@@ -19,14 +19,16 @@ pub(crate) const STORED_LINE_BYTES: f64 = 421.0;
 pub(crate) const METRICS_LINE_BYTES: f64 = 448.0;
 /// The number of bytes that the measured values of one delivery add to a line of metrics.
 pub(crate) const MEASURED_VALUES_BYTES: f64 = 9.0;
-/// Processor time of dispatch per invocation and per record, in microseconds of a whole processor.
+/// The processor time of dispatch per invocation, in microseconds of a whole processor.
 pub(crate) const DISPATCH_INVOCATION_US: f64 = 253.4;
+/// The processor time of dispatch per record, in microseconds of a whole processor.
 pub(crate) const DISPATCH_RECORD_US: f64 = 34.7;
-/// Processor time of deadletter per invocation and per record, in microseconds of a whole
-/// processor.
+/// The processor time of deadletter per invocation, in microseconds of a whole processor.
 pub(crate) const DEAD_LETTER_INVOCATION_US: f64 = 267.1;
+/// The processor time of deadletter per record, in microseconds of a whole processor.
 pub(crate) const DEAD_LETTER_RECORD_US: f64 = 102.9;
-/// The numbers of messages and of deferrals of a delivery that waits for a day while its
-/// destination is on probation.
+/// The number of messages of a delivery that waits for a day while its destination is on probation.
 pub(crate) const WAITING_MESSAGES: f64 = 165.0;
+/// The number of deferrals of a delivery that waits for a day while its destination is on
+/// probation.
 pub(crate) const WAITING_PUT_OFFS: f64 = 142.0;

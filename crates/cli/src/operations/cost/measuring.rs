@@ -20,8 +20,9 @@ use super::load::HALF_JITTER;
 use super::measured;
 
 const BENCH: &str = include_str!("../../../../../BENCH.md");
-/// The response time of the sample destination, and the age of the sample event at the response.
+/// The response time of the sample destination.
 const ANSWER_MS: u64 = 100;
+/// The age of the sample event when the response arrives.
 const AGE_MS: u64 = 1_234;
 
 /// Creates a delivery of the sample event, with its subscription.
@@ -35,7 +36,7 @@ fn delivery() -> (Delivery, Subscription) {
     (Delivery::new(event, subscription.name.clone(), origin, 0), subscription)
 }
 
-/// Makes attempts of the delivery that return these statuses, in order.
+/// Makes an attempt of the delivery for each of these response statuses, in order.
 fn deliver(telemetry: &Telemetry, statuses: &[u16]) -> Delivery {
     let (mut delivery, subscription) = delivery();
     for status in statuses {
@@ -55,8 +56,8 @@ fn lengths(write: impl FnOnce(&Telemetry)) -> Vec<usize> {
     let lines = adapters::json_log::JsonLayer(move |_, line: &str| {
         writer.lock().unwrap().push_str(line);
     });
-    // With a single subscriber, another thread that reaches a log line first would disable it for
-    // all.
+    // With a single subscriber, another thread that reaches a log line first would disable that
+    // line for all threads.
     let _ = tracing_subscriber::registry().try_init();
     let guard = tracing_subscriber::registry().with(lines).set_default();
     write(&Telemetry::default());
@@ -145,8 +146,8 @@ fn what_is_counted_is_what_was_measured() {
         let is_close = (measured / counted - 1.0).abs() < 0.05;
         assert!(is_close, "src/cost/measured.rs: {name} = {measured:.1}; then scripts/generate");
     }
-    // Other machines also write BENCH.md. If one is twice as fast, the estimate remains that of a
-    // slower machine.
+    // BENCH.md may be written on different machines, so the range is wide. If a machine is twice as
+    // fast, the estimate remains that of a slower machine.
     for (name, counted) in [
         ("dispatch", [measured::DISPATCH_INVOCATION_US, measured::DISPATCH_RECORD_US]),
         ("deadletter", [measured::DEAD_LETTER_INVOCATION_US, measured::DEAD_LETTER_RECORD_US]),

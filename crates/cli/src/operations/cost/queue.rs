@@ -62,9 +62,11 @@ pub(super) struct Work {
     pub(super) answer_ms: f64,
     pub(super) processor: ProcessorTime,
     pub(super) memory_mb: u32,
-    /// The settings of the event source mapping, through which Lambda reads the queue.
+    /// The batch size of the event source mapping through which Lambda reads the queue.
     pub(super) batch_size: u32,
+    /// The batch window of this mapping, in seconds.
     pub(super) window_s: u32,
+    /// The maximum concurrency of this mapping.
     pub(super) concurrency: u32,
 }
 
@@ -158,7 +160,8 @@ impl Work {
         let processor_ms = (invocation_us + record_us * handled) / 1_000.0 / share;
         let rounds = (f64::from(records) * self.rounds_per_record).ceil();
         let attempts = any(self.attempts_per_record.min(1.0), records);
-        // The duration of the window is far below 2^53 ms.
+        // The first message of a batch waits for others during `BATCH_WINDOW`, before the request
+        // is sent.
         let send_ms = BATCH_WINDOW.as_secs_f64() * 1_000.0 + REQUEST_MS;
         // Lambda bills whole milliseconds.
         (processor_ms + rounds * attempts * self.answer_ms + send_ms * any(self.sends, records))

@@ -5,11 +5,13 @@
 
 /// The default of the parameter `DispatchMemory`.
 pub(super) const DISPATCH_MEMORY_MB: u32 = 256;
-/// `BatchSize` of the queues for new events and for waits: without a batch window, then with one.
+/// `BatchSize` of the queues for new events and for waits, without a batch window.
 pub(super) const BATCH_SIZE: u32 = 10;
+/// `BatchSize` of the queues for new events and for waits, with a batch window.
 pub(super) const BATCH_SIZE_WITH_WINDOW: u32 = 100;
-/// `MemorySize` of the deadletter function, and `BatchSize` of its queue.
+/// `MemorySize` of the deadletter function.
 pub(super) const DEAD_LETTER_MEMORY_MB: u32 = 128;
+/// `BatchSize` of the dead-letter queue.
 pub(super) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
 /// `ReceiveMessageWaitTimeSeconds` of the queues: the duration of an empty poll.
 pub(super) const POLL_S: f64 = 20.0;

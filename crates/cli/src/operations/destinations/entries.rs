@@ -17,9 +17,9 @@ use futures::stream::{self, StreamExt as _};
 use super::deployment::Deployment;
 use crate::terminal::advice::chain;
 
-/// The maximum number of attempts to change an item that others change at the same time. The
-/// constant below is the maximum pause after the first attempt; the maximum doubles each time.
+/// The maximum number of attempts to change an item that others change at the same time.
 const TRIES: u32 = 8;
+/// The maximum pause after the first attempt. The maximum doubles after each further attempt.
 const FIRST_PAUSE_MS: u64 = 20;
 /// The maximum number of namespaces or items that are read concurrently.
 pub(super) const READS_AT_ONCE: usize = 16;
@@ -63,7 +63,7 @@ impl Deployment {
             if replaced.map_err(failure)? {
                 return Ok(Updated { document: Some(changed), has_changed });
             }
-            // A random pause, so that concurrent writers do not collide again.
+            // Pause for a random time, so that concurrent writers do not collide again.
             pause(FIRST_PAUSE_MS << tried).await;
         }
         bail!("item {item} was not changed: others write it all the time; repeat the command")

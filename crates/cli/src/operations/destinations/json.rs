@@ -20,8 +20,8 @@ pub(crate) struct ListedJson {
     /// True if the destination is neither failing nor slow nor disabled.
     healthy: bool,
     failing: Option<SpellJson>,
-    /// When the destination began to refuse requests; `null` unless the last ten attempts failed
-    /// with outcomes that do not begin a probation.
+    /// The period in which the destination refuses requests; `null` unless the last ten attempts
+    /// failed with outcomes that do not begin a probation.
     refusing: Option<SpellJson>,
     slow: Option<SpellJson>,
     disabled: Option<DisabledJson>,
@@ -74,11 +74,13 @@ struct RecoveryJson {
     rate: u32,
     /// The time when the rate last changed.
     since: String,
-    /// The numbers of successful and failed requests since the rate last changed.
+    /// The number of successful requests since the rate last changed.
     good: u32,
+    /// The number of failed requests since the rate last changed.
     failed: u32,
-    /// The maximum rate after another failure, and when this maximum ends.
+    /// The maximum rate after the rate has fallen; `null` once this maximum has expired.
     ceiling: Option<u32>,
+    /// The time when `ceiling` expires.
     ceiling_until: Option<String>,
 }
 

@@ -39,7 +39,7 @@ fn from_description(name: &str, description: Description) -> Stack {
     let outputs = description.outputs.unwrap_or_default().into_iter();
     let outputs: BTreeMap<_, _> =
         outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect();
-    // The CDK replaces some parameters by fixed values and repeats them as outputs (infra/cdk).
+    // The CDK replaces some parameters with fixed values and repeats them as outputs (infra/cdk).
     let mut parameters = outputs.clone();
     let own = description.parameters.unwrap_or_default().into_iter();
     parameters.extend(own.filter_map(|own| Some((own.parameter_key?, own.parameter_value?))));

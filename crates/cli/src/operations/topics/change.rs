@@ -31,7 +31,7 @@ pub(crate) struct Foreign {
 /// A change that an owner makes to a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Replaces entries of the owner by those in `wanted`.
+    /// Replaces entries of the owner with those in `wanted`.
     Apply {
         /// The new entries: the subscriptions, and the topic's settings unless they are the
         /// defaults.

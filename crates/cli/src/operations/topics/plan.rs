@@ -55,9 +55,9 @@ pub(crate) struct Plan<'t> {
     addresses: Arc<Addresses>,
     /// The number of stored entries, of any owner, that get a new address.
     readdressed: usize,
-    /// The number of this owner's subscriptions that are removed. `kept` counts those that remain,
-    /// changed or not.
+    /// The number of this owner's subscriptions that are removed.
     removed: usize,
+    /// The number of this owner's subscriptions that remain, changed or not.
     kept: usize,
     /// The policies of secrets before and after the change, if they differ.
     policies: Option<[SecretPolicy; 2]>,
@@ -344,8 +344,8 @@ impl<'t> Plan<'t> {
     /// Writes the addresses to which these files map references.
     ///
     /// # Errors
-    /// Fails if another owner has mapped one of the references to a different address since the
-    /// plan was made. Then the stored addresses of these files' owner stay unchanged.
+    /// If another owner has mapped one of the references to a different address since the plan was
+    /// made. In this case, the stored addresses of the owner of these files remain unchanged.
     async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<Changed> {
         let Self { topics, owner, prune, .. } = self;
         let name = destinations_of(owner);

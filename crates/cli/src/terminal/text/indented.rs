@@ -1,7 +1,7 @@
 //! Indents JSON for reading: only white space changes. Pure.
 //!
-//! Separate because parsing and serializing would change the event: numbers lose digits, members
-//! their order, and repeated members all values but the last.
+//! Separate because parsing and serializing would change the event: numbers would lose digits,
+//! members would lose their order, and repeated members would lose all values but the last.
 
 use serde::de::IgnoredAny;
 

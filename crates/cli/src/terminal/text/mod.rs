@@ -18,8 +18,8 @@ use uuid::Uuid;
 pub(crate) use indented::indented;
 pub(crate) use table::{Table, table, width};
 
-/// The number of characters of a short id. That many are usually unique, and every command accepts
-/// a short id.
+/// The number of characters of a short id. Ids of this length are usually unique, and every command
+/// accepts a short id.
 const SHORT_ID_CHARS: usize = 8;
 /// The number of characters of a time to the second, such as `2026-11-20T07:03:00`.
 const SECONDS_CHARS: usize = 19;
@@ -36,7 +36,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
-/// Escapes untrusted text, and replaces line ends and tabs by spaces.
+/// Escapes untrusted text, and replaces line ends and tabs with spaces.
 pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
@@ -96,7 +96,7 @@ pub(crate) fn at(ms: Option<u64>) -> String {
 /// Formats the time of day in UTC: `07:03:00.123Z`.
 pub(crate) fn time_of_day(ms: u64) -> String {
     let rfc3339 = moment::rfc3339(ms);
-    // `2026-11-20T07:03:00.1230000Z`
+    // The time has the form `2026-11-20T07:03:00.1230000Z`.
     let time = rfc3339.split('T').nth(1).unwrap_or_default();
     format!("{}Z", first_chars(time, TIME_CHARS))
 }

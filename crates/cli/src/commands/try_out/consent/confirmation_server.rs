@@ -2,7 +2,7 @@
 //!
 //! Separate because this is the only server that must be reachable from outside. Each validation
 //! request has a URL that cannot be guessed. A GET or POST request to this URL grants consent for
-//! the destination. A callback may set the allowed rate, as a header or in the query.
+//! the destination. A callback may set the allowed rate, in a header or in the query.
 //!
 //! Promises: requests to unknown URLs grant nothing. The server only responds to requests for the
 //! public name, its listening address or this machine. Any site may link to a confirmation URL,
@@ -48,7 +48,7 @@ struct Pending {
 
 /// The confirmation of one consent, for which the command waits.
 pub(super) struct Confirmation {
-    /// The URL whose request confirms the consent.
+    /// The URL that confirms the consent when it is requested.
     pub(super) url: Url,
     confirmed_rate: watch::Receiver<Option<Rate>>,
 }

@@ -77,7 +77,7 @@ pub(super) struct ConsentArgs {
     /// Origin to send with --handshake cloudevents: the DNS name that deliveries also send
     #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     origin: Option<String>,
-    /// Requests per minute to ask for with --handshake cloudevents
+    /// Rate to request with --handshake cloudevents, in requests per minute
     #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     rate: Option<NonZeroU32>,
     /// Address to listen on for confirmations, such as 127.0.0.1:8088. A person consents by opening
