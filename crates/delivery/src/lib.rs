@@ -2,11 +2,12 @@
 //!
 //! An event arrives, an attempt is made or deferred, and its result is judged. Then the delivery
 //! ends, waits or becomes a dead letter. All of this is decided here on plain values: without I/O,
-//! clock, randomness, runtime and AWS. The current time (`now_ms`, milliseconds since 1970-01-01
+//! a clock, randomness, a runtime or AWS. The current time (`now_ms`, milliseconds since 1970-01-01
 //! UTC), jitter and the response of a destination are arguments. Production, the simulation and
 //! explanations therefore run the same functions.
 //!
-//! The modules are layers, listed from the lowest up. Each imports only those before it:
+//! The modules are layers, listed from the lowest to the highest. Each imports only the modules
+//! before it:
 //!
 //! - [`time`]: durations and timestamps. [`waits`]: the length of every wait. [`address`]: the
 //!   addresses that requests may go to; no other module uses it.

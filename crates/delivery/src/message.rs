@@ -23,8 +23,8 @@ use crate::wire::{
 /// Maximum size of a message with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
-/// Maximum size of an event, including the other attributes of its message. The rest of the message
-/// is reserved for the state of retries.
+/// Maximum size of an event together with all attributes of its message, except the state of
+/// retries. The remaining 16 KiB are reserved for that state.
 pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 
 /// The SQS queues of a deployment.
@@ -99,8 +99,8 @@ impl Attribute {
 pub enum MessageGroup {
     /// The group consists of the deliveries of a subscription.
     Subscription(SubscriptionName),
-    /// The group that a publisher set. It is kept apart, so that a publisher cannot use the share
-    /// of a subscription.
+    /// The group that a publisher set. Its id is separate from the ids of subscriptions' groups, so
+    /// that a publisher cannot use up the fair share of a subscription.
     Publisher(Option<String>),
     /// The unchanged group of a message that one of our programs sent.
     Received(Option<String>),
@@ -154,7 +154,7 @@ impl Message {
         }
     }
 
-    /// Creates a message for a publication that no queue has contained yet: a part of a record, or
+    /// Creates a message for a publication that has not been in a queue yet: a part of a record, or
     /// an event that follows from a delivery.
     #[must_use]
     pub fn of_publication(publication: Publication, body: Arc<str>) -> Self {
@@ -245,8 +245,8 @@ impl Record {
         self.attribute.as_ref().filter(|_| self.queue.is_internal())
     }
 
-    /// Creates a message that is re-enqueued unchanged, until a program can parse its attribute.
-    /// Returns `None` if the record is too large for the additional counter.
+    /// Creates the message with which the record is re-enqueued unchanged, until a program can
+    /// parse its attribute. Returns `None` if the record is too large for the additional counter.
     #[must_use]
     pub fn unread_message(&self) -> Option<Message> {
         let message = Message {

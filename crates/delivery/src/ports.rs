@@ -53,7 +53,7 @@ pub trait SendHttp {
     }
 }
 
-/// The error that a message could not be sent, so that its record has to be received again.
+/// Error returned if a message could not be sent. Its record must then be received again.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the queue did not take the message: {0}")]
 pub struct QueueError(pub String);
@@ -124,8 +124,8 @@ pub enum PutError {
 
 /// Writes blobs into containers.
 ///
-/// Promise: two calls with one key create one blob, with the content of the first call. Both calls
-/// return `Ok`.
+/// Promise: two calls with the same key create a single blob, with the content of the first call.
+/// Both calls return `Ok`.
 pub trait PutBlob {
     /// Writes a JSON blob, unless a blob with this key exists. The key includes the prefix of the
     /// container. The tag selects the lifecycle rule in a container of the deployment.
@@ -209,7 +209,7 @@ pub trait SubscriptionSource {
     fn were_changed(&self, _topics: &BTreeMap<TopicName, u64>) {}
 }
 
-/// The error that a secret could not be read. It contains the name of the secret, and never its
+/// Error returned if a secret could not be read. It contains the name of the secret, and never its
 /// value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the secret {name} cannot be read: {problem}")]
@@ -236,7 +236,7 @@ pub trait Secrets {
     ) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
 }
 
-/// The error that a consent could not be read or stored.
+/// Error returned if a consent could not be read or stored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the consent {key} cannot be read or stored: {problem}")]
 pub struct ConsentError {
@@ -281,7 +281,7 @@ pub trait AwsIdentity {
     /// destination.
     ///
     /// # Errors
-    /// The reason why the requests may not, for people.
+    /// The reason, for people, why requests may not contain these credentials.
     fn may_show(&self, _to: &Destination) -> Result<(), String> {
         Ok(())
     }

@@ -92,8 +92,8 @@ impl AddressPolicy {
             ClientKind { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
         match url.host().ok_or(Refusal::NoHost)? {
             Host::Ipv4(address) => {
-                // The text of the URL is borrowed instead of formatting the address. It cannot be
-                // borrowed for IPv6, because it has brackets.
+                // Borrows the host from the URL, which avoids formatting the address. This is
+                // impossible for IPv6, because the host in the URL has brackets.
                 let host = url.host_str().ok_or(Refusal::NoHost)?;
                 self.judge(kind, host, &[address.into()])?;
             }
@@ -107,8 +107,8 @@ impl AddressPolicy {
         Ok(kind)
     }
 
-    /// Checks that a request may go to a host that resolved to these addresses. A single forbidden
-    /// address refuses the request.
+    /// Checks that a request may go to a host that resolved to these addresses. The request is
+    /// refused if any of the addresses is forbidden.
     ///
     /// # Errors
     /// The reason why the request is refused.

@@ -8,11 +8,13 @@ use url::Host;
 /// Number of leading bits that all IPv4-mapped IPv6 addresses (`::ffff:a.b.c.d`) share.
 const MAPPED_PREFIX_BITS: u8 = 96;
 
-/// Hosts and address ranges that requests may reach although they are private, or use plain HTTP.
+/// Hosts and address ranges that requests may reach even if the address is private, or the URL uses
+/// plain HTTP.
 ///
 /// A range contains its addresses in one spelling only, with one exception: an IPv4 address and its
 /// mapped form `::ffff:a.b.c.d` are equal, because the machine connects to both over IPv4. An
-/// address behind a translator (NAT64, 6to4 …) takes another route and needs an IPv6 range.
+/// address behind a translator (NAT64, 6to4 …) is reached by a different route and needs an IPv6
+/// range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrivateDestinations {
     hosts: Vec<String>,
@@ -66,7 +68,7 @@ impl PrivateDestinations {
     }
 }
 
-/// Parses an address or a CIDR range. An IPv4-mapped one becomes IPv4.
+/// Parses an address or a CIDR range. An IPv4-mapped address or range is converted to IPv4.
 fn range(entry: &str) -> Option<IpNet> {
     if let Ok(address) = entry.parse::<IpAddr>() {
         return Some(address.to_canonical().into());

@@ -10,8 +10,8 @@ use url::{Host, Url};
 /// <https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16>
 const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
-/// True if the address is public. Addresses of this host, private networks, links, metadata
-/// services, multicast groups and reserved ranges are not public.
+/// True if the address is public. Addresses of this host, private and link-local addresses, and
+/// those of metadata services, multicast groups and reserved ranges are not public.
 ///
 /// An IPv6 address that embeds an IPv4 address is public only if both are. Forms that cannot be
 /// decoded or routed are never public: IPv4-compatible and SIIT addresses, the local-use NAT64

@@ -1,13 +1,13 @@
 //! Writes the key and the bytes of a dead letter's blob, as pure functions of the dead letter.
 //!
-//! The key depends only on the message, so a message that is handled twice writes one blob. The
-//! text of the event is written as it was published, before the added members. The written blob is
-//! read back at once. If it does not return the event byte for byte, because an added member
-//! replaces one of its members, the published text is written too.
+//! The key depends only on the message, so handling a message twice creates only one blob. The text
+//! of the event is written as it was published, before the added members. The written blob is read
+//! back at once. If it does not return the event byte for byte, because an added member replaces
+//! one of its members, the published text is written too.
 //!
-//! A format may be unable to hold an event. Examples are a text, or a custom event without a type
-//! in a CloudEvents format. Such an event is stored in the nested layout of the namespace format,
-//! and never altered. Every blob is valid Unicode, whatever its event is ([`Shown`]).
+//! A format may be unable to hold an event, for example plain text, or, in a CloudEvents format, a
+//! custom event without a type. Such an event is stored in the nested layout of the namespace
+//! format, and never altered. Every blob is valid Unicode, whatever its event is ([`Shown`]).
 
 use super::fields::{BlobFields, Original};
 use super::shown::Shown;
@@ -23,7 +23,7 @@ use crate::time::moment;
 /// one.
 ///
 /// The hour, in UTC, is that of the decision to end the delivery. The message contains this time,
-/// so repeated writes have one key.
+/// so repeated writes use the same key.
 #[must_use]
 pub fn key(letter: &DeadLetter, prefix: &str) -> String {
     let Delivery { id, subscription: SubscriptionName { topic, name }, .. } = &letter.delivery;

@@ -1,9 +1,9 @@
 //! Writes the custom format (Event Grid, "delivery event formats", custom schema): the mapped
 //! attributes of the event, the facts about its failure, and then the published payload.
 //!
-//! Unmapped attributes have defaults: the message id for the id, the publication for the time, and
-//! `namespace/topic` for the topic. Other unmapped fields are empty. For an event of another
-//! schema, the fields are the event's own attributes.
+//! Unmapped attributes have defaults: the message id for `id`, the time of publication for
+//! `eventTime`, and `namespace/topic` for `topic`. Other unmapped fields are empty. For an event of
+//! a different schema, the fields are the event's own attributes.
 
 use super::eventgrid::{NAMES, STATUS};
 use super::fields::BlobFields;
@@ -30,7 +30,7 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     Some(object.finish())
 }
 
-/// Returns the mapped attributes of a custom event, or the attributes of an event of another
+/// Returns the mapped attributes of a custom event, or the attributes of an event of a different
 /// schema.
 fn mapped_fields(letter: &DeadLetter) -> Mapped {
     if let Some(mapped) = &letter.mapped {

@@ -30,8 +30,8 @@ pub(crate) const SINK: &str = "sink";
 /// for a delivery to the subscription's destination. The log field `leg` has the same value.
 pub(crate) const LEG: &str = "leg";
 
-/// Name of the member with the schema of the event. Present only if the text of the event alone
-/// would be read in another schema.
+/// Name of the member with the schema of the event. Present only if a reader would derive a
+/// different schema from the text of the event alone.
 pub(crate) const SHAPE: &str = "shape";
 
 /// The content of a blob: a dead letter, and the reason why it is stored in this container.
@@ -151,7 +151,7 @@ impl BlobFields<'_> {
     }
 
     /// Writes the shared fields, and [`LASTMILE`] with all other fields. `published` describes the
-    /// published form of an event that is shown in another schema.
+    /// published form of an event that is shown in a different schema.
     pub(super) fn flat(
         &self,
         object: &mut Object,
@@ -198,7 +198,7 @@ fn sink_failure(returned: &Returned) -> String {
     object.finish()
 }
 
-/// Writes the beginning of the last response body: as text if it is UTF-8, else in base64.
+/// Writes the beginning of the last response body: as text if it is UTF-8, otherwise in base64.
 fn response(object: &mut Object, last_response: Option<&[u8]>) {
     let Some(response) = last_response else { return };
     match std::str::from_utf8(whole_characters(response)) {

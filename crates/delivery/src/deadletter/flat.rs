@@ -1,7 +1,7 @@
 //! Writes an event and the fields about it into one object.
 //!
-//! This module is separate because all flat formats share two problems: a member of the event may
-//! have a reserved name, and the event may have to be shown in another schema. The missing
+//! This module is separate because flat formats share two problems: a member of the event may have
+//! a reserved name, and the event may have to be shown in a different schema. The missing
 //! information is then stored among our own fields, so that [`crate::deadletter::stored`] can
 //! return the published event.
 
@@ -18,7 +18,7 @@ pub(crate) const ORIGINAL: &str = "original";
 pub(crate) const ORIGINAL_BASE64: &str = "original_base64";
 /// Name of the member with the white space before and after the event, if there is any.
 pub(crate) const AROUND: &str = "around";
-/// Name of the member that describes the published form of an event that is shown in another
+/// Name of the member that describes the published form of an event that is shown in a different
 /// schema.
 pub(crate) const PUBLISHED: &str = "published";
 /// Value of [`PUBLISHED`] for an event that is the value of `data`.
@@ -38,8 +38,9 @@ pub(super) fn open(event: &str, reserved: &[&str]) -> Option<Object> {
     Some(object)
 }
 
-/// Begins an object with the event as a CloudEvent. Also returns the published form of an event of
-/// another schema. Returns `None` if the event cannot be converted to a CloudEvent.
+/// Begins an object with the event as a CloudEvent. Also returns the published form, if the event
+/// was published in a different schema. Returns `None` if the event cannot be converted to a
+/// CloudEvent.
 pub(super) fn open_cloud_event(
     letter: &DeadLetter,
     event: &RawValue,
@@ -57,8 +58,9 @@ pub(super) fn open_cloud_event(
     Some((Object::beginning_with(&text)?, published))
 }
 
-/// Begins an object with the event in the Event Grid schema. Also returns the published form of an
-/// event of another schema. A CloudEvent stays unchanged, because it cannot be converted.
+/// Begins an object with the event in the Event Grid schema. Also returns the published form, if
+/// the event was published in a different schema. A CloudEvent stays unchanged, because it cannot
+/// be converted.
 pub(super) fn open_event_grid(
     letter: &DeadLetter,
     event: &RawValue,

@@ -2,7 +2,7 @@
 //! extensions for errors. The extensions of the early draft follow (`errorsubscriberuri`,
 //! `errorreason`, `errorretry`).
 //!
-//! This format has no other place for `publishutc`, so our own fields contain it.
+//! This format has no other field for `publishutc`, so our own fields contain it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -78,7 +78,8 @@ impl<'a> Failed<'a> {
 
 /// Returns the last response, cut to the size limit, without control characters, which attributes
 /// must not contain. Trailing control characters are removed, and others become spaces. Knative
-/// removes all of them, which could join the parts of a credential that is hidden only as a whole.
+/// removes all of them. Removing them could join the parts of a credential, which is hidden only
+/// where it occurs as a whole.
 fn error_data(response: &[u8], form: ErrorData) -> String {
     match form {
         ErrorData::Text => {

@@ -170,9 +170,9 @@ impl DeadLetter {
     }
 }
 
-/// Returns the earliest time at which the dead letter may be written. It is the decision, or the
-/// last attempt plus the policy's delay if that is later (Event Grid, "message delivery and retry",
-/// dead-letter events).
+/// Returns the earliest time at which the dead letter may be written. It is the time of the
+/// decision, or, if later, the time of the last attempt plus the policy's delay (Event Grid,
+/// "message delivery and retry", dead-letter events).
 fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64) -> u64 {
     let last = delivery.history.newest_attempt();
     last.map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms))
@@ -191,8 +191,8 @@ fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> O
     asked_for.then(|| delivery.mapped(&subscription.mapping))
 }
 
-/// Returns the addresses with their queries for the Knative format. It returns `None` for other
-/// formats, which do not need queries, because a query may be confidential.
+/// Returns the addresses with their queries for the Knative format. Returns `None` for other
+/// formats: they do not need queries, which may be confidential.
 fn addresses(
     delivery: &Delivery,
     subscription: &Subscription,

@@ -73,7 +73,7 @@ impl DeliveryTarget {
     }
 }
 
-/// The permission of a delivery to share a request with others.
+/// Permission for a delivery to share a request with other deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Batching {
     /// The delivery may share a request with others.
@@ -101,8 +101,8 @@ pub struct Delivery {
     /// Time of publication: SentTimestamp of the record in the events queue.
     pub published_ms: u64,
     /// The start of the delivery in milliseconds since 1970. No attempt is made before the start,
-    /// and the time to live counts from it. It is the publication, or a later time that the event
-    /// or the subscription states.
+    /// and the time to live counts from it. It is the time of publication, or a later time that the
+    /// event or the subscription states.
     pub starts_ms: u64,
     /// Number of attempts that were made.
     pub attempts: u32,
@@ -135,12 +135,13 @@ pub struct Delivery {
     /// The headers of the last response, without credentials. Empty if the last attempt got no
     /// response or succeeded, or if the subscription stores none.
     pub last_headers: Vec<(String, String)>,
-    /// Details for people about the last failed attempt that its outcome does not include.
+    /// Human-readable details about the last failed attempt, beyond its outcome.
     pub last_detail: Option<String>,
     /// The last failure of the destination, if it caused a deferral of this delivery; `None` after
     /// an attempt.
     pub failing: Option<FailingDestination>,
-    /// The trace of the record (W3C `traceparent`). The event itself may belong to another trace.
+    /// The trace of the record (W3C `traceparent`). The event itself may belong to a different
+    /// trace.
     pub traceparent: Option<String>,
     /// The dead letter that this delivery replays. If it is present, the result of the delivery is
     /// recorded for the replay job.
@@ -155,7 +156,7 @@ pub struct DeadLetter {
     pub delivery: Delivery,
     /// The reason why the delivery failed.
     pub reason: Word<Reason>,
-    /// Details for people that the reason does not include, such as the position in a malformed
+    /// Human-readable details that the reason does not include, such as the position in a malformed
     /// event.
     pub detail: Option<String>,
     /// Time of the decision to end the delivery, in milliseconds since 1970.
@@ -201,8 +202,8 @@ impl Delivery {
         Mapped::of(event, mapping, published)
     }
 
-    /// Returns a delivery that had no attempt yet. It is due at its publication, or at the later
-    /// time in the event's `deliverat`.
+    /// Returns a delivery that has not been attempted yet. It is due at its publication, or at the
+    /// later time in the event's `deliverat`.
     #[must_use]
     pub fn new(
         event: Event,

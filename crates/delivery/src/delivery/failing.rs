@@ -19,7 +19,7 @@ pub struct FailingDestination {
     /// The HTTP status of the last failure; `None` without a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Details for people that the outcome does not include.
+    /// Human-readable details that the outcome does not include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }

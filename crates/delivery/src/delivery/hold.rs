@@ -21,7 +21,8 @@ pub struct Hold {
     /// logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
-    /// Number of slots in the destination's rate that the delivery got. It is due at the last one.
+    /// Number of slots that the delivery was assigned within the destination's rate. The delivery
+    /// is due at the last of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slots: u32,
     /// Number of waits without a slot while the destination is recovering.

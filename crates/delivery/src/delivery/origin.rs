@@ -1,6 +1,6 @@
 //! [`Origin`]: the published record of a delivery, and the id that is derived from it.
 //!
-//! This module is separate because ids depend on nothing else of a delivery. A record that is
+//! This module is separate because ids depend on no other part of a delivery. A record that is
 //! processed twice has deliveries with the same ids.
 
 use serde::{Deserialize, Serialize};

@@ -35,7 +35,7 @@ pub enum Reason {
     UndeliverableDueToHttpUnsupportedMediaType,
     /// The destination returned status 422.
     UndeliverableDueToHttpUnprocessable,
-    /// The destination returned another status that is never retried, below 300 or above 399.
+    /// The destination returned any other status that is never retried, below 300 or above 399.
     UndeliverableDueToHttpStatus(u16),
     /// The destination returned a status from 300 to 399. Redirects are never followed.
     UndeliverableDueToRedirect,

@@ -15,7 +15,7 @@ pub struct Returned {
     pub address: Option<String>,
     /// The reason why the delivery to the sink failed.
     pub reason: Word<Reason>,
-    /// Details for people that the reason does not include.
+    /// Human-readable details that the reason does not include.
     pub detail: Option<String>,
     /// Number of attempts at the sink.
     pub attempts: u32,

@@ -98,7 +98,7 @@ fn is_parent(text: &str) -> bool {
     let identifies = |part: &str, length: usize| {
         hexadecimal(part, length) && part.bytes().any(|byte| byte != b'0')
     };
-    // W3C forbids version ff, and ids of zeros only.
+    // W3C forbids version ff, and ids that consist only of zeros.
     hexadecimal(version, 2)
         && version != "ff"
         && identifies(trace, 32)

@@ -15,7 +15,7 @@ pub enum WaitReason {
     Scheduled,
     /// The next attempt is not due yet.
     NotDue,
-    /// An earlier response of the destination asked for a pause, with `Retry-After`.
+    /// An earlier response of the destination requested a pause, with `Retry-After`.
     RetryAfter,
     /// The destination is on probation.
     Probation,
@@ -27,7 +27,8 @@ pub enum WaitReason {
     Consent,
     /// The rate to which the destination consented is used up for now.
     ConsentRate,
-    /// The delivery waits for its slot, which is a time within the rate of the destination.
+    /// The delivery waits for its slot, a time that is reserved for it within the rate limit of the
+    /// destination.
     Slot,
     /// No slot in the rate of the destination is free yet.
     NoSlot,
@@ -63,7 +64,8 @@ impl WaitReason {
 }
 
 impl Delivery {
-    /// Returns the reason why a delivery waits that is not due: its start, or its next attempt.
+    /// Returns the reason why a delivery that is not due waits: for its start, or for its next
+    /// attempt.
     #[must_use]
     pub fn why_not_due(&self, now_ms: u64) -> WaitReason {
         if now_ms < self.starts_ms { WaitReason::Scheduled } else { WaitReason::NotDue }

@@ -54,7 +54,7 @@ impl<A: Alternatives> Kind for OneOf<A> {
         match A::TAG {
             Some(tag) => at.mapping(|fields| {
                 let key = fields.required(tag).and_then(|at| at.choice(&words));
-                // An invalid name has a finding already. Without a valid name, the other fields
+                // An invalid name has already been reported. Without a valid name, the other fields
                 // cannot be checked.
                 let Some(key) = key else {
                     fields.accept_rest();

@@ -10,7 +10,7 @@ pub struct Declaration {
     pub name: &'static str,
     /// The description for the reference and the JSON Schema.
     pub about: String,
-    /// True if the field must be stated, in a document of the user or in the defaults of a profile.
+    /// True if the field must be stated, in a user's document or in the defaults of a profile.
     pub is_required: bool,
     /// The value that applies if no document states the field.
     pub default: Option<Json>,

@@ -218,7 +218,8 @@ pub struct Findings {
     gathered: RefCell<Vec<(SourcePosition, Finding)>>,
     /// The indexes in `gathered` of findings that are errors.
     errors: RefCell<Vec<usize>>,
-    /// The paths of fields in the original document, by the positions of translated values.
+    /// The paths of fields in the original document, keyed by the positions of the translated
+    /// values.
     translated: RefCell<BTreeMap<SourcePosition, String>>,
 }
 
@@ -259,13 +260,14 @@ impl Findings {
         self.translated.borrow().get(&position).cloned()
     }
 
-    /// Returns the number of errors so far. To detect errors in a part of a document, compare it
-    /// before and after reading the part.
+    /// Returns the number of errors so far. To detect errors in a part of a document, compare the
+    /// numbers before and after reading the part.
     pub fn errors(&self) -> usize {
         self.errors.borrow().len()
     }
 
-    /// Returns the first error that was added after the first `errors` ones.
+    /// Returns the next error after the first `errors` errors, in the order in which they were
+    /// added.
     pub fn error_after(&self, errors: usize) -> Option<Box<Finding>> {
         let at = *self.errors.borrow().get(errors)?;
         Some(Box::new(self.gathered.borrow().get(at)?.1.clone()))

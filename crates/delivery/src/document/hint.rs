@@ -4,7 +4,7 @@
 //! values.
 
 /// Returns a hint for an unknown word: the most similar known word, otherwise the list. A word that
-/// is known but invalid at this place is not suggested again.
+/// is known but invalid in this position is not suggested again.
 pub fn hint(word: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| {
         **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)

@@ -17,11 +17,11 @@ pub struct Placed<T> {
 /// A value in the tree of a document, with its position.
 pub type Node = Placed<Value>;
 
-/// The name of a field, with its position. A number as a name becomes text.
+/// The name of a field, with its position. A numeric name becomes text.
 pub type Key = Placed<String>;
 
 impl Node {
-    /// Converts a JSON value that is in no file.
+    /// Converts a JSON value that does not come from a file.
     pub fn of_json(value: &serde_json::Value) -> Self {
         Self::of_json_at(value, SourcePosition::NOWHERE)
     }
@@ -78,8 +78,8 @@ impl Node {
         *of = node;
     }
 
-    /// Returns this mapping with the fields of another one, which replace fields with the same
-    /// name. Nested mappings are merged in the same way, down to this depth.
+    /// Returns this mapping with the fields of `other`, which replace fields with the same name.
+    /// Nested mappings are merged in the same way, down to this depth.
     pub fn with_fields_of(mut self, other: &Self, depth: usize) -> Self {
         let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
             return other.clone();

@@ -27,7 +27,7 @@ pub trait Presence {
     fn show(&self, path: String, value: &Self::Value, shown: &mut Vec<Shown>);
 }
 
-/// A field that must be stated, in a document of the user or in the defaults of a profile.
+/// A field that must be stated, in a user's document or in the defaults of a profile.
 pub struct Required<K>(pub K);
 
 /// A field without a default. The text describes what its absence means.

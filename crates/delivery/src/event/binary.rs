@@ -70,9 +70,9 @@ pub fn header_text(value: &[u8]) -> String {
     text
 }
 
-/// Returns the structured form of a binary-mode event from an HTTP message. Attribute names lack
-/// the prefix `ce-`. Values are as in headers, which may be quoted and percent-encoded.
-/// `content_type` is the content type of the data.
+/// Returns the structured form of a binary-mode event from an HTTP message. The names of the
+/// attributes lack the prefix `ce-`. The values have the form of header values, which may be quoted
+/// and percent-encoded. `content_type` is the content type of the data.
 ///
 /// # Errors
 /// The name of the first header whose value is not percent-encoded UTF-8.
@@ -99,7 +99,8 @@ pub(crate) fn attribute_value(header: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// Returns the content of a quoted string (RFC 9110, 5.6.4); `None` if the text is not one.
+/// Returns the content of a quoted string (RFC 9110, 5.6.4); `None` if the text is not a quoted
+/// string.
 fn unquoted(header: &str) -> Option<String> {
     let inner = header.strip_prefix('"')?.strip_suffix('"')?;
     let (mut content, mut characters) = (String::with_capacity(inner.len()), inner.chars());

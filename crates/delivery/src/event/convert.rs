@@ -1,9 +1,9 @@
-//! Converts an event into another schema.
+//! Converts an event into a different schema.
 //!
-//! An Event Grid event becomes a CloudEvent. A custom event becomes either, by the mapping of its
-//! topic. Values keep the publisher's spelling: their raw text is copied, and never parsed and
-//! serialized again. A CloudEvent is not converted, because no specification maps its attributes to
-//! another schema.
+//! An Event Grid event becomes a CloudEvent. A custom event becomes a CloudEvent or an Event Grid
+//! event, with the mapping of its topic. Values keep the publisher's spelling: their raw text is
+//! copied, and never parsed and serialized again. A CloudEvent is not converted, because no
+//! specification maps its attributes to another schema.
 //!
 //! The mapping is that of Event Grid, "event schemas": the CloudEvents `source` is the topic, and
 //! `type` is the event type.

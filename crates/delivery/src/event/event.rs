@@ -32,7 +32,7 @@ words! {
         /// Every record is one event, whose text is not parsed.
         Opaque = "opaque",
         /// Notifications of Amazon SNS, converted to CloudEvents by
-        /// [`envelope`](crate::event::envelope). Members with which a reader could end the
+        /// [`envelope`](crate::event::envelope). Members that would allow a reader to end the
         /// subscription are removed.
         Sns = "sns",
         /// Notifications of Amazon SNS with all of their members, converted to CloudEvents.

@@ -1,7 +1,7 @@
 //! The reasons why a text is not a valid event.
 //!
 //! This module is separate because parsing the members of a text can fail with these reasons too,
-//! and an event is built on its members.
+//! and an event is created from its members.
 
 use thiserror::Error;
 
@@ -14,7 +14,8 @@ pub enum Malformed {
     /// Two members have the same name.
     #[error("the member \"{0}\" is defined twice")]
     DuplicateMember(String),
-    /// The topic accepts only CloudEvents, or the text declares to be one, and it is not valid.
+    /// The text is not a valid CloudEvent, but the topic accepts only CloudEvents, or the text
+    /// declares itself one.
     #[error("not a valid CloudEvent: {0}")]
     CloudEvent(String),
     /// The topic accepts only events in the Event Grid schema, and the text is not one.

@@ -33,7 +33,7 @@ pub(super) struct Span {
 pub(super) enum Name {
     /// A name without escapes, as its range in the text.
     Plain(Range<usize>),
-    /// A name with escapes, decoded because its text differs.
+    /// A name with escapes, stored in decoded form because the text contains the escapes.
     Escaped(Box<str>),
 }
 
@@ -51,7 +51,7 @@ impl<'a> Members<'a> {
     /// Parses the members of a JSON object. Other JSON values have no members.
     ///
     /// # Errors
-    /// [`Malformed`] if the text is not JSON, or has two members with one name.
+    /// [`Malformed`] if the text is not JSON, or has two members with the same name.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
         let not_json = |error: serde_json::Error| Malformed::NotJson(error.to_string());
         if !text.trim_start().starts_with('{') {

@@ -1,10 +1,10 @@
 //! Embeds JSON of publishers so that every JSON parser accepts the result.
 //!
-//! This module is separate because RFC 8259 allows more than parsers accept, and such a parser
-//! fails for the whole file or folder. An unpaired surrogate (`"\ud800"`) is an escape without a
-//! character: DuckDB and jq refuse it. Deep nesting exceeds the limits of jq and of most libraries.
-//! Numbers of any size and repeated names are kept, because parsers accept them, although some lose
-//! precision or values.
+//! This module is separate because RFC 8259 allows texts that some parsers refuse. Such a parser
+//! then fails for the whole file or folder. An unpaired surrogate (`"\ud800"`) is an escape without
+//! a character: DuckDB and jq refuse it. Deep nesting exceeds the limits of jq and of most
+//! libraries. Numbers of any size and repeated names are kept, because parsers accept them,
+//! although some lose precision or values.
 //! <https://www.rfc-editor.org/rfc/rfc8259#section-8.2>,
 //! <https://www.rfc-editor.org/rfc/rfc8259#section-9>
 

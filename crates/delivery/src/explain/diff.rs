@@ -275,8 +275,8 @@ fn added(new: &Subscription) -> Vec<(String, String)> {
     shown
 }
 
-/// Returns the fields in which two subscriptions of the same name differ. It is also a change if
-/// other hosts receive the secrets.
+/// Returns the fields in which two subscriptions of the same name differ. A change of the hosts
+/// that receive the secrets also counts.
 fn subscription_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     let mut changes = changes(&values(old), &values(new));
     if old.destination.host() != new.destination.host() && secrets(old) != secrets(new) {

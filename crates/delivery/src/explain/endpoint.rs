@@ -1,4 +1,4 @@
-//! An endpoint that always behaves the same.
+//! An endpoint that always behaves in the same way.
 //!
 //! This module is separate because two explanations use it: the life of a delivery, and the
 //! probation of its destination.
@@ -115,7 +115,7 @@ impl std::fmt::Display for Always {
     }
 }
 
-/// An endpoint that always behaves the same.
+/// An endpoint that always behaves in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The reaction of the endpoint to every request.

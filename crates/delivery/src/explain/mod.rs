@@ -1,4 +1,5 @@
-//! Computes the attempts, waits and end of a delivery to an endpoint that always behaves the same.
+//! Computes the attempts, waits and end of a delivery to an endpoint that always behaves in the
+//! same way.
 //!
 //! The module calls [`arrive`] and [`settle`] with virtual time and computes no wait itself, so the
 //! result is what production does. There are at most [`ATTEMPTS_MAX`] attempts. Responses are
@@ -43,7 +44,7 @@ pub struct Attempt {
     pub at_ms: u64,
 }
 
-/// The storage of a dead letter: its time, its place and its format.
+/// The time, the container and the format in which a dead letter is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// Time between the decision to end the delivery and the write, in milliseconds.
@@ -63,8 +64,8 @@ pub struct Life {
     pub reason: Option<Reason>,
     /// Time at which the delivery ended, in milliseconds since publication.
     pub ended_ms: u64,
-    /// Wait in milliseconds after the last attempt that would have led to an attempt too late; 0 if
-    /// the delivery ended for another reason.
+    /// Wait in milliseconds after the last attempt, if the next attempt would have been too late; 0
+    /// if the delivery ended for a different reason.
     pub last_wait_ms: u64,
     /// The storage of the dead letter; `None` if the delivery succeeded or its dead letter is
     /// dropped.
@@ -137,7 +138,7 @@ pub fn explain_jittered(
     ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms))
 }
 
-/// Returns the result of a delivery that ended like this.
+/// Returns the result of a delivery with this end.
 fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_ms: u64) -> Life {
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),

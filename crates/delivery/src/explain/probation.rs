@@ -1,4 +1,4 @@
-//! Explains the probation of a destination whose endpoint always behaves the same.
+//! Explains the probation of a destination whose endpoint always behaves in the same way.
 //!
 //! This module is separate because it is about the destination and all of its deliveries, not about
 //! the life of one delivery.

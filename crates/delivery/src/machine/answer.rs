@@ -16,7 +16,7 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
 /// Number of bytes that are searched in the body of a failed response. It is twice the stored size,
-/// so that a credential across the limit is recognised by more than its beginning.
+/// so that the search sees more than the beginning of a credential that crosses the limit.
 const SEARCHED_BYTES: usize = 2 * RESPONSE_KEPT_BYTES;
 
 /// True if some part of an exchange may be stored: a detail, the body or the headers of a failure,

@@ -1,5 +1,5 @@
-//! Publishes events that follow from a delivery to a topic: a forwarded event, a reply, or a dead
-//! letter.
+//! Publishes to a topic the events that follow from a delivery: a forwarded event, a reply, or a
+//! dead letter.
 //!
 //! Such an event is published once, by one message on the retry queue, however many subscriptions
 //! match. Dispatch matches it when the message is received, and divides it like any other record.

@@ -121,7 +121,7 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if delivery.batching == Batching::RetryAlone {
         return Arrival::Attempt;
     }
-    // The file may have lowered the maximum since the last attempt.
+    // The maximum may have been lowered since the last attempt.
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Ended(Reason::MaxDeliveryAttemptsExceeded);
     }
@@ -222,7 +222,7 @@ impl Grouping {
     }
 }
 
-/// A group that can still get another member.
+/// A group to which a member can still be added.
 #[derive(Debug)]
 struct Open {
     subscription: Arc<Subscription>,
@@ -370,7 +370,8 @@ pub fn end_without_success(
             now_ms,
         )));
     }
-    // The dead letter is not sent to its sink again, which has just failed.
+    // The dead letter is not sent to its sink again, because the delivery to the sink has just
+    // failed.
     if let DeliveryTarget::Sink(_) = delivery.target {
         let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
         if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {

@@ -3,7 +3,7 @@
 //! This module is separate from storing, because two functions store by the same rules. A dead
 //! letter goes to its own container or queue. After a permanent refusal, it goes to the
 //! deployment's container, with the reason in its blob. After a temporary refusal, it is stored
-//! later in the same place.
+//! later in the same container or queue.
 
 use crate::delivery::Store;
 use crate::subscription::sink::{Container, SinkQueue};

@@ -1,8 +1,9 @@
-//! Finds circles of topics: events of such a topic are forwarded back to the topic.
+//! Finds circles of topics: chains in which events are forwarded from a topic back to the same
+//! topic.
 //!
-//! This module is separate because the search needs all subscriptions. In production such an event
-//! is forwarded a limited number of times, and then becomes a dead letter. A filter may end the
-//! circle earlier. Each circle is reported once, at one of its subscriptions.
+//! This module is separate because the search needs all subscriptions. In production, an event in a
+//! circle is forwarded a limited number of times, and then becomes a dead letter. A filter may end
+//! the circle earlier. Each circle is reported once, at one of its subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +48,7 @@ fn ways(catalogue: &Catalogue) -> Ways<'_> {
 /// two topics is visited once. The search does not recurse, because chains of topics may be long.
 fn circles<'c>(ways: &Ways<'c>) -> Vec<Vec<&'c SubscriptionName>> {
     let mut circles = Vec::new();
-    // Place of each topic on the current path; `None` once all of its edges were visited.
+    // Position of each topic on the current path; `None` once all of its edges were visited.
     let mut places: BTreeMap<&TopicName, Option<usize>> = BTreeMap::new();
     for start in ways.keys() {
         if places.contains_key(*start) {

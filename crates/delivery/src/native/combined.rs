@@ -18,7 +18,7 @@ const SINK: &str = "deadLetter.sink";
 const SECRETS: &str = "secrets";
 
 /// Returns findings about subscriptions that do not fit their topics, or whose dead letters cannot
-/// reach their sinks. `name` returns the file name of a subscription that findings state.
+/// reach their sinks. `name` returns the file name that findings about a subscription state.
 pub fn mismatches(catalogue: &Catalogue, name: impl Fn(&Subscription) -> String) -> Vec<Finding> {
     let topics: Vec<Topic> = catalogue.topics().cloned().collect();
     let routes = Routes::new(

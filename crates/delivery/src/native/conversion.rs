@@ -1,8 +1,8 @@
 //! Checks whether a topic's events can be delivered in the schema of a subscription.
 //!
 //! This module is separate because the check needs two documents, a topic and a subscription, of
-//! any dialect. Only certain problems are reported. Events of a topic with input `auto` may have
-//! any schema, and an event that cannot be converted ends its own delivery (see
+//! any dialect. A problem is reported only if it is certain. Events of a topic with input `auto`
+//! may have any schema, and a failed conversion ends only the delivery of that event (see
 //! [`crate::event::convert`]).
 
 use crate::document::findings::Message;

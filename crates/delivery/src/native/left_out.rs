@@ -1,7 +1,7 @@
 //! [`LeftOut`]: a subscription that files describe but the catalogue does not contain.
 //!
-//! This module is separate because a finding is about a field. A subscription that is left out
-//! shows directly which deliveries are missing.
+//! This module is separate because a finding only points to a field. The list of left-out
+//! subscriptions shows directly which deliveries are missing.
 
 use crate::document::findings::Finding;
 use crate::document::reader::Cursor;
@@ -10,7 +10,7 @@ use crate::document::reader::Cursor;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// The full name of the subscription, or the name of an Azure resource. If the files do not
-    /// state the complete name, it is a position.
+    /// state the complete name, this is the position of the subscription.
     pub name: String,
     /// Position at which the reason was found, as `file:line:column`.
     pub at: String,

@@ -7,10 +7,10 @@
 //!
 //! A Topic may follow its Subscriptions or be in another file, so all Topics are read first
 //! (`topic`). Both have [`DeliverySettings`](crate::subscription::DeliverySettings). A field that
-//! the Subscription does not state is taken from the Topic's `delivery`, and else from the defaults
-//! of the profile (`subscription`). Then each Subscription is checked against other documents
-//! (`draft`): its topic (`conversion`), the topics of its dead letters (`sinks`) and the hosts that
-//! may receive its secrets (`secret_policy`).
+//! the Subscription does not state is taken from the Topic's `delivery`, otherwise from the
+//! defaults of the profile (`subscription`). Then each Subscription is checked against other
+//! documents (`draft`): its topic (`conversion`), the topics of its dead letters (`sinks`) and the
+//! hosts that may receive its secrets (`secret_policy`).
 //!
 //! Every problem of every document is reported with its position. No field is ignored silently, and
 //! no input causes a panic. A subscription with an error, or whose topic has an error, is not in

@@ -10,11 +10,11 @@ use crate::subscription::Subscription;
 use crate::subscription::policy::settings;
 use crate::subscription::profile::Profile;
 
-/// The positions of stated values, by the path of their field.
+/// The positions of stated values, keyed by the paths of their fields.
 ///
-/// A position is `file:line:column`; several are separated by commas. Any other text names what
-/// else determines the value, such as the class of a broker. A field without an entry has the value
-/// of the profile. The fields are those of [`settings`], and `url`.
+/// A position is `file:line:column`; several are separated by commas. Any other text names a
+/// different source of the value, such as the class of a broker. A field without an entry has the
+/// value of the profile. The fields are those of [`settings`], and `url`.
 pub type Origins = BTreeMap<String, String>;
 
 /// True if every origin belongs to a field of [`settings`], or to `url` or `paused`.

@@ -128,7 +128,7 @@ fn add_defaults(schema: &mut Json, defaults: &Json) {
     let Some(pairs) = schema.get_mut("properties").and_then(Json::as_array_mut) else { return };
     for pair in pairs {
         let Some(default) = pair[0].as_str().and_then(|name| defaults.get(name)) else { continue };
-        // A schedule is one value, whose description is text.
+        // The default of a mapping consists of the defaults of its fields.
         match default.is_object() {
             true => add_defaults(&mut pair[1], default),
             false => pair[1]["default"] = default.clone(),

@@ -22,8 +22,8 @@ record! {
         /// Recipient of responses that are events: an address, or topic:namespace/topic. Without it, such responses
         /// are ignored.
         "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
-        /// The key in a Destinations document from which reply was resolved. If a document maps the key, reply is
-        /// resolved again.
+        /// The key in a Destinations document from which `reply` was resolved. If a document maps
+        /// the key, `reply` is resolved again.
         "replyReference" => pub(crate) reply_reference: Option<String> = KeyOf("reply"),
         /// Time from which the subscription receives no new events, such as 2026-12-01T00:00:00Z.
         "expires" => pub(crate) expires_ms: Option<u64> = Optional(Time, "never"),

@@ -72,7 +72,7 @@ impl Routes {
             .filter(|topic| !self.has_subscribers.contains_key(*topic))
     }
 
-    /// Returns the message that a topic is not defined, with the most similar name.
+    /// Returns the message about an undefined topic, which suggests the most similar name.
     pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
         let known: Vec<String> = self.has_subscribers.keys().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -104,7 +104,7 @@ impl Routes {
 
     /// True if dead letters of `from` can reach `to`, through any number of sinks.
     fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
-        // Each topic is visited once, so that a loop of sinks ends.
+        // Each topic is visited once, so that the search ends even if sinks form a loop.
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(topic) = open.pop() {
             let fresh: Vec<&TopicName> = self

@@ -53,8 +53,8 @@ impl<'a> Stated<'a> {
         let reply = spec.peek("reply").filter(|at| !at.is_null());
         let stated = found.iter().map(|(path, at)| (path.as_str(), at));
         let stated = stated.chain(reply.as_ref().map(|at| ("reply", at)));
-        // A `reference` has the position of its address, or is in a document whose address is
-        // overridden.
+        // A `reference` is left out: it has the position of its address, or the address beside it
+        // is overridden.
         let is_setting =
             |(path, at): &(&str, &Cursor<'_>)| at.is_stated() && !path.ends_with("reference");
         let origins = stated.filter(is_setting).map(|(path, at)| {

@@ -22,7 +22,7 @@ use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::Dialect;
 use crate::subscription::{DeliverySettings, Subscription};
 
-/// A Subscription document in the native form, which was written so or translated.
+/// A Subscription document in the native form, either written in this form or translated into it.
 pub struct Written {
     document: Node,
     /// Origins of values that have no single position, such as a schedule that is stated in parts.
@@ -178,7 +178,8 @@ fn read_subscription<'a>(
             spec.mapping_over(&bases, |fields| {
                 fields.given("filter").iter().for_each(|at| filter::check_names(at, input()));
                 let selection = Selection::read(fields);
-                // Required of the Subscription itself: a destination of the defaults has no address.
+                // The Subscription itself must state the destination, because a destination in the
+                // defaults has no address.
                 let own = fields.own("destination").filter(|at| !at.is_null());
                 let destination = own.or_else(|| fields.report_missing("destination"));
                 let settings = DeliverySettings::read(fields).filter(|_| destination.is_some());

@@ -1,5 +1,5 @@
-//! Responds to senders that ask for permission before they publish. CloudEvents senders ask with
-//! OPTIONS, and Event Grid with an event.
+//! Responds to senders that request permission before they publish. CloudEvents senders send
+//! OPTIONS, and Event Grid sends an event.
 //!
 //! Neither request needs a key, because nothing is published and the response repeats only what the
 //! sender sent. So this application can be the webhook of an Azure subscription.
@@ -59,7 +59,7 @@ impl AllowedOrigins {
 /// Returns the response headers that grant a handshake; `None` if the request publishes events.
 ///
 /// # Errors
-/// - 405 for another method
+/// - 405 for any other method
 /// - 400 without an origin
 /// - 403 for an origin that is not allowed
 pub fn handshake(

@@ -1,6 +1,6 @@
 //! An HTTP request, as a server received it.
 //!
-//! This module is separate because each check of a request reads another part of it.
+//! This module is separate because each check of a request reads a different part of it.
 
 /// An HTTP request, as a server received it.
 #[derive(Debug, Clone, Copy)]

@@ -78,7 +78,7 @@ impl<'a> ShownKeys<'a> {
 /// Checks that a request contains one of the known keys, or a token that was signed with one.
 ///
 /// # Errors
-/// - 401 for another key, or an expired token
+/// - 401 for an unknown key, or an expired token
 /// - 503 if the key may be one that could not be read
 pub fn check_key(shown: &ShownKeys<'_>, keys: KnownKeys<'_>, now_ms: u64) -> Result<(), Refusal> {
     let mut refusal = "the key is not valid";
@@ -159,8 +159,9 @@ fn has_signed(key: &Secret, signed: &str, signature: &[u8]) -> bool {
     mac.verify_slice(signature).is_ok()
 }
 
-/// Parses the expiration of a token. The format is RFC 3339, also with a space or without an offset
-/// (then UTC), or that of .NET. The latest time of .NET means never.
+/// Parses the expiration of a token. The format is that of .NET, or RFC 3339, optionally with a
+/// space in place of `T`, or without an offset (UTC). The latest time of .NET means that the token
+/// never expires.
 fn expiry_ms(encoded: &str) -> Option<u64> {
     // .NET encodes a space as a plus sign. A plus sign itself is always percent-encoded.
     let text = percent_decode_str(&encoded.replace('+', " ")).decode_utf8().ok()?.into_owned();

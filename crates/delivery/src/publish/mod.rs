@@ -3,7 +3,7 @@
 //!
 //! This module is separate because two servers publish over HTTP, the ingress of `lastmile dev` and
 //! the ingress function, and clients should see no difference. Each server calls, in this order:
-//! - [`handshake()`] and [`validation_response`], for a sender that asks for permission
+//! - [`handshake()`] and [`validation_response`], for a sender that requests permission
 //! - [`check_key`], which authenticates the publisher
 //! - [`route()`], which selects the topic
 //! - [`message`], which creates the message

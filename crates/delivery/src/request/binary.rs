@@ -42,7 +42,7 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         .map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype")))
         .transpose()?;
     let declared = declared.as_deref().filter(|declared| !declared.is_empty());
-    // Bytes of unknown type have no content type, and an event without data has none either.
+    // Binary data of an unknown type gets no content type, and neither does an event without data.
     let has = |name| members.get(name).is_some_and(|value| value != "null");
     let has_json = has("data") && !has("data_base64");
     let content_type = declared.or(has_json.then_some(DEFAULT_CONTENT_TYPE));
@@ -98,7 +98,8 @@ fn data(members: &Members<'_>, is_json: bool) -> Result<Bytes, Unsendable> {
     members.text("data").map(|text| text.into_owned().into()).ok_or_else(|| no_text("data"))
 }
 
-/// Returns the error that an attribute's value is not a string, or contains an unpaired surrogate.
+/// Returns the error for an attribute whose value is not a string, or contains an unpaired
+/// surrogate.
 fn no_text(name: &str) -> Unsendable {
     Unsendable::Impossible(format!("{name} is not text that can be sent in binary mode"))
 }

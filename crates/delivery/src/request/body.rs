@@ -26,7 +26,7 @@ pub(super) enum Form {
     Plain,
 }
 
-/// The part of a body that one event becomes.
+/// The contribution of one event to a body.
 pub(super) enum Part {
     /// An element of an array, or the only element of a body.
     Element(Form, Arc<str>),

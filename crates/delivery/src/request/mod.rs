@@ -3,7 +3,7 @@
 //! A structured CloudEvent and an opaque text are sent byte for byte as published. An Event Grid
 //! event or a custom event is sent as an array of one, as Event Grid does. `event::convert` and
 //! `binary` create other forms. Headers come from Event Grid (`notification`), the trace, the
-//! subscription, and a signature of the body (`signature`; [`verification`] is its receiver's
+//! subscription, and a signature of the body (`signature`; [`verification`] is the receiver's
 //! side). [`token`] composes requests to token servers, and [`aws`] composes requests to AWS
 //! resources.
 //!

@@ -1,7 +1,7 @@
 //! [`RenderedCredentials`]: the credentials in a request that templates rendered from an event.
 //!
 //! This module is separate because the response may repeat these values, and the request is dropped
-//! before it arrives.
+//! before the response arrives.
 
 use url::Url;
 

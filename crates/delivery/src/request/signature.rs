@@ -4,7 +4,7 @@
 //!   detects a redelivery.
 //! - `webhook-timestamp` is the time of the attempt, in seconds.
 //! - `webhook-signature` has one signature for each secret, so that a secret can be rotated while
-//!   both are valid.
+//!   the old and the new one are valid.
 //!
 //! The prefix of a secret determines its type.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
@@ -154,7 +154,7 @@ fn private_key(encoded: &str) -> Option<SigningKey> {
 }
 
 /// Returns the parts of the signed text of Standard Webhooks: id, timestamp and body, separated by
-/// points.
+/// periods.
 fn signed<'a>([id, timestamp]: [&'a str; 2], body: &'a [u8]) -> [&'a [u8]; 5] {
     [id.as_bytes(), b".", timestamp.as_bytes(), b".", body]
 }

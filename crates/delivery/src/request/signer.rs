@@ -1,7 +1,7 @@
 //! [`Signer`]: the scope and credentials of an AWS signature (Signature Version 4).
 //!
 //! This module is separate from webhook signatures, which are ordinary headers. An AWS signature
-//! covers the request as it is sent, so the sender makes it last.
+//! covers the request as it is sent, so the sender creates the signature last.
 
 use crate::delivery::outcome::Unsendable;
 use crate::subscription::secret::{AwsCredentials, Keyring};

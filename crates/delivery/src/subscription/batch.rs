@@ -24,8 +24,9 @@ words! {
 }
 
 record! {
-    /// Several events in one request (Event Grid, "output batching"). Set maxEvents or preferredKilobytes to enable
-    /// batches. A batch never waits for more events: it contains events of one invocation.
+    /// Several events in one request (Event Grid, "output batching"). Set `maxEvents` or
+    /// `preferredKilobytes` to enable batches. A batch never waits for more events: it contains
+    /// events of one invocation.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Batch {
         /// Maximum number of events in one request.
@@ -33,8 +34,8 @@ record! {
         /// Maximum size of a body with several events, in units of 1,024 bytes. A larger single event has its own
         /// request.
         "preferredKilobytes" => pub preferred_bytes: u64 = Or(Kilobytes(KILOBYTES), BATCH_BYTES),
-        /// Effect of a response that is never retried: split retries each event once in its own request, all applies
-        /// the response to all events.
+        /// Effect of a response that is never retried: `split` retries each event once in its own
+        /// request; `all` applies the response to all events.
         "onRefused" => pub on_refused: OnRefused = Or(ON_REFUSED, OnRefused::Split),
     }
 }

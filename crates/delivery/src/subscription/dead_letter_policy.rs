@@ -26,21 +26,22 @@ record! {
         /// Destination of dead letters: an address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of
         /// a Destinations document, or a topic. Without it, the default container.
         "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
-        /// The key in a Destinations document from which sink was resolved. If a document maps the key, sink is
-        /// resolved again.
+        /// The key in a Destinations document from which `sink` was resolved. If a document maps
+        /// the key, `sink` is resolved again.
         "reference" => pub reference: Option<String> = KeyOf("sink"),
-        /// true treats the path of an address in sink as a credential: the path is never displayed, and masked in
-        /// responses.
+        /// If `true`, the path of an address in `sink` is treated as a credential: it is never
+        /// displayed, and it is masked in responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
-        /// Format of dead letters: one of Event Grid's formats, or Knative's. byDeliverySchema selects the format by
-        /// the schema in which the event was delivered.
+        /// Format of dead letters: one of Event Grid's formats, or Knative's. `byDeliverySchema`
+        /// selects the format by the schema in which the event was delivered.
         "format" => pub format: DeadLetterFormat = Required(Word(&DeadLetterFormat::ALL, DeadLetterFormat::as_str)),
-        /// For the namespace format: nested has the event as one member, flat has the members of the event beside
-        /// deadletterProperties.
+        /// For the `namespace` format: `nested` has the event as one member; `flat` has the members
+        /// of the event beside `deadletterProperties`.
         "layout" => pub layout: Layout = Required(Word(&Layout::ALL, Layout::as_str)),
-        /// For the knative format: encoding of the last response in knativeerrordata.
+        /// For the `knative` format: encoding of the last response in `knativeerrordata`.
         "errorData" => pub error_data: ErrorData = Required(Word(&ErrorData::ALL, ErrorData::as_str)),
-        /// Stored part of the last response: the beginning of its body, with credentials masked, or none.
+        /// Stored part of the last response: `beginning` stores the beginning of its body, with
+        /// credentials masked; `none` stores nothing.
         "response" => pub response: Response = Required(Word(&Response::ALL, Response::as_str)),
         /// Time between the last attempt and storing the dead letter (Event Grid, "message delivery and retry"); at
         /// most PT15M.

@@ -37,32 +37,37 @@ record! {
     /// The address and the contents of requests.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Destination {
-        /// Address of requests: http://…, https://…, a key of a Destinations document, or topic:namespace/topic. The
-        /// path may contain expressions; each is a whole segment or a part of one. Required, unless aws is set.
+        /// Address of requests: http://…, https://…, a key of a Destinations document, or
+        /// topic:namespace/topic. The path may contain expressions; each is a whole segment or a
+        /// part of one. Required, unless `aws` is set.
         "url" => pub url: DestinationUrl = Address(Required(EventsUrl)),
         /// An AWS resource in place of the URL, such as a queue or a function.
         "aws" => pub aws: Option<Box<AwsTarget>> = Optional(Whole::<Box<AwsTarget>>::KIND, "none"),
-        /// The key in a Destinations document from which url was resolved. If a document maps the key, url is
-        /// resolved again.
+        /// The key in a Destinations document from which `url` was resolved. If a document maps the
+        /// key, `url` is resolved again.
         "reference" => pub reference: Option<String> = KeyOf("url"),
         /// HTTP method of every request. A GET request has no body.
         "method" => pub method: Method = Or(Word(&Method::OF_EVENTS, Method::as_str), Method::Post),
         /// Parameters that are added to the query of the URL. Values may contain expressions.
         "query" => pub query: Vec<QueryParameter> = Or(Query, Vec::new()),
-        /// JSON body that replaces the event. Strings may contain expressions. A string with nothing but one
-        /// expression becomes the value of the expression, of any type. null sends the event, even if the Topic sets
-        /// a body.
+        /// JSON body that replaces the event. Strings may contain expressions. A string with
+        /// nothing but one expression becomes the value of the expression, of any type. `null`
+        /// sends the event, even if the Topic sets a body.
         "body" => pub body: Option<Templated<BodyTemplate>> = OfBody(Optional(Body, "the event")),
         /// Text body that replaces the event, for bodies that are not JSON. The text may contain expressions.
         "bodyText" => pub body_text: Option<Templated<TextTemplate>> = OfBody(Optional(Text("destination.bodyText"), "the event")),
-        /// Content type of body or bodyText. Without it, body has application/json and bodyText has text/plain.
+        /// Content type of `body` or `bodyText`. The default is `application/json` for `body`, and
+        /// `text/plain` for `bodyText`.
         "contentType" => pub content_type: Option<String> = OfBody(Optional(CONTENT_TYPE, "that of the body")),
-        /// Format of events in requests. Without it, events keep the format in which they were published. An Event
-        /// Grid event is then sent in an array with one element, and plainJson applies to JSON that is not an event.
+        /// Format of events in requests. Without it, events keep the format in which they were
+        /// published. An Event Grid event is then sent in an array with one element, and
+        /// `plainJson` applies to JSON that is not an event.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
-        /// true sends JSON that is not an event unchanged; false sends it in an array with one element.
+        /// If `true`, JSON that is not an event is sent unchanged. If `false`, it is sent in an
+        /// array with one element.
         "plainJson" => pub plain_json: bool = Required(Flag),
-        /// true treats the path of the URL as a credential: the path is never displayed, and masked in responses.
+        /// If `true`, the path of the URL is treated as a credential: it is never displayed, and it
+        /// is masked in responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
         /// Time limit for a complete response; at most PT10M.
         "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
@@ -77,7 +82,7 @@ record! {
         "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
         /// Secrets that sign every request.
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::KIND, "none"),
-        /// true adds the headers of Event Grid (aeg-…) to requests.
+        /// If `true`, the headers of Event Grid (`aeg-…`) are added to requests.
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
         /// Maximum number of requests per second of all functions together. Subscriptions of a namespace with the
         /// same address share the limit. Excess requests wait; a wait does not count as an attempt.
@@ -87,8 +92,8 @@ record! {
         "slowAfter" => pub slow_after_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
         /// Time after the timeout in which a response still counts; PT0S to PT10M. PT0S ignores late responses.
         "lateResponseWindow" => pub late_window_ms: u64 = Required(Duration(0..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// true defers deliveries while the destination keeps failing. Deferring begins after ten failures of at
-        /// least two events; each success halves the count of failures.
+        /// If `true`, deliveries are deferred while the destination keeps failing. Deferring begins
+        /// after ten failures of at least two events; each success halves the count of failures.
         "probation" => pub probation: bool = Required(Flag),
         /// Disables the destination if it keeps failing for some time.
         "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::KIND, "never"),

@@ -1,8 +1,9 @@
 //! Headers that a subscription adds to its requests (Event Grid: custom delivery properties).
 //!
 //! A value comes from a document, the event, a store of secrets or a template. This module checks
-//! names, and values from documents and secrets. It makes values from events [`sendable`]. So no
-//! header can split a request, and a value that a path reads never makes its event undeliverable.
+//! names, and values from documents and secrets. It changes values from events so that they are
+//! [`sendable`]. So no header can split a request, and no value that a path selects makes its event
+//! undeliverable.
 
 use std::borrow::Cow;
 
@@ -72,8 +73,9 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// Returns the name and value that a dead letter may show. Returns `None` if the value is a
-    /// secret, a template, or marked as a credential by its name, and if the event has no value.
+    /// Returns the name and value that a dead letter may show. Returns `None` if the value is
+    /// secret or a template, if the name of the header marks a credential, or if the event has no
+    /// value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
         if is_credential(&self.name) {
@@ -201,7 +203,7 @@ fn is_blank(character: char) -> bool {
     character.is_whitespace() || character.is_control()
 }
 
-/// Returns the error message that the value of a header is not allowed.
+/// Returns the error message for a header value that is not allowed.
 pub(crate) fn cannot_be_sent(header: &str, problem: &str) -> String {
     format!("the header {header} cannot be sent: {problem}")
 }

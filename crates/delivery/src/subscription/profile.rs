@@ -59,8 +59,8 @@ record! {
     pub struct RetryPolicy {
         /// Maximum number of attempts, including the first.
         "maxAttempts" => pub max_attempts: u32 = Required(Integer(1..=ATTEMPTS_MAX)),
-        /// No attempt begins after this time; PT1S to P14D. The time starts at publication, or when a delay (delay or
-        /// deliverat) ends.
+        /// No attempt begins after this time; PT1S to P14D. The time starts at publication, or when
+        /// a delay (`delay` or `deliverat`) ends.
         "timeToLive" => pub time_to_live_ms: Option<u64> = Optional(Duration(SECOND_MS..=LIFETIME_MAX_MS), NO_TIME_TO_LIVE),
         /// The waits between attempts.
         "schedule" => pub schedule: Schedule = Required(Waits),
@@ -78,8 +78,8 @@ record! {
         "otherwiseLeastWait" => pub otherwise_least_wait_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
         /// Longest wait that the header Retry-After can cause; PT0S ignores the header.
         "retryAfterMax" => pub retry_after_max_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
-        /// true reports MaxDeliveryAttemptsExceeded if the last allowed attempt fails, whatever its status (Event
-        /// Grid's samples).
+        /// If `true`, `MaxDeliveryAttemptsExceeded` is reported when the last allowed attempt
+        /// fails, whatever its status, as in Event Grid's samples.
         "lastAttemptNamesTheLimit" => pub last_attempt_names_the_limit: bool = Required(Flag),
     }
 }

@@ -112,7 +112,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// AWS credentials. Their `Debug` output contains nothing of them.
+/// AWS credentials. Their `Debug` output contains none of their values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AwsCredentials {
     /// The id of the access key, which is not secret.

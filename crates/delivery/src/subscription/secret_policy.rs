@@ -103,7 +103,7 @@ pub struct SecretRefusal {
 }
 
 impl SecretPolicy {
-    /// Makes the policy exist. Until rules are added, it forbids every secret.
+    /// Creates an empty policy if no policy exists. An empty policy forbids every secret.
     pub fn begin(&mut self) {
         self.rules.get_or_insert_default();
     }
@@ -121,7 +121,8 @@ impl SecretPolicy {
         }
     }
 
-    /// Combines the rules of two policies. The result allows what the rules of one of them allow.
+    /// Combines the rules of two policies. The result allows everything that a rule of either
+    /// policy allows.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         if let Some(rules) = &other.rules {

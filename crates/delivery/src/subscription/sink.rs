@@ -10,8 +10,7 @@ use url::Url;
 
 use crate::subscription::name::{RESERVED, TopicName};
 
-/// The sink of a subscription's dead letters: the place to which they are sent or in which they are
-/// stored.
+/// The sink of a subscription's dead letters, to which they are sent or in which they are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sink {
     /// Dead letters are stored in the container of the deployment.
@@ -60,7 +59,7 @@ impl FromStr for Container {
 }
 
 /// Checks that no folder of a prefix is reserved, such as `_replays`. The functions' IAM roles deny
-/// access to reserved folders, and other lifecycle rules expire objects there.
+/// access to reserved folders, and different lifecycle rules expire objects there.
 ///
 /// # Errors
 /// Fails if a folder is reserved. The error names the folder and the rule.
@@ -88,7 +87,7 @@ const NAME_MAX_BYTES: usize = 80;
 const ACCOUNT_DIGITS: usize = 12;
 
 impl SinkQueue {
-    /// Returns the URL of the queue. Only the URL of a queue on the local machine has plain HTTP.
+    /// Returns the URL of the queue. Only the URL of a queue on the local machine uses plain HTTP.
     #[must_use]
     pub fn url(&self) -> String {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);

@@ -71,14 +71,15 @@ record! {
         "retry" => pub retry: RetryPolicy = Required(Merged::<RetryPolicy>::KIND),
         /// The address and the contents of requests.
         "destination" => pub destination: Destination = Required(Merged::<Destination>::KIND),
-        /// Several events in one request. Set maxEvents or preferredKilobytes to enable batches.
+        /// Several events in one request. Set `maxEvents` or `preferredKilobytes` to enable
+        /// batches.
         "batch" => pub batch: Option<Batch> = Batches,
-        /// Storage of events that cannot be delivered; none drops them.
+        /// Storage of events that cannot be delivered; `none` drops them.
         "deadLetter" => pub dead_letter: DeadLetterPolicy = Required(DeadLetters),
-        /// Minimum time between publication and the first attempt; at most P7D. An event can set a later time in its
-        /// attribute deliverat.
+        /// Minimum time between publication and the first attempt; at most P7D. An event can set a
+        /// later time in its attribute `deliverat`.
         "delay" => pub delay_ms: u64 = Or(Duration(0..=DELIVERY_DELAY_MAX_MS), 0_u64),
-        /// true stores all events as dead letters, which can be replayed after the pause.
+        /// If `true`, all events are stored as dead letters, which can be replayed after the pause.
         "paused" => pub paused: bool = Or(Flag, false),
     }
 }

@@ -15,7 +15,7 @@ use super::name::{TopicName, segment};
 /// Scheme of addresses that are topics.
 const SCHEME: &str = "topic";
 
-/// Returns the address with which a topic is a destination.
+/// Returns the address that represents a topic as a destination.
 #[must_use]
 pub fn address_of(topic: &TopicName) -> Url {
     let text = format!("{SCHEME}:{}/{}", segment(&topic.namespace), segment(&topic.topic));

@@ -21,7 +21,8 @@ record! {
     /// Rules for parsing the events of a topic.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct TopicSettings {
-        /// Format that publishers must send. sns, eventbridge and s3 are the envelopes of those services.
+        /// Format that publishers must send. `sns`, `eventbridge` and `s3` are the envelopes of
+        /// those services.
         "input" => pub input: Input = Or(Word(&Input::ALL, Input::as_str), Input::Auto),
         /// Maximum number of deliveries that follow from replies to replies, for each event. Deliveries of direct
         /// replies to the event do not count.
@@ -31,7 +32,8 @@ record! {
         /// Fields of custom events that contain their id, type, subject and other attributes. Conversions to other
         /// formats need them.
         "mapping" => pub mapping: Arc<Mapping> = Or(Whole::<Arc<Mapping>>::KIND, Mapping::default()),
-        /// An event as publishers send it: JSON or text. check renders templates with the sample, and try sends it.
+        /// An event as publishers send it: JSON or text. `check` renders templates with the sample,
+        /// and `try` sends it.
         "sample" => pub sample: Option<Json> = Optional(Sample, "none"),
     }
 }

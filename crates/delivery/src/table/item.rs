@@ -1,15 +1,15 @@
 //! [`ItemKey`]: the primary key of an item in the table.
 //!
 //! The partition key is the namespace of the subscriptions that the item is about. A policy can
-//! therefore grant a role the items of its namespaces. A partition key with `@` belongs to items
-//! that are about no namespace, because no namespace begins with `@`.
+//! therefore grant a role the items of its namespaces. A partition key that begins with `@` is for
+//! items outside of all namespaces, because no namespace begins with `@`.
 
 use std::fmt;
 
 /// The primary key of an item in the table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemKey {
-    /// The partition key: a namespace, or a name with `@`.
+    /// The partition key: a namespace, or a name that begins with `@`.
     pub partition: String,
     /// The sort key, unique within the partition.
     pub sort: String,

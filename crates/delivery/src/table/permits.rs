@@ -15,7 +15,7 @@ use std::str::FromStr;
 /// Maximum number of permit names in one item.
 pub const PERMITS_MAX: u32 = 50;
 /// Maximum validity of a permit, because a late response may take as long as two timeouts. A longer
-/// validity was written by a wrong clock.
+/// validity was written by a process with a wrong clock.
 const VALID_MAX_MS: u64 = 30 * crate::time::duration::MINUTE_MS;
 
 /// A granted permit, identified by its name.
@@ -91,7 +91,7 @@ impl Shares {
 }
 
 impl TakePermits {
-    /// Returns the maximum number of permits that may be granted already, so that this request can
+    /// Returns the maximum number of permits that may already be granted if this request is to
     /// succeed. Returns `None` if the request alone exceeds the limit.
     #[must_use]
     pub fn left(&self) -> Option<u32> {
@@ -132,7 +132,7 @@ impl Refusal {
         self.given_out.iter().filter(is_over).copied().collect()
     }
 
-    /// Returns the number of permits that are not granted, of `most`.
+    /// Returns how many of `most` permits are not granted.
     #[must_use]
     pub fn left(&self, most: u32) -> u32 {
         most.saturating_sub(u32::try_from(self.given_out.len()).unwrap_or(u32::MAX))

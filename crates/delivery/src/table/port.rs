@@ -23,14 +23,14 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// True if the item has expired, but was not removed yet.
+    /// True if the item has expired, but has not been removed yet.
     #[must_use]
     pub fn has_expired(&self, now_ms: u64) -> bool {
         self.expires_s.is_some_and(|expires_s| expires_s <= now_ms / SECOND_MS)
     }
 }
 
-/// The error that the table did not respond, or refused the request.
+/// Error returned if the table did not respond, or refused the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {problem}")]
 pub struct TableError {
@@ -42,13 +42,13 @@ pub struct TableError {
 }
 
 impl TableError {
-    /// Creates the error of a table that did not respond.
+    /// Creates the error for a table that did not respond.
     #[must_use]
     pub fn unreachable(problem: impl Into<String>) -> Self {
         Self { problem: problem.into(), is_refusal: false }
     }
 
-    /// Creates the error of a table that refused the request.
+    /// Creates the error for a table that refused the request.
     #[must_use]
     pub fn refused(problem: impl Into<String>) -> Self {
         Self { problem: problem.into(), is_refusal: true }

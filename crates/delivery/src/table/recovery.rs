@@ -297,7 +297,7 @@ impl Recovery {
     }
 
     /// Returns this recovery with the ceiling and the number of deferred deliveries of the stored
-    /// one, which it replaces.
+    /// recovery that it replaces.
     fn following(self, item: Option<Self>, now_ms: u64) -> Self {
         let Some(item) = item else { return self };
         let away = if item.is_over(now_ms) { 0 } else { item.away };

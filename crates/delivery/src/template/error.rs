@@ -25,7 +25,8 @@ impl TemplateError {
         Self { place: place.to_owned(), expression: quoted(expression), reason: reason.into() }
     }
 
-    /// Returns the failing part and the reason, for messages that state the place in another way.
+    /// Returns the failing part and the reason, for messages that state the location in a different
+    /// way.
     #[must_use]
     pub fn problem(&self) -> String {
         format!("{}{}", shown(&self.expression), self.reason)
@@ -44,12 +45,12 @@ fn shown(expression: &str) -> String {
     if expression.is_empty() { String::new() } else { format!("`{expression}`: ") }
 }
 
-/// The reason of an error, before its place is known.
+/// The reason for an error whose location is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault(pub(super) String);
 
 impl Fault {
-    /// Wraps the reason of an error.
+    /// Wraps the reason for an error.
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }

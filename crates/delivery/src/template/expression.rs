@@ -139,7 +139,7 @@ pub(super) enum Filter {
     Base64,
     Upper,
     Lower,
-    /// `replace(old, new)`: replaces a part of a text everywhere.
+    /// `replace(old, new)`: replaces every occurrence of a text.
     Replace(Box<Expression>, Box<Expression>),
     /// `join(separator)`: joins the items of a list into one text.
     Join(Option<Box<Expression>>),

@@ -22,8 +22,8 @@ use super::value::Number;
 /// An error, with the text of the tag that caused it.
 type Failure<'t> = (&'t str, Fault);
 
-/// Error message for other uses of a secret. If only a part of a secret or another encoding of it
-/// were sent, it could not be found in responses and hidden.
+/// Error message for unsupported uses of a secret. A part of a secret, or a different encoding of
+/// it, could not be found and hidden in responses.
 const SECRET_AS_IT_IS: &str =
     "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once";
 

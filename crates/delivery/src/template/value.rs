@@ -198,7 +198,7 @@ impl<'v> Value<'v> {
     ///
     /// # Errors
     ///
-    /// Fails if the output is full, the fuel is used up, or the value is nested too deep.
+    /// Fails if the output is full, the fuel is used up, or the value is nested too deeply.
     pub(super) fn write_json(&self, out: &mut Bounded<'_>, depth: usize) -> Result<(), Fault> {
         check_depth(depth)?;
         out.budget().spend(1, STEP / 8)?;

@@ -20,7 +20,7 @@ pub const DAY_MS: u64 = 24 * HOUR_MS;
 /// of an accepted component.
 const FRACTION_DIGITS_MAX: usize = 18;
 
-/// The error that a text is not an ISO 8601 duration.
+/// Error returned if a text is not an ISO 8601 duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "\"{text}\" is not an ISO 8601 duration: at character {at}, {problem}; a duration looks like PT30S, PT1M30S or P1DT12H"

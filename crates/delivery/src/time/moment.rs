@@ -34,7 +34,7 @@ pub fn date_time(text: &str) -> Option<u64> {
     // RFC 3339 allows T and Z in lower case.
     let text = text.to_ascii_uppercase();
     let time = Some(text.as_str()).filter(|text| is_rfc3339(text)).and_then(AzureTime::parse)?;
-    // The library parses a leap second as the second before, which would be too early.
+    // The library parses a leap second as the preceding second, which would be too early.
     let leap = SignedDuration::from_secs(i64::from(text.get(17..19) == Some("60")));
     let nanoseconds = u128::try_from((time.since_epoch() + leap).as_nanos()).unwrap_or(0);
     let ms = u64::try_from(nanoseconds.div_ceil(NANOSECONDS_OF_A_MILLISECOND));
@@ -103,7 +103,7 @@ impl AzureTime {
     }
 }
 
-/// Returns a time as Azure writes it as RFC 3339, with `Z` if it has no zone. Other RFC 3339 text
+/// Converts a time as Azure writes it to RFC 3339, with `Z` if it has no zone. Other RFC 3339 text
 /// stays unchanged. Returns `None` for any other text.
 #[must_use]
 pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {

@@ -17,7 +17,8 @@ use crate::native::API_VERSION;
 #[serde(deny_unknown_fields)]
 pub struct DestinationsObject {
     v: u64,
-    /// Addresses by reference. An address that has more fields is stored as JSON.
+    /// Addresses, keyed by the references that name them. An entry with fields besides the address
+    /// is stored as JSON.
     #[serde(default)]
     pub destinations: BTreeMap<String, String>,
 }
@@ -33,7 +34,7 @@ impl DestinationsObject {
     }
 }
 
-/// Returns an entry as documents state it: an address, or a mapping with more fields.
+/// Returns an entry as documents state it: an address, or a mapping with additional fields.
 fn entry(text: &str) -> Json {
     let whole = serde_json::from_str::<Map<String, Json>>(text);
     whole.map_or_else(|_| Json::from(text), Json::Object)

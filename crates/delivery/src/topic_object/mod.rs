@@ -1,9 +1,9 @@
 //! The stored object of a topic: the topic's settings and its subscriptions, each as it was
 //! written.
 //!
-//! This module is separate because three programs share the format: the functions read a topic when
-//! its first event arrives, commands change objects, and other programs write them. Entries are
-//! native documents without names, so `native` reads them like files.
+//! This module is separate because three kinds of programs share the format: the functions read a
+//! topic when its first event arrives, commands change objects, and other programs write them.
+//! Entries are native documents without names, so `native` reads them like files.
 //!
 //! ```text
 //! {"v":1,"topic":{"owner":"team-a","spec":{…}},"subscriptions":{
@@ -14,9 +14,9 @@
 //!
 //! The object of a removed topic is `{"v":1,"removed":"2026-11-20T07:00:00Z"}`.
 //!
-//! An unreadable subscription affects no other. The size of the object limits the memory for
-//! reading. The text is sorted with one line per subscription, so that line-based tools can compare
-//! objects.
+//! An unreadable subscription does not affect the others. The size of the object limits the memory
+//! for reading. The text is sorted with one line per subscription, so that line-based tools can
+//! compare objects.
 
 mod destinations;
 mod limits;

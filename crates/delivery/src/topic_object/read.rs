@@ -19,8 +19,8 @@ use crate::subscription::secret_policy::SecretPolicy;
 /// Maximum number of subscriptions that are parsed into trees at the same time. A tree needs many
 /// times the memory of its text.
 const AT_ONCE: usize = 64;
-/// Total size in bytes of the texts that are parsed into trees at the same time, at which no
-/// further text is added.
+/// Size limit for the texts that are parsed into trees at the same time. Once their total size in
+/// bytes reaches this limit, no further text is added.
 const AT_ONCE_BYTES: usize = 64 * 1_024;
 
 /// Reads the stored topic with this name. The secret policy in the settings applies to its

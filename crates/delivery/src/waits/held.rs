@@ -3,7 +3,7 @@
 use super::queue::DELAY_MAX_MS;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// Waits before a message is received again that this program cannot parse. The last wait repeats.
+/// Waits before a message that this program cannot parse is received again. The last wait repeats.
 /// Together they are half an hour, which is longer than a gradual deployment.
 const UNREAD_WAITS_MS: [u64; 5] =
     [MINUTE_MS, 2 * MINUTE_MS, 4 * MINUTE_MS, 8 * MINUTE_MS, DELAY_MAX_MS];
@@ -15,15 +15,16 @@ pub const UNREAD_MS: u64 = 30 * MINUTE_MS;
 const TOKEN_MS: u64 = 5 * SECOND_MS;
 
 /// Returns the wait in milliseconds of a record whose subscriptions cannot be read. `held` is the
-/// number of earlier waits. The first wait is 5 min, and each further one twice as long, at most an
-/// hour.
+/// number of earlier waits. The first wait is 5 min. Each later wait is twice as long as the
+/// previous one, at most an hour.
 #[must_use]
 pub fn unknown_ms(held: u32) -> u64 {
     doubled(5 * MINUTE_MS, held).min(HOUR_MS)
 }
 
 /// Returns the wait in milliseconds of a delivery for which an invocation had no time. `turns` is
-/// the number of earlier waits. The first wait is 0, and each further one 1 s longer, at most 30 s.
+/// the number of earlier waits. The first wait is 0. Each later wait is 1 s longer than the
+/// previous one, at most 30 s.
 #[must_use]
 pub fn no_time_ms(turns: u32) -> u64 {
     u64::from(turns.min(30)) * SECOND_MS
@@ -37,8 +38,8 @@ pub fn consent_ms(waited_ms: u64) -> u64 {
 }
 
 /// Returns the pause in milliseconds before the next handshake with a destination that did not
-/// consent. `before_ms` is the previous pause. The first pause is 1 min, and each further one twice
-/// as long, at most 15 min.
+/// consent. `before_ms` is the previous pause. The first pause is 1 min. Each later pause is twice
+/// as long as the previous one, at most 15 min.
 #[must_use]
 pub fn handshake_ms(before_ms: u64) -> u64 {
     before_ms.saturating_mul(2).clamp(MINUTE_MS, DELAY_MAX_MS)

@@ -1,7 +1,7 @@
 //! Reads and writes the message attributes that travel with an event, as versioned ASCII JSON.
 //!
 //! Only our own programs write three of the attributes, which are trusted only on internal queues:
-//! - `publication`: a published record whose deliveries were not created yet
+//! - `publication`: a published record whose deliveries have not been created yet
 //! - `delivery`: a delivery in progress
 //! - `deadletter`: an ended delivery, or the [result of a replay](write_replay_end)
 //!
@@ -30,8 +30,8 @@ pub use self::version::{WireError, subscription_in};
 use crate::delivery::{DeadLetter, Delivery, Hold, Publication};
 use crate::event::{Event, Input};
 
-/// Name of the attribute with the state of a published record whose deliveries were not created
-/// yet.
+/// Name of the attribute with the state of a published record whose deliveries have not been
+/// created yet.
 pub const PUBLICATION_ATTRIBUTE: &str = "publication";
 /// Name of the attribute with the state of a delivery in progress.
 pub const DELIVERY_ATTRIBUTE: &str = "delivery";

@@ -1,10 +1,10 @@
-//! Finds the party at which a stored dead letter failed, and creates the delivery that replays the
-//! dead letter there.
+//! Finds the recipient at which a stored dead letter failed, and creates the delivery that replays
+//! the dead letter there.
 //!
 //! This module is separate from the reader, because it decides the next step. A dead letter about a
 //! published event is replayed to its destination, and one about a reply to the reply address. A
-//! dead letter that its sink refused is replayed to that sink. A party that has already accepted
-//! its part receives nothing again.
+//! dead letter that its sink refused is replayed to that sink. A recipient that has already
+//! accepted its part receives nothing again.
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,7 @@ pub struct StoredSink {
     /// The reason why the delivery to the sink failed: its name if the blob contains it, otherwise
     /// its text.
     pub reason: String,
-    /// Details for people beyond the name of the reason.
+    /// Human-readable details beyond the name of the reason.
     pub detail: Option<String>,
     /// Number of attempts at the sink.
     pub attempts: u32,
@@ -70,7 +70,7 @@ pub struct StoredDeadLetter {
     pub history: Vec<StoredAttempt>,
     /// Number of attempts that the history omits.
     pub omitted: u32,
-    /// Details for people beyond the name of the reason.
+    /// Human-readable details beyond the name of the reason.
     pub detail: Option<String>,
     /// The reason why the dead letter is not in the container of its subscription.
     pub sink_error: Option<String>,

@@ -6,9 +6,9 @@
 //! an object or an array of one.
 //!
 //! `read(key(letter), bytes(letter))` returns the id, reason, attempts and published text of the
-//! dead letter, byte for byte. The key identifies a dead letter, so no blob can replace another
-//! one. A blob that another program wrote gives the published members in their own spelling. A blob
-//! without exactly one dead letter is an error.
+//! dead letter, byte for byte. The key identifies a dead letter, so a blob cannot pass for a
+//! different dead letter. From a blob that another program wrote, the members of the event are
+//! returned in the spelling of the blob. A blob without exactly one dead letter is an error.
 //!
 //! The event is not validated, so a malformed event is read like any other. A missing field is
 //! `None`.
@@ -63,7 +63,7 @@ fn only_element(text: &str) -> Result<&str, String> {
     if !text.trim_start().starts_with('[') {
         return serde_json::from_str(text).map(RawValue::get).map_err(not_json);
     }
-    // `IgnoredAny` has no size, so counting needs no memory, however long the array is.
+    // `IgnoredAny` is zero-sized, so counting needs no memory, however long the array is.
     let count = serde_json::from_str::<Vec<IgnoredAny>>(text).map_err(not_json)?.len();
     match serde_json::from_str::<[&RawValue; 1]>(text) {
         Ok([element]) => Ok(element.get()),

@@ -31,7 +31,7 @@ pub(super) struct Properties<'a> {
     added: Vec<(&'a str, &'a str)>,
 }
 
-/// The published form of an event that the blob shows in another schema.
+/// The published form of an event that the blob shows in a different schema.
 pub(super) enum Published<'a> {
     /// The published event is the value of `data`.
     InData,
@@ -96,7 +96,7 @@ impl<'a> Properties<'a> {
         around.unwrap_or_default()
     }
 
-    /// Returns the published form of an event that the blob shows in another schema.
+    /// Returns the published form of an event that the blob shows in a different schema.
     pub(super) fn published(&self) -> Option<Published<'a>> {
         let reported = self.own.get(PUBLISHED)?;
         if self.own.text(PUBLISHED).as_deref() == Some(IN_DATA) {

@@ -21,14 +21,15 @@ use crate::delivery::outcome::Outcome;
 /// Minimum number of requests in flight that is assumed when the limit is first halved. The first
 /// limit is therefore at least five, unless `maxConcurrency` is less than ten.
 pub const MANY: u32 = 10;
-/// Minimum number of overload responses that halve the limit.
+/// Minimum number of overload responses that are required to halve the limit.
 const TOO_MUCH_MIN: u32 = 2;
-/// One of this many recent responses must show overload before the limit is halved.
+/// One in this many recent responses must show overload before the limit is halved.
 const ONE_OF: u32 = 5;
 /// Lowest limit that timeouts alone can cause, because an event itself may cause a timeout.
 const DESPITE_TIMEOUTS: u32 = 5;
-/// Number of rounds of responses that are counted. When they are complete, a quarter of the count
-/// is dropped, so that recent responses weigh more.
+/// Number of rounds of responses that are counted. A round has as many responses as the ceiling,
+/// but at least [`MANY`] and at most [`ROUND_MAX`]. After the last round, a quarter of the count is
+/// dropped, so that recent responses weigh more.
 const ROUNDS: u32 = 4;
 /// Maximum number of responses in a round, however high the concurrency limit is.
 const ROUND_MAX: u32 = 50;
@@ -72,7 +73,7 @@ struct Limited {
 }
 
 impl AdaptiveLimit {
-    /// Returns the adaptive limit of concurrent requests; `None` if `ceiling` is the lower limit.
+    /// Returns the adaptive limit of concurrent requests; `None` if there is none below `ceiling`.
     #[must_use]
     pub fn limit(&self, ceiling: u32) -> Option<u32> {
         let limited = self.limited?;

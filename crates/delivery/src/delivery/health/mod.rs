@@ -1,7 +1,7 @@
 //! The health of destinations: failing, slow or overloaded ones, and the state that all processes
 //! of a deployment share.
 //!
-//! Each file has one rule, as a value for one destination.
+//! Each file contains one rule, whose state is a value for a single destination.
 
 pub mod adaptive;
 pub mod news;

@@ -74,7 +74,8 @@ pub struct Health {
     /// The current slow period; `None` if the destination is not slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// The current period in which all attempts fail, at least ten; `None` if some succeed.
+    /// The current period in which all attempts, at least ten, have failed; `None` without such a
+    /// period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
     /// The last failure; present while the destination is failing.
@@ -192,7 +193,7 @@ pub struct AllNews {
 }
 
 impl FromIterator<News> for AllNews {
-    /// Keeps the later of two items about one destination or topic.
+    /// Keeps the later of two items about the same destination or topic.
     fn from_iter<I: IntoIterator<Item = News>>(news: I) -> Self {
         let mut all = Self::default();
         for News { at_ms, namespace, subject, .. } in news {

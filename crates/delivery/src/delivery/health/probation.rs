@@ -2,8 +2,8 @@
 //!
 //! - Ten consecutive failed attempts of at least two events begin a probation. Deliveries are then
 //!   deferred without a request. A deferral is not an attempt.
-//! - The last outcome determines the duration of the probation. After it, one delivery is the
-//!   probe. A success ends the probation; a failure doubles it, up to five minutes.
+//! - The last outcome determines the duration of the probation. After that time, one delivery is
+//!   the probe. A success ends the probation; a failure doubles its duration, up to five minutes.
 //! - A success halves the number of counted failures. So a destination that accepts one event in
 //!   twenty is put on probation too.
 //! - A destination that fails again soon after a probation needs fewer failures for the next one,
@@ -27,7 +27,7 @@ use crate::waits::Jitter;
 
 /// Number of consecutive failed attempts after which a probation begins.
 pub const FAILURES: u32 = 10;
-/// Maximum duration of a probation, which failed probes reach.
+/// Maximum duration of a probation. Failed probes double the duration up to this value.
 pub const LONGEST_MS: u64 = 5 * MINUTE_MS;
 /// Maximum duration over which deferred deliveries are spread after a probation.
 pub const SPREAD_MS: u64 = 15 * MINUTE_MS;
@@ -84,7 +84,7 @@ pub struct Deferral {
 }
 
 impl Deferral {
-    /// Chooses a time in the range; `jitter` selects its place.
+    /// Chooses a time in the range; `jitter` determines its position in the range.
     #[must_use]
     pub fn until_ms(self, jitter: Jitter) -> u64 {
         let share = u64::from(jitter.0);
@@ -210,7 +210,7 @@ impl Failures {
             return None;
         };
         let (probation, is_extended) = match self.probation {
-            // The attempt began before the probation, so its failure is no result of a probe.
+            // The attempt began before the probation, so its failure is not the result of a probe.
             Some(probation) if probation.probe_ms.is_none() => return None,
             Some(probation) => {
                 let lasts_ms = probation.lasts_ms.saturating_mul(2);

@@ -9,7 +9,7 @@ use crate::time::duration::MINUTE_MS;
 /// Maximum duration over which waiting deliveries are spread after a `Retry-After`.
 const SPREAD_MAX_MS: u64 = MINUTE_MS;
 
-/// The latest time until which a destination asked for a pause, with `Retry-After`.
+/// The latest end of a pause that a destination has requested with `Retry-After`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestedWait {
     answered_ms: u64,
@@ -25,7 +25,7 @@ impl RequestedWait {
         }
     }
 
-    /// Returns the range of times for the next try of a delivery; `None` if no wait is left.
+    /// Returns the range of times for the next try of a delivery; `None` if no wait remains.
     /// `most_ms` is the longest `Retry-After` that the delivery's policy obeys. After a long wait,
     /// deliveries are spread so that they do not arrive all at once.
     #[must_use]

@@ -73,7 +73,7 @@ pub struct Exchange {
     /// The status of a response that counts as a failure because its required body could not be
     /// read completely. This status does not determine the outcome.
     pub unread_status: Option<u16>,
-    /// Details for people that `result` does not include. They never contain secrets or bodies.
+    /// Human-readable details that `result` does not include. They never contain secrets or bodies.
     pub detail: Option<String>,
 }
 

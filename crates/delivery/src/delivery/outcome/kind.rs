@@ -1,7 +1,7 @@
 //! [`Outcome`]: the classification of an attempt.
 //!
-//! This module is separate from the exchange because it is vocabulary. Log fields, metric
-//! dimensions, dead letters and filters of the command line use these names.
+//! This module is separate from the exchange because it defines a vocabulary. Log fields, metric
+//! dimensions, dead letters and filters of the command line use the same names.
 
 use std::fmt;
 use std::str::FromStr;

@@ -88,9 +88,9 @@ pub struct StoredReplayEnd {
 }
 
 impl ReplayEnd {
-    /// Returns the result of a successful delivery; `None` if it is not a replay. A dead letter
-    /// that reached its sink is the result of the original delivery, unless the delivery to the
-    /// sink is a replay itself.
+    /// Returns the result of a successful delivery; `None` if there was no replay. If a dead letter
+    /// reached its sink, the result is that the original delivery became a dead letter again,
+    /// unless the delivery to the sink is itself the replay.
     #[must_use]
     pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
         match &delivery.target {
@@ -115,7 +115,7 @@ impl ReplayEnd {
         Some(Self { stored, ..end })
     }
 
-    /// Returns the result of a delivery that ended like this; `None` if it is not a replay.
+    /// Returns the result of a delivery with this outcome; `None` if it is not a replay.
     #[must_use]
     pub fn of(delivery: &Delivery, outcome: ReplayOutcome, at_ms: u64) -> Option<Self> {
         let replay = delivery.replay.clone()?;
@@ -162,7 +162,7 @@ pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u
     (format!("{}{id}.ndjson", ends_folder(prefix, job)), lines)
 }
 
-/// Parses the results in a stored object. Lines of another format version are skipped.
+/// Parses the results in a stored object. Lines of a different format version are skipped.
 #[must_use]
 pub fn read_ends(bytes: &[u8]) -> Vec<StoredReplayEnd> {
     let lines = bytes.split(|byte| *byte == b'\n');

@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
         base.with_fields_of(self.node, 2)
     }
 
-    /// Returns a cursor that reports no findings, for a value that is in no file.
+    /// Returns a cursor that reports no findings, for a value that does not come from a file.
     pub fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
     where
         'a: 'b,

@@ -60,8 +60,8 @@ impl<'a> Fields<'a> {
         stated.filter(|cursor| !cursor.is_null())
     }
 
-    /// Returns the mappings that supply missing fields for the value at `at` of this field. They
-    /// are the values of the same field in later documents.
+    /// Returns the mappings that supply missing fields for the value of this field at the cursor
+    /// `at`. They are the values of this field in later documents.
     pub fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
         let is_it = |of: &Cursor<'a>| std::ptr::eq(of.node, at.node);
         let all = self.entry(name).into_iter().chain(self.stated_by_bases(name));
@@ -155,8 +155,8 @@ impl<'a> Fields<'a> {
             let (position, field) = (key.position, self.of.path_to(&key.value));
             let at = Cursor { position, field, ..self.of.clone() };
             if key.value.starts_with("//") || key.value.starts_with("/*") {
-                // This is an error, because the comment may hide a field such as a filter, which
-                // would then be missing.
+                // This is always an error, because a JSON comment in YAML may hide a field such as
+                // a filter, which would then be missing.
                 let message =
                     "a comment of JSON in YAML, which reads it as a part of the name behind it";
                 at.error(

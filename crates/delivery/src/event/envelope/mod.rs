@@ -6,10 +6,10 @@
 //! EventBridge is in its module. Values keep the publisher's spelling: their raw text is copied,
 //! and never parsed and serialized again. From then on, the new event is queued, posted and stored.
 //!
-//! A message that is a CloudEvent already stays unchanged, because a publisher may send one through
-//! any of the three services. The `input` of the topic decides whether a record is converted. A
-//! record without a topic is read by its publisher, because none of the three services can name a
-//! topic.
+//! A message that is already a CloudEvent stays unchanged, because a publisher may send one through
+//! any of the three services. The `input` of the topic decides whether a record is converted. For a
+//! record without a topic, the publisher determines the topic and, if the `input` is `auto`, the
+//! format. None of the three services can name a topic.
 
 mod cloud_event;
 mod elements;

@@ -32,8 +32,8 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
-/// Returns an error message if the message asks to confirm a subscription or its end; `None` for
-/// other messages.
+/// Returns an error message if the message requests confirmation of a subscription or of its end;
+/// `None` for other messages.
 fn unconfirmed(members: &Members<'_>) -> Option<String> {
     publisher(members)?;
     let kind = members.text("Type").filter(|kind| kind != NOTIFICATION)?;
@@ -42,8 +42,8 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
     ))
 }
 
-/// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification whose topic has
-/// another input. Returns `None` for an event without such members.
+/// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification whose topic has a
+/// different input. Returns `None` for an event without such members.
 pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
     let text = event.text();
     let members = match event.shape() {

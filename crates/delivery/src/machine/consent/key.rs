@@ -1,6 +1,6 @@
 //! [`ConsentKey`]: the key under which a consent is stored.
 //!
-//! This module is separate because the key must never change. With another key for the same
+//! This module is separate because the key must never change. With a different key for the same
 //! address, every destination would be validated again.
 
 use std::fmt;

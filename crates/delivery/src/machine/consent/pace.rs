@@ -6,8 +6,8 @@
 //! of requests.
 //!
 //! Each waiting delivery gets its own slot, so that a hundred deliveries do not return at the same
-//! time. A slot is a hint: a returning delivery is sent if the rate allows it, and gets another
-//! slot otherwise. The functions are pure: the time is an argument, and the whole state is two
+//! time. A slot is a hint: a returning delivery is sent if the rate allows it, and is assigned a
+//! new slot otherwise. The functions are pure: the time is an argument, and the whole state is two
 //! timestamps.
 
 use super::rate::Rate;

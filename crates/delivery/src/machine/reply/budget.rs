@@ -4,8 +4,8 @@
 //! reply to each other's replies could turn one event into thousands of requests. Therefore the
 //! deliveries that follow from replies are counted.
 //!
-//! - Deliveries of replies to the published event itself do not count: without a loop there are
-//!   rarely others.
+//! - Deliveries of direct replies to the published event do not count: without a loop, there are
+//!   rarely any other replies.
 //! - All later deliveries carry their remaining budget. A reply divides the budget of its delivery.
 //! - A forwarded event counts like a reply if its topics may lead it back. Otherwise the number of
 //!   its deliveries is limited by the subscriptions, and none is refused.
@@ -79,7 +79,7 @@ pub(in crate::machine) fn via(
     topics
 }
 
-/// Returns the message that the reply budget is exceeded, for people.
+/// Returns the message for an exceeded reply budget, for people.
 pub(in crate::machine) fn over_budget(
     delivery: &Delivery,
     subscription: &Subscription,
@@ -119,7 +119,7 @@ fn may_lead_back(to: TopicName, back: &TopicName, catalogue: &Catalogue) -> bool
     reachable(to, catalogue).iter().any(leads_back)
 }
 
-/// Returns this topic, and all topics that its events can reach: forwarded, as a reply, or as a
+/// Returns this topic, and all topics that its events can reach by forwarding, as a reply, or as a
 /// dead letter.
 fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     let (mut open, mut reached) = (vec![topic], BTreeSet::new());
@@ -141,7 +141,7 @@ fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) ->
     let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.settings.max_replies);
     let matching = catalogue.matching(topic, &ALL_NAMES, &delivery.event, now_ms);
     let leading_on = matching.filter(|subscription| leads_on(subscription, catalogue)).count();
-    // The delivery's own subscription may have changed since, and be missing in the count.
+    // The delivery's own subscription may have changed since, and be missing from the count.
     let share = budget / u32::try_from(leading_on).unwrap_or(u32::MAX).max(1);
     // A share is at least one, because most subscriptions that can reply do not.
     share.max(budget.min(1))

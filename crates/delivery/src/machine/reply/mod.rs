@@ -137,7 +137,7 @@ impl Answered<'_> {
     }
 
     /// Returns a dead letter for a reply that is too large to store. It contains the event that was
-    /// replied to, and goes to the subscription's sink like any other.
+    /// replied to, and goes to the subscription's sink like any other dead letter.
     fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let (event, target) = (delivery.event.clone(), DeliveryTarget::Destination);
@@ -222,8 +222,8 @@ enum ReplyContent<'a> {
 }
 
 impl ReplyContent<'_> {
-    /// Returns an event whose `deliverat` is too late as unreadable. Everything else stays
-    /// unchanged.
+    /// Converts an event whose `deliverat` is too far in the future to unreadable content.
+    /// Everything else stays unchanged.
     fn possible(self, now_ms: u64) -> Self {
         match self {
             Self::Event(event) => match check_moment(&event, now_ms) {
@@ -265,7 +265,7 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     // An escape has the same meaning in JSON, and SQS refuses some unescaped characters.
     let text: Arc<str> = escaped(&text).into();
     Some(match decode_one(&text, Input::CloudEvents) {
-        // Receivers that read the headers would get another event than receivers that read the
+        // Receivers that read the headers would get a different event than receivers that read the
         // body.
         Element::Event(event) if mode != ContentMode::Data && is_other(content, &event) => {
             ReplyContent::Unreadable(text.to_string(), MIXED.into())

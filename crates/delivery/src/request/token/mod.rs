@@ -1,4 +1,4 @@
-//! Composes token requests, reads the responses, and decides when to fetch another token.
+//! Composes token requests, reads the responses, and decides when to fetch a new token.
 //!
 //! The protocol is OAuth 2.0 with client credentials (RFC 6749, 4.4 and 5). This module is pure.
 //! The owner of a [`TokenState`] sends the request, one at a time for each client.

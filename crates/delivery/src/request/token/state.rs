@@ -1,4 +1,4 @@
-//! [`TokenState`]: caches a token, and decides when to fetch another one.
+//! [`TokenState`]: caches a token, and decides when to fetch a new one.
 //!
 //! This module is separate from fetching, because OAuth 2.0 tokens and AWS credentials are cached
 //! by the same rules.
@@ -8,7 +8,7 @@
 //! - A token is used for at most one day.
 //! - After a failure, no token is fetched for a few seconds, so that many concurrent deliveries
 //!   cause one request. The same applies after a request whose caller stopped waiting.
-//! - After a destination refuses a token, another one is fetched at most once a minute.
+//! - After a destination refuses a token, a new one is fetched at most once a minute.
 
 use crate::subscription::secret::Secret;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
@@ -69,7 +69,7 @@ impl<T> Default for TokenState<T> {
 pub enum Refused<T = Secret> {
     /// Repeat the request with this token, which was fetched after the refused one.
     Use(T),
-    /// Fetch another token, and repeat the request with it.
+    /// Fetch a new token, and repeat the request with it.
     Ended,
     /// Accept the refusal, because a refused token was replaced less than a minute ago.
     Stands,

@@ -33,9 +33,9 @@ alternatives! {
     /// Authentication of requests; exactly one of these fields.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Auth by field {
-        /// User name and password in the header authorization (RFC 7617).
+        /// User name and password in the header `authorization` (RFC 7617).
         "basic" => Basic(Basic),
-        /// A fixed token in the header authorization (RFC 6750).
+        /// A fixed token in the header `authorization` (RFC 6750).
         "bearer" => Bearer(Bearer),
         /// A secret as the value of another header, such as x-api-key.
         "header" => Header(SecretHeader),
@@ -51,7 +51,7 @@ alternatives! {
 }
 
 record! {
-    /// User name and password in the header authorization.
+    /// User name and password in the header `authorization`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Basic {
         /// User name, without a colon.
@@ -62,7 +62,7 @@ record! {
 }
 
 record! {
-    /// A fixed token in the header authorization.
+    /// A fixed token in the header `authorization`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Bearer {
         /// Name of the secret with the token. The secret does not contain the word Bearer.

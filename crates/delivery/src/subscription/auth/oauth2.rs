@@ -27,7 +27,7 @@ pub const NAMED_PARAMETERS: [&str; 6] =
 pub const PARAMETERS_MAX: usize = 10;
 
 words! {
-    /// The place of the client secret in a token request (RFC 6749, 2.3.1).
+    /// The part of a token request that contains the client secret (RFC 6749, 2.3.1).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Style {
         /// The client secret is in the header `authorization`.
@@ -53,7 +53,8 @@ record! {
         "audience" => pub audience: Option<String> = Optional(PARAMETER, "none"),
         /// Resource that the token is for, if the token server requires one (RFC 8707).
         "resource" => pub resource: Option<String> = Optional(PARAMETER, "none"),
-        /// Place of the client secret in the token request: the header authorization (basic) or the form (post).
+        /// Part of the token request that contains the client secret: the header `authorization`
+        /// (`basic`) or the form (`post`).
         "style" => pub style: Style = Or(Word(&Style::ALL, Style::as_str), Style::Basic),
         /// Additional fields of the form, by name: text, numbers, true or false.
         "parameters" => pub parameters: Vec<(String, String)> = Or(Parameters, Vec::new()),

@@ -45,7 +45,8 @@ impl SigningService {
 }
 
 record! {
-    /// Scope of the AWS signature. The credentials are those of the role InvokeRoleArn, or of the function.
+    /// Scope of the AWS signature. The credentials are those of the role that the parameter
+    /// `InvokeRoleArn` names, or those of the function.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SigningScope {
         /// AWS service of the endpoint: execute-api (API Gateway), lambda (a function URL) or vpc-lattice-svcs (VPC

@@ -70,8 +70,8 @@ impl TargetArn {
         &self.text
     }
 
-    /// Returns the URL of the service, `https://SERVICE.REGION.amazonaws.com/`, or that of another
-    /// partition.
+    /// Returns the URL of the service, `https://SERVICE.REGION.amazonaws.com/`, or its equivalent
+    /// in a different partition.
     #[must_use]
     pub const fn endpoint(&self) -> &Url {
         &self.endpoint

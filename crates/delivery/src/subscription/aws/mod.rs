@@ -31,7 +31,8 @@ use crate::subscription::templates::Templated;
 use crate::template::BodyTemplate;
 
 record! {
-    /// An AWS resource that receives the events. Requests are signed with the role InvokeRoleArn.
+    /// An AWS resource that receives the events. Requests are signed with the role that the
+    /// parameter `InvokeRoleArn` names.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct AwsTarget {
         /// ARN of a queue, topic, event bus, function, state machine or stream. It determines the region and the

@@ -55,13 +55,15 @@ fn units(resource: &[&str]) -> Vec<Unit> {
     units
 }
 
-/// Returns the positions after one more unit, which must match.
+/// Consumes one more unit. The result at index n is true if `covered` is true at n-1 and the n-th
+/// unit matches.
 fn stepped(covered: &[bool], resource: &[Unit], matches: impl Fn(&Unit) -> bool) -> Vec<bool> {
     let further = covered.iter().zip(resource).map(|(covered, unit)| *covered && matches(unit));
     std::iter::once(false).chain(further).collect()
 }
 
-/// Returns the positions after any number of further units that `may_skip` allows.
+/// Skips any number of units. The result at index n is true if `covered` is true at n, or at an
+/// earlier index from which `may_skip` allows all units up to n.
 fn stretched(covered: &[bool], resource: &[Unit], may_skip: impl Fn(&Unit) -> bool) -> Vec<bool> {
     let mut stretched = covered.to_vec();
     for (index, unit) in resource.iter().enumerate() {

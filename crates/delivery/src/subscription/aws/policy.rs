@@ -1,7 +1,8 @@
 //! [`AwsPolicy`]: the AWS resources that subscriptions of each namespace may use.
 //!
-//! This module is separate from subscriptions. Otherwise, the author of a subscription could use
-//! every resource that the role can access. The list is a setting of the deployment, `AWS_TARGETS`.
+//! This module is separate from subscriptions because the list of allowed resources is a setting of
+//! the deployment, `AWS_TARGETS`. Without such a list, the author of a subscription could use every
+//! resource that the role can access.
 //!
 //! A resource is refused unless a pattern in the list covers it. The deployment's own resources are
 //! always refused.
@@ -53,8 +54,8 @@ pub enum AwsRefusal {
         /// The namespace of the subscription that names the resource.
         namespace: String,
     },
-    /// The resource is a Firehose stream in another account. The Firehose API has only names of
-    /// streams, so the request would reach a stream in the account of the role.
+    /// The resource is a Firehose stream in another account. The Firehose API identifies streams
+    /// only by name, so the request would reach a stream in the account of the role.
     #[error(
         "{arn} is in another account than the role ({account}), and Firehose finds streams by name in the account of the role"
     )]

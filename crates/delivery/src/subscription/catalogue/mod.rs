@@ -144,8 +144,8 @@ pub struct Settings {
     pub secrets: SecretPolicy,
 }
 
-/// Topics with their subscriptions: all of a set of files or of a deployment, or those that were
-/// read on demand so far.
+/// Topics with their subscriptions: all topics of a set of files or of a deployment, or the topics
+/// that have been read on demand so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
     settings: Arc<Settings>,
@@ -358,8 +358,8 @@ impl Catalogue {
         unusable.or_else(|| self.waits_for(topic.subscriptions.get(&name.name)?))
     }
 
-    /// Returns the reason why a topic to which events, replies or dead letters of the subscription
-    /// are sent could not be read.
+    /// Checks the topics to which the subscription sends events, replies or dead letters. Returns
+    /// the reason why one of them could not be read, if there is one.
     fn waits_for(&self, subscription: &Subscription) -> Option<&str> {
         subscription.other_topics().find_map(|topic| self.unreadable(&topic))
     }

@@ -11,7 +11,8 @@ type Keeps = fn(char) -> bool;
 /// Returns the escape sequence for a character.
 type Escape = fn(char) -> String;
 
-/// Number of entries at the beginning of the results below that are parts of base64 texts.
+/// Number of entries at the beginning of the results of [`common`] and [`every`] that are parts of
+/// base64 texts.
 pub(super) const PARTS_OF_BASE64: usize = 3;
 
 /// Encodes a text in the ways that programs often apply to texts that are already encoded.
@@ -274,7 +275,7 @@ fn as_literals(text: &[u8]) -> Vec<Vec<u8>> {
     bytes.chain(in_each_set(text, &of_characters)).chain([quoted, quotes, for_shells]).collect()
 }
 
-/// Encodes a text as a list of the numbers of its bytes, as in arrays and hex dumps.
+/// Encodes a text as a list of its byte values, as in arrays and hex dumps.
 pub(super) fn as_lists(text: &[u8]) -> Vec<Vec<u8>> {
     let joined = |one: fn(u8) -> String, between: &str| {
         text.iter().copied().map(one).collect::<Vec<_>>().join(between).into_bytes()

@@ -66,7 +66,7 @@ const LAST_WORDS: [&str; 15] = [
     "credentials",
 ];
 
-/// Words before `key` that make a header no credential.
+/// Words that, before `key`, mark a header as not being a credential.
 const NO_KEYS: [&str; 5] = ["idempotency", "routing", "partition", "ordering", "deduplication"];
 /// Further query parameters that are credentials: in Azure Functions, and in signed URLs.
 const PARAMETERS: [&str; 3] = ["code", "sig", "signature"];
@@ -95,7 +95,7 @@ pub struct Credentials {
     values: Vec<Vec<u8>>,
     are_too_many: bool,
     is_single_use: bool,
-    /// Made for the first text that is searched.
+    /// Built when the first text is searched.
     searcher: OnceLock<Arc<Searcher>>,
 }
 
@@ -165,7 +165,7 @@ impl Credentials {
         }
         for part in value.split([' ', ';', ',', '&']) {
             let Some((_, value)) = part.split_once('=') else { continue };
-            // Skips the padding at the end of base64: it is no parameter.
+            // Skips the padding at the end of base64, because it is not a parameter.
             self.add(value.trim_start_matches('=').trim_matches('"').as_bytes());
         }
     }

@@ -16,14 +16,14 @@ const SET_MAX_BYTES: usize = 1_024 * 1_024;
 /// Maximum total size in bytes of the spellings of one value. Composed encodings need most of it.
 const VALUE_MAX_BYTES: usize = 128 * 1_024;
 /// Maximum total size of the spellings per byte of a long value. Every single encoding fits into
-/// it.
+/// this size.
 const BYTE_MAX_BYTES: usize = 256;
 /// Number of matching bytes after which a longer spelling counts as found.
 pub(super) const ENOUGH_BYTES: usize = 128;
 /// Minimum length of the part of an encoded value that is hidden at the end of a cut text.
 const CUT_MIN_BYTES: usize = 4;
-/// Minimum length of a value that counts if it is contained in another value. The containing value
-/// is then searched in fewer encodings.
+/// Minimum length of a contained value. If a value contains another value of at least this length,
+/// the containing value is searched in fewer encodings.
 const PART_MIN_BYTES: usize = 8;
 /// Maximum total memory in bytes of the cached searchers.
 const KEPT_MAX_BYTES: usize = 16 * 1_024 * 1_024;

@@ -1,7 +1,7 @@
 //! Compares texts without regard to case, by Unicode's simple case folding.
 //!
 //! This module is separate because comparing lower-case forms is wrong. A sigma at the end of a
-//! word has a special lower-case form. So `ΟΔΟΣ` in lower case is no prefix of `ΟΔΟΣΑ` in lower
+//! word has a special lower-case form. So `ΟΔΟΣ` in lower case is not a prefix of `ΟΔΟΣΑ` in lower
 //! case. Folding maps each character to one character, independent of its neighbours. So folded
 //! texts keep their prefixes, suffixes and substrings. `ß` does not equal `ss`, as it would with
 //! full folding: Event Grid compares ordinally, character by character.

@@ -44,7 +44,7 @@ const COMPARISONS: [(&str, Compare); 3] = [
     ("suffix", |name, value| Filter::Suffix { name, value }),
 ];
 
-/// Reports conditions that are nested too deep, and returns `None`.
+/// Reports conditions that are nested too deeply, and returns `None`.
 pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()> {
     if depth > most {
         return cursor.refuse(format!("conditions nest at most {most} deep"));

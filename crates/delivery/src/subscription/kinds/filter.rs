@@ -84,8 +84,8 @@ pub fn check_names(cursor: &Cursor<'_>, input: Input) {
     }
 }
 
-/// Reports a name that is not an attribute. Custom events have members with other names, but a dot
-/// in such a name is not a path.
+/// Reports a name that is not an attribute. For custom events, other names are allowed, but a name
+/// with a dot causes a warning, because the dot does not lead to a nested member.
 fn check_name(member: &Entry<'_>, input: Input) {
     let Entry { name, key, .. } = member;
     if is_attribute(name) {

@@ -15,8 +15,8 @@ use crate::document::record::{Optional, Presence};
 /// Maximum length of a key in bytes. Azure resource ids have a few hundred characters.
 const MAX_BYTES: usize = 2_048;
 
-/// The presence rule of the key of an address. The other field contains the address. A key without
-/// that address has no effect, and a warning reports it.
+/// The presence rule of the key of an address. The parameter is the name of the field that contains
+/// the address. A key without that address has no effect, and a warning reports it.
 pub struct KeyOf(pub &'static str);
 
 /// The key as an ordinary optional string.

@@ -107,8 +107,8 @@ impl Presence for Meaning {
         Some(match self {
             Self::Success => {
                 let success = success.unwrap_or_else(|| of_base("success")).difference(&changed);
-                // If two lists of one document share a status, that has its own finding. Then the
-                // finding about missing successes is skipped.
+                // If two lists of one document share a status, a separate finding reports that.
+                // Then the finding about missing successes is skipped.
                 let has_finding = || {
                     let own_success = list_in(fields.parent(), "success").unwrap_or_default();
                     let others =

@@ -39,7 +39,7 @@ impl fmt::Display for Transition {
     }
 }
 
-/// A notice about a destination that was not sent yet.
+/// An unsent notice about a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// The id of the CloudEvent. It is a UUIDv5, so that a repeated notice has the same id.

@@ -1,4 +1,4 @@
-//! Changes of a destination's state: by the findings of a process, and by an operator.
+//! Changes to a destination's state, caused by the findings of a process or by an operator.
 //!
 //! This module is separate from the state because a change also adds notices to it.
 
@@ -30,11 +30,11 @@ impl DestinationState {
             state.ended_ms = (finding == Finding::Ended).then_some(at_ms).or(state.ended_ms);
             state.ceiling = findings.ceiling.or(state.ceiling);
             if finding == Finding::Ended {
-                // Another process may have recorded these failures, and no longer run.
+                // The process that recorded these failures may no longer be running.
                 state.refusing = None;
             }
         }
-        // The claim of the probe ends: the probe has a result, or was not made.
+        // The claim on the probe ends, because the probe has a result or was not made.
         if *is_unprobed || failing.is_some() {
             state.probe_until_ms = None;
         }
@@ -94,7 +94,7 @@ impl DestinationState {
         self.changed(end, now_ms)
     }
 
-    /// Removes notices that were sent from the unsent ones.
+    /// Removes the notices in `sent` from the unsent notices.
     #[must_use]
     pub fn without_notices(mut self, sent: &[Notice]) -> Self {
         self.notices.retain(|notice| !sent.contains(notice));
@@ -127,7 +127,8 @@ impl DestinationState {
         }
     }
 
-    /// Merges consecutive failures. They expire unless a process confirms them.
+    /// Merges a finding about consecutive failures into the state. The stored period expires unless
+    /// later findings confirm it.
     fn merge_row(&mut self, row: Option<Row>) {
         self.refusing = match row {
             Some(Row::Failing { since_ms, at_ms }) => {

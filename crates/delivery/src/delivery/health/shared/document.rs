@@ -28,7 +28,7 @@ pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
     /// # Errors
     /// [`DocumentError`] if the format is invalid or the version is unknown.
     fn read(document: &[u8]) -> Result<Self, DocumentError> {
-        // Checks the version first, because a newer document may have another format.
+        // Checks the version first, because a newer document may have a different format.
         let invalid = |error: serde_json::Error| DocumentError::Invalid(error.to_string());
         let Versioned { v } = serde_json::from_slice(document).map_err(invalid)?;
         if v != VERSION {

@@ -1,8 +1,8 @@
 //! The shared health of destinations. The table has one item for each unhealthy destination.
 //!
-//! Each process writes its findings. If findings differ, the item keeps the worse value: the longer
-//! probation, the earlier beginning. Only a writer that has read the newest version can replace an
-//! item. So only one of two processes can claim the probe of a destination.
+//! Each process writes its findings. If findings differ, the item keeps the worse value, for
+//! example the longer probation or the earlier beginning. Only a writer that has read the newest
+//! version can replace an item. So only one of two processes can claim the probe of a destination.
 
 mod change;
 mod claim;

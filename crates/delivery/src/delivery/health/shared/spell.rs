@@ -43,8 +43,9 @@ impl Spell {
     }
 }
 
-/// Merges a finding of this time into the stored period. If two processes find the same, the longer
-/// period wins: the process with the shorter one had not read the longer one.
+/// Merges a finding of this time into the stored period. If two processes report the same
+/// condition, the longer period wins: the process that reported the shorter period had not read the
+/// longer one.
 pub(super) fn merged_spell(
     stored: Option<Spell>,
     finding: Finding,

@@ -36,8 +36,8 @@ pub struct DestinationState {
     /// The current probation; `None` if the destination is not on probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
-    /// The current period in which all attempts fail, at least ten. Failures that concern single
-    /// events count here, but do not begin a probation.
+    /// The current period in which all attempts, at least ten, have failed. Failures that concern
+    /// single events count here, but do not begin a probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusing: Option<Spell>,
     /// The last failure; present while the destination is failing.
@@ -62,7 +62,7 @@ pub struct DestinationState {
     /// The last attempts that changed the state, newest last.
     #[serde(default)]
     pub attempts: Vec<Attempted>,
-    /// Notices about the destination that were not sent yet.
+    /// Unsent notices about the destination.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// Time of the last write of this document, in milliseconds since 1970.

@@ -48,7 +48,7 @@ const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
 const ANSWER_ORIGIN: &str = "allowed-origin";
 const ANSWER_RATE: &str = "allowed-rate";
 
-/// The values that are new in each handshake.
+/// The values that are generated anew for each handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// Validation code that an Event Grid endpoint must echo; it cannot be guessed.
@@ -78,7 +78,7 @@ pub enum Answer {
     /// The destination accepted the request, and consents once somebody opens the URL in the
     /// request.
     Pending,
-    /// The destination did not consent, or could not be asked. The text is the reason, for people.
+    /// The destination did not consent, or did not respond. The text is the reason, for people.
     Refused(String),
 }
 
@@ -171,7 +171,7 @@ fn permission_headers(
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Judges the response to a handshake: whether the destination consents, and to which rate.
+/// Judges the response to a handshake: whether the destination consents, and at which rate.
 #[must_use]
 pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Answer {
     let Some((status, body)) = exchange.answer() else {

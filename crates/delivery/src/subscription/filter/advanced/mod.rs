@@ -6,7 +6,7 @@
 //!   true if the unnegated comparison is false for every value.
 //! - The comparison of strings ignores case.
 //! - Numbers are compared exactly, digit by digit.
-//! - Values of another type than the operator's are ignored.
+//! - Values whose type is not that of the operator are ignored.
 //! - Null counts as a missing value. A missing value satisfies only `IsNullOrUndefined`,
 //!   `NumberNotIn`, `NumberNotInRange` and `StringNotIn`.
 //!
@@ -40,7 +40,7 @@ pub struct Condition {
 /// The rule for comparing a value that is an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arrays {
-    /// An array is ignored, like any value of another type than the operator's.
+    /// An array is ignored, like any other value whose type is not that of the operator.
     OtherType,
     /// Each element of the array is compared (`enableAdvancedFilteringOnArrays`).
     Elements,
@@ -174,7 +174,7 @@ impl TextTest {
         self.written.as_deref().unwrap_or(&self.folded)
     }
 
-    /// Returns true if a string and one of the values are related in this way.
+    /// Returns true if the relation holds between the string and one of the values.
     fn passes(&self, text: &str) -> bool {
         let text = if self.is_case_sensitive() { Cow::Borrowed(text) } else { folded(text).into() };
         self.values().iter().any(|value| match self.how {

@@ -150,7 +150,7 @@ impl Function {
     }
 }
 
-/// The arguments of a call that were not used yet.
+/// The arguments of a call that have not been used yet.
 struct Arguments<'a>(std::vec::IntoIter<Value<'a>>);
 
 impl<'a> Arguments<'a> {

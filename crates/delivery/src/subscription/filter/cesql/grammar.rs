@@ -45,7 +45,7 @@ pub(super) fn parse(tokens: &[Token<'_>], characters: usize) -> Result<Parsed, P
 }
 
 struct Parser<'p> {
-    /// The tokens that were not consumed yet.
+    /// The tokens that have not been consumed yet.
     tokens: &'p [Token<'p>],
     end: usize,
     depth: usize,

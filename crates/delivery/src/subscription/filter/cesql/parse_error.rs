@@ -27,7 +27,7 @@ pub enum ParseError {
         /// Description of the token that was found.
         found: String,
     },
-    /// A character that starts no token.
+    /// A character with which no token can begin.
     #[error("at character {at}: not a part of an expression")]
     UnknownCharacter {
         /// The position of the character.
@@ -55,7 +55,7 @@ pub enum ParseError {
         /// The number of arguments in the call.
         arguments: usize,
     },
-    /// The expressions are nested too deep.
+    /// The expressions are nested too deeply.
     #[error("at character {at}: parts nest at most {DEPTH_MAX} deep")]
     TooDeep {
         /// The position of the first character that exceeds the limit.

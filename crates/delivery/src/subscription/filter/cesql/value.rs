@@ -38,7 +38,7 @@ impl Type {
 }
 
 impl<'a> Value<'a> {
-    /// Returns the same value, whose text is borrowed.
+    /// Returns the same value with a borrowed text.
     pub(super) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Text(text) => Value::Text(Cow::Borrowed(text)),

@@ -14,8 +14,8 @@ pub struct Explanation {
     pub found: Vec<Found>,
     /// The problem of comparing or evaluating; `None` if there was none.
     pub problem: Option<Problem>,
-    /// The explanations of nested conditions. Conditions are omitted that were not evaluated
-    /// because the result was already certain.
+    /// The explanations of nested conditions. Conditions that were not evaluated, because the
+    /// result was already certain, are omitted.
     pub parts: Vec<Explanation>,
 }
 
@@ -34,7 +34,7 @@ pub struct Found {
 pub struct Problem {
     /// The description of the problem.
     pub message: String,
-    /// The position in the condition at which the problem is, in characters from 1.
+    /// The position of the problem in the condition, in characters, counted from 1.
     pub column: Option<usize>,
 }
 
