@@ -54,9 +54,9 @@ impl Dismissal {
         let causes = causes.into_iter().map(|cause| cause.to_string()).collect();
         let note = note.trim().to_owned();
         match note.chars().count() {
-            0 => Err("a note is needed: why nothing is to be done".to_owned()),
+            0 => Err("a note is required: state why these dead letters need no action".to_owned()),
             chars if chars > NOTE_MAX_CHARS => {
-                Err(format!("the note has {chars} characters, and at most {NOTE_MAX_CHARS} fit"))
+                Err(format!("the note has {chars} characters; the limit is {NOTE_MAX_CHARS}"))
             }
             _ => Ok(Self { v: VERSION, at, by, note, is_taken_back: false, causes, letters }),
         }

@@ -316,7 +316,7 @@ fn a_dead_letter_keeps_the_answer_of_the_service_and_its_code() {
     let letter = letter(&ports.sent()[0].1);
     assert_eq!(letter.reason, Reason::of_status(404));
     assert_eq!(letter.delivery.last_response.as_deref(), Some(body.as_bytes()));
-    let code = "QueueDoesNotExist, sent with status 400";
+    let code = "QueueDoesNotExist, received with status 400";
     assert!(format!("{lines:?}").contains(code), "{lines:?}");
 }
 

@@ -73,7 +73,7 @@ async fn the_largest_message_that_a_queue_takes_is_accepted_and_no_larger_one() 
     let largest = "x".repeat(room);
     assert_eq!(sinks.put_message(&queue, DELIVERY_NAMESPACE, &largest).await, Ok(()));
     let larger = sinks.put_message(&queue, DELIVERY_NAMESPACE, &format!("{largest}x")).await;
-    let refused = format!("a message of {} bytes is larger than a queue accepts", room + 1);
+    let refused = format!("the message has {} bytes, which is more than a queue accepts", room + 1);
     assert_eq!(larger, Err(PutError::Permanent(refused)));
 }
 

@@ -192,7 +192,8 @@ async fn missing_permission(patient: &Patient<'_>) {
         None => json!({"RoleName": role, "PolicyName": "wrong"}),
     };
     patient.call("iam.put_role_policy", policy(Some(denied.to_string()))).await;
-    let texts: &[&str] = &[role, "it may not sqs:SendMessage on", "-RetryQueue", "what denies it"];
+    let texts: &[&str] =
+        &[role, "missing permissions: sqs:SendMessage on", "-RetryQueue", "remove the denial"];
     patient.shows(&[], &[("error", texts)]).await;
     patient.call("iam.delete_role_policy", policy(None)).await;
     patient.shows(&[], &[]).await;
@@ -212,7 +213,7 @@ async fn targets(patient: &Patient<'_>, good: &(&str, String)) {
     let queue = ("queue", target("sqs", "SendMessage", "queue"));
     patient.subscribe(&[good.clone(), queue.clone()]).await;
     let all = patient.examined(&[]).await;
-    let told = "AWS targets: the role InvokeRoleArn may use 1 target";
+    let told = "AWS targets: the role InvokeRoleArn has permissions for 1 target";
     assert!(all.iter().any(|(state, line)| state == "ok" && line.starts_with(told)), "{all:#?}");
 
     let denied = ("denied", target("sqs", "SendMessage", "denied"));

@@ -345,7 +345,7 @@ fn a_delivery_that_cannot_be_sent_ends_with_the_reason() {
         (
             in_schema(Schema::CloudEventsBinary),
             r#","ext":"x","EXT":"y""#,
-            "two attributes would be the header ce-ext",
+            "two attributes map to the header ce-ext",
         ),
         (in_schema(Schema::CloudEventsBinary), r#","data_base64":"?""#, "not base64"),
         (
@@ -394,7 +394,7 @@ fn a_missing_or_invalid_secret_fails_the_attempt_and_is_not_shown() {
         Some(Signing { secrets: vec!["env:TOKEN".parse().expect("a name")], public_keys: None });
     let secret = with_header(Value::Secret("env:MISSING".parse().expect("a name")));
     for (subscription, says) in
-        [(signed, "env:TOKEN is not base64"), (secret, "env:MISSING was not looked up")]
+        [(signed, "env:TOKEN is not base64"), (secret, "env:MISSING was not loaded")]
     {
         let (why, retried) = refused(&subscription, &event_with(""), Input::Auto);
         assert!(why.contains(says) && retried && !why.contains("hush"), "{why}");

@@ -181,7 +181,8 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
         (None, Some(To::Ingress(url))) => {
             if topic.is_some() || queue_url.is_some() {
                 return Err(usage_error(
-                    "an ingress has its topic in its address: --topic and --queue-url are for queues",
+                    "--topic and --queue-url are only for queues: the URL of an ingress contains \
+                     the topic",
                 ));
             }
             return Target::ingress(url);
@@ -197,7 +198,7 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
         }
         (None, Some(stack)) => {
             let url = stack.output("EventsQueueUrl")?;
-            let url = url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?;
+            let url = url.parse().with_context(|| format!("the queue URL {url} is not valid"))?;
             let client = reach_of_stack(&url).await?;
             (url, client, Some(stack.subscriptions()?))
         }
@@ -239,7 +240,9 @@ impl Target {
                 }
                 match send.send().await {
                     Ok(_) => Ok(()),
-                    Err(error) => Err(aws_error(&error)).context("the queue did not accept it"),
+                    Err(error) => {
+                        Err(aws_error(&error)).context("the queue did not accept the message")
+                    }
                 }
             }
             Self::Ingress { client, url } => {
@@ -250,7 +253,7 @@ impl Target {
                 match answer.status() {
                     status if status.is_success() => Ok(()),
                     status => bail!(
-                        "{} answered {status}: {}",
+                        "{} responded with {status}: {}",
                         display(url),
                         answer.text().await.unwrap_or_default()
                     ),
@@ -264,7 +267,7 @@ impl Target {
 /// because it contains the address with its query.
 fn unreachable(url: &Url, error: &reqwest::Error) -> anyhow::Error {
     let start = if is_here(url) { "; is `lastmile dev` running?" } else { "" };
-    anyhow!("{} does not answer: {}{start}", display(url), cause_words(error))
+    anyhow!("{} does not respond: {}{start}", display(url), cause_words(error))
 }
 
 #[cfg(test)]

@@ -46,14 +46,16 @@ impl DataLock {
                     _ => String::new(),
                 };
                 anyhow::bail!(
-                    "another lastmile dev uses the data folder {}{at}; end it, or choose another folder with --data DIR",
+                    "another lastmile dev uses the data folder {}{at}; stop it, or choose another \
+                     folder with --data DIR",
                     text::path(data)
                 );
             }
             // Some network file systems have no locks. Another user of the folder cannot be
             // detected there.
             Err(TryLockError::Error(error)) => note(format_args!(
-                "whether another lastmile dev uses the data folder {} is unknown: {}",
+                "the lock of the data folder {} cannot be checked, so another lastmile dev may use \
+                 it: {}",
                 text::path(data),
                 io_words(&error)
             )),
@@ -82,7 +84,8 @@ impl DataLock {
 pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
     let nobody = || {
         anyhow!(
-            "no lastmile dev uses the data folder {}; what it knew of destinations ended with it",
+            "no lastmile dev uses the data folder {}; the states of destinations exist only while \
+             it runs",
             text::path(data)
         )
     };

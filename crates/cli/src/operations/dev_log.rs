@@ -56,7 +56,8 @@ impl DevLog {
             let folder = text::path(&self.folder);
             let why = io_words(&error);
             note(format_args!(
-                "lastmile trace will not find everything: the log in {folder} cannot be written: {why}"
+                "lastmile trace will be incomplete, because the log in {folder} cannot be written: \
+                 {why}"
             ));
         }
     }
@@ -84,8 +85,8 @@ pub(crate) fn lines(
     let [newest, full] = FILES.map(|name| folder.join(name));
     if !newest.exists() {
         bail!(
-            "{} has no log lines: `lastmile dev` writes them there; --data names another folder, and --stack a deployed \
-             stack",
+            "{} contains no log lines of `lastmile dev`: use --data for another folder, or --stack \
+             for a deployed stack",
             text::path(folder)
         );
     }

@@ -119,21 +119,20 @@ impl ReplayQueues {
                 let named = of_stack.or(local).or(in_ledger);
                 if named.is_none() && self.is_bucket {
                     return Err(usage_error(
-                        "no queue is named, and dead letters of a bucket are not sent to the queues of \
-                         `lastmile dev` on this machine by default: name the deployed stack with --stack, or \
-                         a queue with --queue-url",
+                        "no queue is specified for the dead letters of a bucket: use --stack for \
+                         the deployed stack, or --queue-url for a queue",
                     ));
                 }
                 let url = named.unwrap_or(default);
-                url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?
+                url.parse().with_context(|| format!("the queue URL {url} is not valid"))?
             }
         };
         let name = url.path_segments().and_then(|mut path| path.next_back()).unwrap_or("");
         let is_events = name == "events" || name.contains("EventsQueue");
         if is_events && *target == ReplayTarget::Subscription {
             return Err(usage_error(format!(
-                "{url} is an events queue, which does not take deliveries: name the retry queue, or \
-                 --stack"
+                "{url} is an events queue, which does not accept deliveries: use the retry queue, \
+                 or --stack"
             )));
         }
         Ok(Some(url))

@@ -51,9 +51,14 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
         Some(value) if value.trim().is_empty() => "empty",
         Some(_) => return None,
     };
-    let message =
-        format!("the variable {name} is {what} here, so requests that need it are not sent");
-    Some(Problem { severity, message, help: Some(format!("export {name}=…, and start again")) })
+    let message = format!(
+        "the environment variable {name} is {what}, so requests that require it are not sent"
+    );
+    Some(Problem {
+        severity,
+        message,
+        help: Some(format!("export {name}=…, and run the command again")),
+    })
 }
 
 /// Creates a finding at the place where a document names the secret. Without a document, as in a

@@ -233,15 +233,15 @@ async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
         ("/replay?to=url&to_url=ftp://a", 400, "is not supported here"),
         ("/replay?to=url&to_url=localhost:80/x", 400, "the URL has no scheme"),
         ("/replay?rate=fast", 400, "50/s"),
-        ("/letters?subscription=nobody", 200, "No dead letter matches"),
+        ("/letters?subscription=nobody", 200, "No dead letters match"),
         ("/letters/00000000-0000-0000-0000-00000000abcd", 404, "No such dead letter"),
         ("/letters/00000000", 409, "several dead letters match"),
         ("/letters/..%2f..%2fx.json", 404, "No such dead letter"),
         ("/letters/..%2f..%2fx.json/raw", 404, "No such dead letter"),
         ("/jobs/none", 404, "there is no job none"),
         ("/jobs/a%20b", 404, "is not a valid job name"),
-        ("/letters/%ff", 400, "Nothing can be shown"),
-        ("/subscriptions/shop/orders/crm", 404, "No subscriptions are known here"),
+        ("/letters/%ff", 400, "Invalid request"),
+        ("/subscriptions/shop/orders/crm", 404, "Subscriptions are not available"),
         ("/elsewhere", 404, "No such page"),
     ] {
         let (code, page) = server.status_and_text(path).await;
@@ -302,7 +302,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     let queue = aws.queue_url("retry");
     let server = ConsoleServer::start(&container, &["--queue-url", &queue]);
     let malformed = server.page("/?subscription=_malformed").await;
-    assert!(malformed.contains("nothing is sent: they have no subscription"), "{malformed}");
+    assert!(malformed.contains("nothing to send: no subscription"), "{malformed}");
     let dry = server.page("/replay?status=503").await;
     assert!(
         dry.contains("3 dead letters would be sent") && dry.contains("1 dead letter of shop/"),

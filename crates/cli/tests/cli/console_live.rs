@@ -248,7 +248,7 @@ fn a_preview_says_what_each_subscription_would_get_and_sends_nothing() {
     assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
     for part in [
         "1 of 2 subscriptions",
-        "does not get it",
+        "does not match",
         "type is &quot;order.created&quot;",
         "application/cloudevents+json",
         "x-team",
@@ -283,9 +283,9 @@ fn a_destination_and_a_subscription_have_pages_with_what_happens_next() {
         ),
         (
             dev.page("/subscriptions/shop/orders/a"),
-            &["deliveries are attempted as they come", "maxPerSecond", "order.created"],
+            &["deliveries are attempted immediately", "maxPerSecond", "order.created"],
         ),
-        (dev.page("/"), &["Nothing is broken", "100 %"]),
+        (dev.page("/"), &["No open dead letters", "100 %"]),
     ] {
         for part in parts {
             assert!(page.contains(part), "{part}: {page}");
@@ -296,7 +296,7 @@ fn a_destination_and_a_subscription_have_pages_with_what_happens_next() {
     assert!(page.contains("<form method=\"post\""), "an event is in no URL: {page}");
     let explained = dev.post("/subscriptions/shop/orders/a", &[("event", &event)]);
     assert!(
-        explained.contains("does not get it") && explained.contains("order.paid"),
+        explained.contains("does not match") && explained.contains("order.paid"),
         "{explained}"
     );
     assert!(dev.get("/subscriptions/shop/orders/none").starts_with("HTTP/1.1 404"));
@@ -313,18 +313,18 @@ fn an_attempt_is_seen_when_it_begins_and_becomes_its_result() {
     dev.publish(EVENT);
     let begun = stream.json("begun");
     let said = ["id", "name", "destination", "what", "outcome"].map(|it| text(&begun, it));
-    let expected = ["order-1", "shop/orders/slow", &url, "attempt 1", "waiting for an answer"];
+    let expected = ["order-1", "shop/orders/slow", &url, "attempt 1", "waiting for a response"];
     assert_eq!(said, expected);
     received.recv().expect("a request");
     let event = event_page(&begun);
     for path in ["/live", "/live?outcome=under-way&text=order-1", &event] {
         let page = dev.page(path);
         assert!(
-            page.contains("waiting for an answer") && page.contains("since "),
+            page.contains("waiting for a response") && page.contains("since "),
             "{path}: {page}"
         );
     }
-    assert!(!dev.page("/live?outcome=delivered").contains("waiting for an answer"));
+    assert!(!dev.page("/live?outcome=delivered").contains("waiting for a response"));
     // A page that is opened now is told too.
     assert_eq!(dev.stream().json("begun"), begun);
 
@@ -333,7 +333,7 @@ fn an_attempt_is_seen_when_it_begins_and_becomes_its_result() {
     let attempt = stream.step("attempt 1");
     assert_eq!((&attempt["event"], text(&attempt, "outcome")), (&begun["event"], "200 OK"));
     for path in ["/live", &event] {
-        assert!(!dev.page(path).contains("waiting for an answer"), "{path}");
+        assert!(!dev.page(path).contains("waiting for a response"), "{path}");
     }
 }
 

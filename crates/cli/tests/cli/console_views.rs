@@ -61,8 +61,8 @@ async fn the_page_of_a_dead_letter_tells_its_attempts_its_request_and_what_else_
     server.page("/").await;
     let page = server.page(&format!("/letters/{}", LETTERS[0].id())).await;
     for shown in [
-        "The connection was refused, reset or broken off.",
-        "The destination is overloaded, or down for now.",
+        "The connection was refused, reset or closed.",
+        "The destination is overloaded or temporarily unavailable.",
         "<b>503</b> Service Unavailable",
         "Response:</a> <span class=\"mono\">overloaded</span>",
         "1 dead letter besides this one",
@@ -94,7 +94,8 @@ async fn the_first_page_names_each_cause_with_what_a_replay_would_do_and_leads_t
     let cause = cause.expect("a link to a cause");
     let page = server.page(&format!("/causes/{cause}")).await;
     let command = format!("--cause {cause}");
-    for part in ["What the endpoint said last", "For whom", command.as_str(), "dead letters from "]
+    for part in
+        ["Last response of the endpoint", "For whom", command.as_str(), "dead letters from "]
     {
         assert!(page.contains(part), "{part}: {page}");
     }
@@ -140,7 +141,7 @@ async fn a_dismissal_warns_of_dead_letters_that_an_unfinished_replay_sends() {
     let plan = format!("{header}\n{{\"letter\":\"{letter}\",\"key\":\"{key}\"}}\n");
     container.write(&[("_replays/running/plan.ndjson".to_owned(), plan)]);
     let server = ConsoleServer::start(&container, &[]);
-    let warning = "An unfinished replay has 1 dead letter in its plan";
+    let warning = "An unfinished replay includes 1 dead letter in its plan";
     let page = server.page(&format!("/letters/{letter}")).await;
     assert!(page.contains(warning), "{page}");
     let cause = page.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
@@ -157,7 +158,7 @@ async fn a_replay_has_a_price_only_on_aws_and_its_page_names_what_is_not_known()
     let page = local.page("/replay?status=503").await;
     for part in [
         "the local queues of <code>lastmile dev</code> on 127.0.0.1",
-        "Destination not known here: 4 dead letters.",
+        "Unknown destination: 4 dead letters.",
         "costs nothing: the queue is on this machine",
     ] {
         assert!(page.contains(part), "{part}: {page}");
@@ -217,7 +218,7 @@ async fn picked_dead_letters_are_replayed_and_nothing_picked_is_not_everything()
     let page = server.page(&format!("/replay?picked=yes&topic=orders&status=5xx&{ids}")).await;
     assert!(page.contains("1 dead letter would be sent"), "{page}");
     let (status, page) = server.status_and_text("/replay?picked=yes&topic=orders").await;
-    assert!(status == 400 && page.contains("Nothing is picked"), "{page}");
+    assert!(status == 400 && page.contains("Nothing is selected"), "{page}");
     let many: Vec<String> = LETTERS.iter().map(|letter| format!("id={}", letter.id())).collect();
     let page = server.page(&format!("/replay?picked=yes&id=x&{}", many.join("&"))).await;
     assert!(page.contains("any of 6") && page.contains("5 dead letters would be sent"), "{page}");

@@ -179,8 +179,8 @@ async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wa
 async fn the_page_does_not_show_a_removed_folder_as_a_container_without_dead_letters() {
     let container = TestContainer::folder();
     let server = ConsoleServer::start(&container, &[]);
-    std::fs::remove_dir(container.path()).expect("it is empty");
+    std::fs::remove_dir(container.path()).expect("the value is empty");
     let (status, said) = server.status_and_text("/").await;
     assert_eq!(status, 502, "{said}");
-    assert!(said.contains("there is no folder letters any more"), "{said}");
+    assert!(said.contains("the folder letters no longer exists"), "{said}");
 }

@@ -78,7 +78,7 @@ async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_wi
     ]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert!(
-        text(&done.stdout).ends_with("5 of 5 dead letters sent by the job one\n"),
+        text(&done.stdout).ends_with("job one: 5 of 5 dead letters sent\n"),
         "{}",
         text(&done.stdout)
     );
@@ -125,7 +125,7 @@ fn check_left_out(container: &TestContainer, queue: &str) {
     let left_out = container.run(&["replay", "--dry-run", "order-5"]);
     assert_eq!(left_out.status.code(), Some(1));
     assert!(
-        text(&left_out.stderr).contains("left out: 1 replaying; --state all includes them"),
+        text(&left_out.stderr).contains("omitted: 1 replaying; use --state all to include them"),
         "{}",
         text(&left_out.stderr)
     );
@@ -244,7 +244,10 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
     let said = text(&done.stdout);
     assert!(
         said.contains("4 of 5 dead letters sent")
-            && said.contains("1 were refused: lastmile deadletters replay --container letters --resume http tries again"),
+            && said.contains(
+                "1 were refused; to try again: lastmile deadletters replay --container letters \
+                 --resume http"
+            ),
         "{said}"
     );
     // The ledger may have been changed by whoever can write to the container.
@@ -287,7 +290,8 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
     let done = job.wait_with_output().expect("it ends");
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let said = text(&done.stdout);
-    let expected = "1 of 5 dead letters sent by the job slow\n4 were not sent yet: lastmile deadletters replay --container letters --resume slow";
+    let expected = "job slow: 1 of 5 dead letters sent\n4 were not sent yet: lastmile deadletters \
+                    replay --container letters --resume slow";
     assert!(said.contains(expected), "{said}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
     assert!(jobs.contains("\"rate\":\"1/m\"") && jobs.contains("\"note\":\"for ada\""), "{jobs}");
@@ -313,10 +317,7 @@ async fn a_replay_until_it_is_quiet_also_sends_what_comes_later() {
     let done = job.wait_with_output().expect("it ends");
     let said = text(&done.stderr);
     assert_eq!(done.status.code(), Some(0), "{said}");
-    assert!(
-        said.contains("no dead letter has come for 12 s; 2 jobs sent what there was"),
-        "{said}"
-    );
+    assert!(said.contains("no dead letter arrived for 12 s; finished after 2 jobs"), "{said}");
     received.extend(receive(&sqs, &queue).await);
     assert_eq!(received.len(), 6);
     aws.stop().await;
@@ -341,7 +342,7 @@ async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_
     sqs.delete_message().queue_url(&queue).receipt_handle(receipt).send().await.expect("deleted");
     let rest = said.collect::<Vec<_>>().join("\n");
     assert_eq!(job.wait().expect("it ends").code(), Some(0), "{rest}");
-    assert!(rest.contains("no dead letter has come for 1 s; 2 jobs sent what there was"), "{rest}");
+    assert!(rest.contains("no dead letter arrived for 1 s; finished after 2 jobs"), "{rest}");
     assert_eq!(receive(&sqs, &aws.queue_url("retry")).await.len(), 6);
     aws.stop().await;
 }
@@ -447,7 +448,7 @@ async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     let skipped = container.run(&["replay", "--yes", "--resume", "cut", "--skip-uncertain"]);
     assert_eq!(skipped.status.code(), Some(0), "{}", text(&skipped.stderr));
     assert!(
-        text(&skipped.stdout).contains("2 were uncertain and skipped"),
+        text(&skipped.stdout).contains("2 may have been sent before, and were skipped"),
         "{}",
         text(&skipped.stdout)
     );
@@ -601,7 +602,7 @@ async fn a_last_resort_queue_is_emptied_into_the_container() {
         .expect("sent");
     let rescued = container.run(&["rescue", "--queue-url", &queue]);
     assert_eq!(rescued.status.code(), Some(0), "{}", text(&rescued.stderr));
-    assert_eq!(text(&rescued.stdout), "1 dead letter rescued into letters, 0 left in the queue\n");
+    assert_eq!(text(&rescued.stdout), "1 dead letter rescued to letters, 0 left in the queue\n");
     let shown = container.run(&["show", "lost"]);
     assert!(text(&shown.stdout).contains("ProcessingFailed"), "{}", text(&shown.stdout));
     assert_eq!(container.run(&["rescue", "--queue-url", &queue]).status.code(), Some(1));

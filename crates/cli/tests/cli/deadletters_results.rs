@@ -204,7 +204,11 @@ async fn a_job_from_another_container_says_that_its_results_are_not_recorded() {
     let run = tokio::task::spawn_blocking(move || command.output().expect("the program runs"));
     let done = run.await.expect("nothing panics");
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    assert!(text(&done.stderr).contains("results are not recorded here"), "{}", text(&done.stderr));
+    assert!(
+        text(&done.stderr).contains("this container does not record results"),
+        "{}",
+        text(&done.stderr)
+    );
     let jobs = elsewhere.run(&["jobs", "--output", "json"]);
     let jobs: Value = serde_json::from_slice(&jobs.stdout).expect("JSON");
     assert_eq!((&jobs[0]["results"], &jobs[0]["under_way"]), (&false.into(), &Value::Null));

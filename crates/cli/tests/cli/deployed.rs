@@ -37,7 +37,7 @@ async fn each_hostile_object_is_named_in_a_folder_and_in_the_bucket_of_a_stack()
             "conditions",
         ),
         ("large", " ".repeat(17 * 1_024 * 1_024), "bytes"),
-        ("blank", String::new(), "a JSON object is expected"),
+        ("blank", String::new(), "expected a JSON object"),
         ("foreign", r#"{"kind":"Pod"}"#.to_owned(), "unknown field"),
     ] {
         let object = object(folder, &format!("hostile/{name}.json"));

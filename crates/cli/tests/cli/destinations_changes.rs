@@ -24,7 +24,7 @@ use crate::sample_destinations::{
     folder, item, key, lastmile, slow,
 };
 
-const KNOWN: &str = "functions know it within 30 seconds\n";
+const KNOWN: &str = "functions apply the change within 30 seconds\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_goes_on_to_a_topic_makes_no_requests_to_stop_or_try() {
@@ -55,8 +55,8 @@ async fn disable_and_enable_change_the_item_and_tell_it() {
     };
     // Nothing was known of it.
     let expected = format!(
-        "https://billing.example.com/events: disabled: deliveries become dead letters until it is enabled\n  \
-         shop/orders/billing\n  shop/refunds/billing\n{KNOWN}"
+        "https://billing.example.com/events: disabled: deliveries become dead letters until the \
+         destination is enabled\n  shop/orders/billing\n  shop/refunds/billing\n{KNOWN}"
     );
     assert_eq!(run(&["disable", "shop/orders/billing"]), expected);
     let state = known.state(BILLING).await.expect("it is known");
@@ -164,8 +164,8 @@ async fn enable_once_says_where_there_is_nothing_to_probe() {
     assert_eq!(known.state(SEARCH).await, None, "nothing is written");
     known.write_state(CRM, &disabled(CRM, "shop/orders/crm")).await;
     let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/crm"]);
-    let expected = "lastmile: https://crm.example.com/hooks is disabled, so no delivery probes it. Enable it: `lastmile \
-                    destinations enable` without --once\n";
+    let expected = "lastmile: https://crm.example.com/hooks is disabled, so no delivery probes it. \
+                    Use `lastmile destinations enable` without --once\n";
     assert_eq!((printed.beside.as_str(), printed.code), (expected, Some(1)));
 }
 

@@ -102,8 +102,9 @@ fn unset(severity: &str, variable: &str) -> String {
     };
     let (at, field) = place;
     format!(
-        "subscriptions.yaml:{at}: {severity}: spec.destination.{field}: the variable {variable} is not set here, so \
-         requests that need it are not sent; export {variable}=…, and start again"
+        "subscriptions.yaml:{at}: {severity}: spec.destination.{field}: the environment variable \
+         {variable} is not set, so requests that require it are not sent; export {variable}=…, \
+         and run the command again"
     )
 }
 

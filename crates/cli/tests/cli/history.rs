@@ -55,7 +55,10 @@ fn a_change_is_made_without_a_name_if_nobody_knows_the_caller() {
     let output = output.expect("the program runs");
     let notes = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{notes}");
-    assert!(notes.contains("the history will not show who makes this change: STS"), "{notes}");
+    assert!(
+        notes.contains("the history will not contain the author of this change: STS"),
+        "{notes}"
+    );
     let head = bucket.request("HEAD", "/subscriptions/shop/orders.json", "");
     assert!(head.contains("x-amz-meta-message: why") && !head.contains("x-amz-meta-by"), "{head}");
 }

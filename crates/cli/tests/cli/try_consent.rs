@@ -58,7 +58,8 @@ async fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored(
     let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(
-        printed.contains("granted, 120 requests a minute") && printed.contains("granted, any rate"),
+        printed.contains("granted, 120 requests per minute")
+            && printed.contains("granted, any rate"),
         "{printed}"
     );
     assert!(
@@ -107,8 +108,8 @@ async fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_
 async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rate() {
     for (consent, query, granted) in [
         (EVENT_GRID, "", "granted, any rate"),
-        (CLOUD_EVENTS, "", "granted, 120 requests a minute"),
-        (CLOUD_EVENTS, "?rate=7", "granted, 7 requests a minute"),
+        (CLOUD_EVENTS, "", "granted, 120 requests per minute"),
+        (CLOUD_EVENTS, "?rate=7", "granted, 7 requests per minute"),
     ] {
         let folder = folder(&[document("a", &receiver(SILENT), consent)]);
         let known = Known::beside(folder.path()).await;

@@ -48,7 +48,7 @@ impl FromStr for DestinationUrl {
         }
         if text.to_ascii_uppercase().contains(BEGIN) {
             return Err(format!(
-                "a URL with expressions cannot contain {BEGIN}: it looks like one"
+                "a URL with expressions cannot contain {BEGIN}, which marks an expression"
             ));
         }
         let joined = |problems: Problems| {

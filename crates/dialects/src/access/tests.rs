@@ -144,7 +144,9 @@ fn what_nothing_supplies_is_a_warning_that_says_what_is_missing() {
         let (destination, found) = destination(&text);
         assert_eq!((destination.auth, found.len()), (None, 1), "{found:#?}");
         let message = format!(
-            "requests show no token, because nothing says {names} of the client that asks for one; spec of a Destinations document: {{\"{ADDRESS}\": {{url: \"https://…\", auth: {{oauth2: {{{example}}}}}}}}}"
+            "requests contain no token, because the settings of the OAuth client are missing: \
+             {names}; spec of a Destinations document: {{\"{ADDRESS}\": {{url: \"https://…\", \
+             auth: {{oauth2: {{{example}}}}}}}}}"
         );
         assert!(
             found[0].contains(": warning: ") && found[0].ends_with(&message),
@@ -260,13 +262,13 @@ fn an_entry_that_cannot_be_shown_is_refused_where_the_file_prevents_it() {
     let found =
         refused(&format!("{}{}", webhook(&format!("{AZURE}, {listed}"), ""), supplied(CLIENT)));
     assert!(
-        found.contains("deliveryAttributeMappings: auth sends the header \"authorization\" too"),
+        found.contains("deliveryAttributeMappings: auth also sets the header \"authorization\""),
         "{found}"
     );
     let certificate =
         entry("http://h/", "{auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}}");
     let found = refused(&format!("{}{certificate}", trigger("uri: 'http://h/'")));
-    assert!(found.contains("spec.subscriber.uri: a certificate is shown by https only"), "{found}");
+    assert!(found.contains("spec.subscriber.uri: a client certificate requires https"), "{found}");
 }
 
 #[test]

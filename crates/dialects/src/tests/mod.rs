@@ -47,12 +47,12 @@ fn a_document_of_no_known_kind_is_reported_with_a_suggestion() {
     for (text, expected) in [
         (
             "hello",
-            "f:1:1: error: a document has to be a mapping; it begins with apiVersion: lastmile.dev/v1",
+            "f:1:1: error: a document must be a mapping; begin with apiVersion: lastmile.dev/v1",
         ),
         ("kind: Topic", "f:1:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1"),
         (
             "apiVersion: 1",
-            "f:1:13: error: apiVersion: apiVersion has to be text; apiVersion: lastmile.dev/v1",
+            "f:1:13: error: apiVersion: apiVersion must be a string; apiVersion: lastmile.dev/v1",
         ),
         (
             "apiVersion: lastmile.dev/v2\nspec: {sink: x}",
@@ -85,7 +85,8 @@ fn destinations_are_addresses_defined_once() {
         found(&format!("{text}{again}")),
         [
             "f:5:6: error: spec.b: not an address; https://…, http://…, s3://bucket/prefix or sqs://host/account/name",
-            "f:6:6: error: spec.c: \"q\" is not a queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
+            "f:6:6: error: spec.c: \"q\" is not a queue: expected host/account/name, which is the \
+             queue URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
             "f:11:8: error: spec.a: a is defined twice; the first is at f:4:3",
         ]
     );
@@ -255,10 +256,13 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_where_the_first_of_them_
     assert_eq!(
         shown(&read(&sources)),
         [
-            "a:1:1: note: ignored 1 Service (v1): it states nothing about deliveries",
-            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they state nothing about deliveries",
-            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it states nothing about deliveries",
-            "b:5:1: note: ignored 1 Broker (other.knative.dev/v1): it states nothing about deliveries",
+            "a:1:1: note: ignored 1 Service (v1): it states no settings of deliveries",
+            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they state no settings of \
+             deliveries",
+            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it states no settings of \
+             deliveries",
+            "b:5:1: note: ignored 1 Broker (other.knative.dev/v1): it states no settings of \
+             deliveries",
             "b:7:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
         ]
     );
@@ -279,14 +283,18 @@ fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
         (
             native("s", ", retry: {maxAttempts: 0}"),
             "n/t/s",
-            "spec.retry.maxAttempts: has to be 1 to 1000, is 0",
+            "spec.retry.maxAttempts: must be 1 to 1000, but is 0",
         ),
         (
             native("s", ", deadLetter: {sink: {topic: n/lost}}"),
             "n/t/s",
             "the topic of its dead letters does not exist",
         ),
-        (format!("{}{topic}", native("s", "")), "n/t/s", "what it refers to has an error"),
+        (
+            format!("{}{topic}", native("s", "")),
+            "n/t/s",
+            "an object that the subscription refers to has an error",
+        ),
         (unnamed, "f:1:1", "metadata.name: name is missing"),
         (resource.to_owned(), "mails", "neither an id, a topic, a scope nor lastmile names"),
     ] {
@@ -353,9 +361,8 @@ fn what_a_broker_owns_is_read_once_and_reported_once() {
     let owned: Vec<&String> = of_export.iter().filter(|of| of.contains("owns them")).collect();
     assert_eq!(
         owned,
-        [
-            "f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: a Broker or Trigger owns them, and is read itself"
-        ]
+        ["f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: they belong to a Broker or \
+          Trigger, which is read instead"]
     );
     let channel = "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata:\n  name: b-kne-trigger\n  \
                    ownerReferences: [{apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}]\nspec:\n  \

@@ -87,8 +87,8 @@ fn a_refused_secret_is_reported_where_it_is_named() {
         [
             "f:5:93: error: spec.destination.headers[1].secret: the secret \"env:A\" may not be sent to \
              \"evil.test\"; SecretPolicy allows a.test, *.b.test",
-            "f:5:122: error: spec.destination.signing.secrets[0]: the secret \"env:B\" may not be sent \
-             to \"evil.test\"; no SecretPolicy names it",
+            "f:5:122: error: spec.destination.signing.secrets[0]: the secret \"env:B\" may not be \
+             sent to \"evil.test\"; no SecretPolicy lists the secret",
         ]
     );
 }

@@ -36,7 +36,7 @@ pub(super) async fn run(
     let (counts, uncertain) = (replay.counts(), replay.uncertain());
     let all = replay.header.letters as u64;
     out(&format!(
-        "job {job} of {}: {} of {} are finished, {} to go\n",
+        "job {job} of {}: {} of {} finished, {} left\n",
         text::seconds(&replay.header.at),
         text::grouped(counts.finished()),
         text::dead_letters(all),
@@ -87,10 +87,12 @@ pub(super) async fn run(
 fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
     let shown = display(address);
     is_confirmed(
-        &format!("the ledger of the job names the address {shown}: send the events there?"),
         &format!(
-            "nothing was sent, since only the ledger of the job {job} names the address {shown}: confirm it with \
-             {option} {shown}"
+            "the address {shown} comes only from the ledger of the job: send the events there?"
+        ),
+        &format!(
+            "nothing was sent, because the address {shown} comes only from the ledger of the job \
+             {job}: confirm it with {option} {shown}"
         ),
     )
 }

@@ -31,7 +31,7 @@ impl FromStr for Named {
             return Ok(name.into());
         }
         let topic = text.parse::<TopicName>();
-        let topic = topic.map_err(|_| "namespace/topic or namespace/topic/name is expected")?;
+        let topic = topic.map_err(|_| "expected namespace/topic or namespace/topic/name")?;
         Ok(topic.into())
     }
 }
@@ -84,18 +84,19 @@ impl Asked {
             }
         }
         if names.len() > 1 {
-            return Err(usage_error("only one topic or subscription can be named"));
+            return Err(usage_error("specify only one topic or subscription"));
         }
         if let (Some(file), Some(_)) = (files.first(), &arguments.to) {
             return Err(usage_error(format!(
-                "--to has subscriptions of a deployment, and {} is a file: leave one of them out",
+                "--to reads the subscriptions of a deployment, but {} is a file: remove one of them",
                 text::path(file)
             )));
         }
         let name = names.pop();
         if let (Some(Named { topic, .. }), true, false) = (&name, files.is_empty(), has_place) {
             return Err(usage_error(format!(
-                "{topic} is the name of a topic: --to or --stack is required, or the files that have it"
+                "{topic} is the name of a topic: specify --to, --stack, or the files that contain \
+                 the topic"
             )));
         }
         Ok(Self { files, name })
@@ -115,7 +116,7 @@ fn name_of(path: &Path, has_place: bool) -> anyhow::Result<Option<Named>> {
         Ok(name) => Ok(Some(name)),
         Err(_) if path.exists() => Ok(None),
         Err(expected) => Err(usage_error(format!(
-            "{} is neither a file nor a name: {expected}",
+            "{} is not a file and not a name: {expected}",
             text::path(path)
         ))),
     }

@@ -56,7 +56,9 @@ fn body(bytes: &[u8], for_reading: bool) -> String {
     let beginning = first_chars(shown, BODY_MAX_CHARS);
     match beginning.len() == shown.len() {
         true => beginning,
-        false => format!("{beginning}\n(the beginning of {} bytes)", grouped(bytes.len() as u64)),
+        false => {
+            format!("{beginning}\n(truncated, {} bytes in total)", grouped(bytes.len() as u64))
+        }
     }
 }
 

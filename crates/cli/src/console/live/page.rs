@@ -33,11 +33,11 @@ const FOLDED_MAX_BYTES: usize = 2_000;
 /// The choices of the filter by type of step: value and label.
 const GROUPS: [(&str, &str); 7] = [
     ("published", "published"),
-    ("under-way", "attempts under way"),
+    ("under-way", "attempts in progress"),
     ("delivered", "delivered"),
     ("failed", "failed attempts"),
     ("waiting", "waiting"),
-    ("ended", "dead letters and other ends"),
+    ("ended", "dead letters and other results"),
     ("other", "anything else"),
 ];
 
@@ -299,11 +299,11 @@ fn steps(live: &Live, shown: &Shown) -> Markup {
         h2 #steps .unseen { "Steps" }
         p #lost .notice hidden {}
         p #empty .panel hidden[!rows.is_empty() || !under_way.is_empty()] {
-            "Nothing yet. Publish an event here, with " code { "lastmile publish" } ", or by "
+            "No events yet. Publish an event here, with " code { "lastmile publish" } ", or with "
             code { "POST " (live.ingress) "/topics/{namespace}/{topic}" } "."
         }
         p #unlisted .hint hidden[*unlisted == 0] {
-            span { (text::grouped(*unlisted as u64)) } " more attempts are under way."
+            span { (text::grouped(*unlisted as u64)) } " more attempts are in progress."
         }
         table #live .cards data-last=(live.run.id(*last)) data-max=(ROWS_MAX) {
             thead { tr {
@@ -327,7 +327,8 @@ fn kept((steps, events): (u64, u64)) -> String {
         return String::new();
     }
     format!(
-        "The last {} steps and {} events are kept; {} older steps and {} older events were dropped.",
+        "The last {} steps and {} events are stored; {} older steps and {} older events were \
+         dropped.",
         text::grouped(STEPS_MAX as u64),
         text::grouped(EVENTS_MAX as u64),
         text::grouped(steps),
@@ -352,7 +353,7 @@ fn filter(wanted: &Wanted, subscriptions: &[String]) -> Markup {
                 }
             }
             div .field {
-                label for="outcome" { "What happened" }
+                label for="outcome" { "Type of step" }
                 select #outcome name="outcome" {
                     option value="" { "all" }
                     @for (value, name) in GROUPS {

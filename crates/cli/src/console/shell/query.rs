@@ -151,7 +151,7 @@ impl Query {
                 query.set_paging(name, value.trim())?;
             } else if !others.contains(&name.as_str()) {
                 let names = FIELDS.map(|field| field.name).join(", ");
-                let why = format!("there is no such filter; there are {names}");
+                let why = format!("this filter does not exist; filters: {names}");
                 return Err(InvalidField::new(name, why));
             }
         }
@@ -312,7 +312,7 @@ fn invalid_field(error: &clap::Error) -> InvalidField {
     };
     let field = option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
     let why = match (error.kind(), error.source()) {
-        (ErrorKind::ArgumentConflict, _) => "only one value is expected here".to_owned(),
+        (ErrorKind::ArgumentConflict, _) => "only one value is allowed".to_owned(),
         (_, Some(source)) => source.to_string(),
         (_, None) => error.to_string(),
     };

@@ -96,7 +96,7 @@ impl FromStr for OutcomeName {
             let short = NoResponse::ALL.map(NoResponse::as_str);
             let words = [&short[..], &Outcome::ALL.map(Outcome::as_str)].concat();
             format!(
-                "\"{text}\" is not an outcome: a status from 100 to 599 or a word is expected; {}",
+                "\"{text}\" is not an outcome: expected a status from 100 to 599, or a name; {}",
                 hint(text, &words)
             )
         })

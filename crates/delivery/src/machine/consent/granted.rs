@@ -91,7 +91,8 @@ impl Granted {
         // The version is checked first, because a newer version may have changed all other fields.
         if v != VERSION {
             return Err(format!(
-                "it has version {v}, and this program reads version {VERSION} only: deploy the newer version"
+                "the consent has version {v}, but this program supports only version {VERSION}: \
+                 deploy the newer version"
             ));
         }
         let GrantedV1 { destination, handshake, origin, allowed_rate, granted_ms, .. } =
@@ -102,7 +103,7 @@ impl Granted {
 }
 
 fn unreadable(problem: impl fmt::Display) -> String {
-    format!("it is not what this version writes: {problem}")
+    format!("the consent is not valid: {problem}")
 }
 
 #[cfg(test)]

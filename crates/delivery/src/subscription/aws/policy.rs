@@ -41,11 +41,12 @@ struct ArnPattern(String);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AwsRefusal {
     /// The resource belongs to the deployment.
-    #[error("{0} belongs to this deployment, so no subscription may use it")]
+    #[error("{0} belongs to this deployment, so a subscription cannot use it as its target")]
     Own(String),
     /// No pattern for the namespace covers the resource.
     #[error(
-        "AWS_TARGETS does not list {arn} for the namespace \"{namespace}\"; add {namespace}={arn} to the template's parameter AwsTargets"
+        "AWS_TARGETS does not list {arn} for the namespace \"{namespace}\"; add {namespace}={arn} \
+         to the template parameter AwsTargets"
     )]
     NotListed {
         /// The ARN of the refused resource.
@@ -56,7 +57,8 @@ pub enum AwsRefusal {
     /// The resource is a Firehose stream in another account. The Firehose API has only names of
     /// streams, so the request would reach a stream in the account of the role.
     #[error(
-        "{arn} is in another account than the role ({account}), and Firehose finds streams by name in the account of the role"
+        "{arn} is not in the account of the role ({account}), but Firehose finds streams by name \
+         in the account of the role"
     )]
     OtherAccount {
         /// The ARN of the refused resource.

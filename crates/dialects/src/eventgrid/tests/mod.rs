@@ -194,9 +194,10 @@ fn the_sample_for_kubernetes_loads_when_completed() {
     assert_eq!(
         findings,
         [
-            "9:28: warning: properties.destination.properties.eventDeliverySchema: read as Event Grid on Kubernetes: \
-             its time to live, waits and statuses apply; \"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"} confirms \
-             it, \"eventgrid\" is Event Grid in Azure",
+            "9:28: warning: properties.destination.properties.eventDeliverySchema: read as Event \
+             Grid on Kubernetes: its time to live, waits and statuses apply; confirm with \
+             \"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"}, or use \"eventgrid\" for \
+             Event Grid in Azure",
             "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are ignored",
         ]
     );
@@ -230,7 +231,7 @@ fn the_values_of_event_grids_page_load_as_a_resource() {
 fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
     let (subscription, findings) = loaded(&[S4, DESTINATIONS]);
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].contains("identity is not used here"), "{findings:?}");
+    assert!(findings[0].contains("identity has no effect"), "{findings:?}");
     assert_eq!(subscription.name.to_string(), "mynamespace/mytopic/f");
     assert_eq!(subscription.dialect, Dialect::EventGridNamespace);
     assert_eq!(

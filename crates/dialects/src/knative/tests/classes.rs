@@ -52,7 +52,8 @@ fn each_policy_waits(
 
 #[test]
 fn every_class_of_brokers_numbers_its_retries_in_its_way() {
-    let unknown = "the broker class \"Kafkaa\" is not known here; its retries are numbered from one; did you mean Kafka?";
+    let unknown = "the broker class \"Kafkaa\" is unknown; its retries are numbered from one; did \
+                   you mean Kafka?";
     for (annotations, expected, warning) in [
         (String::new(), FROM_ONE, Some(UNSTATED)),
         (class("Kafkaa"), FROM_ONE, Some(unknown)),
@@ -73,8 +74,7 @@ fn every_class_of_brokers_numbers_its_retries_in_its_way() {
             warning,
         );
     }
-    let missing =
-        "the broker default/b is not in any of the files: its class and delivery are not known";
+    let missing = "no file contains the broker default/b, so its class and delivery are unknown";
     each_policy_waits(|of| trigger(&format!("  delivery: {of}\n")), FROM_ONE, Some(missing));
 }
 
@@ -84,7 +84,7 @@ fn a_channel_based_broker_is_numbered_as_the_channels_in_its_template() {
         format!("channelTemplateSpec: {{apiVersion: messaging.knative.dev/v1beta1, kind: {kind}}}")
     };
     let config = "config: {kind: ConfigMap, name: channels, namespace: knative-eventing}";
-    let unknown = "the channel kind \"Other\" is not known here; its retries are numbered from one";
+    let unknown = "the channel kind \"Other\" is unknown; its retries are numbered from one";
     for (spec, expected, warning) in [
         (String::new(), FROM_ZERO, None),
         (
@@ -119,7 +119,7 @@ fn every_kind_of_channels_numbers_its_retries_in_its_way() {
             CORE,
             "OtherChannel",
             FROM_ONE,
-            Some("the channel kind \"OtherChannel\" is not known here"),
+            Some("the channel kind \"OtherChannel\" is not a valid value"),
         ),
     ] {
         let object = channel(api_version, kind, "{}");
@@ -192,7 +192,8 @@ fn googlecloud_is_exponential_from_zero_up_to_ten_minutes_and_wants_a_topic_as_i
         let found = super::shown(&super::read_one(&text));
         assert_eq!(found.len(), 1, "{found:?}");
         let at = if in_broker { "f:4:44" } else { "f:12:39" };
-        let message = "error: spec.delivery.backoffPolicy: a broker of class googlecloud supports exponential only; backoffPolicy: exponential";
+        let message = "error: spec.delivery.backoffPolicy: a broker of class googlecloud supports \
+                       only exponential; backoffPolicy: exponential";
         assert_eq!(found[0], format!("{at}: {message}"));
     }
 }

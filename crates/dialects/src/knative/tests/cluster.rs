@@ -113,7 +113,8 @@ fn a_config_map_with_defaults_is_named_with_each_subscription_that_leaves_them_t
                 "{name} {text} {found:?}"
             );
             let message = format!(
-                "the ConfigMap knative-eventing/{name} is not read, which changes deliveries of default/"
+                "the ConfigMap knative-eventing/{name} is not supported, which changes deliveries \
+                 of default/"
             );
             assert!(
                 found.iter().all(|of| of.contains(&message) && of.contains("(cluster defaults)")),
@@ -139,14 +140,13 @@ fn the_help_names_what_to_write_where_and_the_command_that_prints_it() {
         let all = format!("{}{}", of_broker(&channels, ""), of_channel(None));
         losses(&format!("{}{all}", config_map(name, key, defaults))).remove(0)
     };
-    let broker = "copy the annotation eventing.knative.dev/broker.class and spec.delivery that kubectl get broker -o yaml \
-                  shows into each Broker";
-    let channel = "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
+    let broker = "copy the annotation eventing.knative.dev/broker.class and spec.delivery from \
+                  kubectl get broker -o yaml to each Broker";
+    let channel = "copy knative.dev/channelKind from kubectl get broker -o yaml to \
                    spec.channelTemplateSpec.kind of each MTChannelBasedBroker";
     assert!(text(BROKERS).ends_with(&format!("; {broker}; {channel}")), "{}", text(BROKERS));
     assert!(text(CHANNELS_OF_BROKERS).ends_with(channel), "{}", text(CHANNELS_OF_BROKERS));
-    let of_channels =
-        "copy the spec.channelTemplate that kubectl get channel -o yaml shows into each Channel";
+    let of_channels = "copy spec.channelTemplate from kubectl get channel -o yaml to each Channel";
     assert!(text(CHANNELS).ends_with(of_channels), "{}", text(CHANNELS));
 }
 
@@ -160,8 +160,9 @@ fn a_config_map_that_a_broker_names_is_one_warning() {
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert!(
         finding.contains(
-            "the ConfigMap knative-eventing/mine is not read, which changes deliveries of default/b/t (config of its Broker); \
-             write the knative.dev/channelKind that kubectl get broker -o yaml shows into spec.channelTemplateSpec.kind"
+            "the ConfigMap knative-eventing/mine is not supported, which changes deliveries of \
+             default/b/t (config of its Broker); write the knative.dev/channelKind that kubectl \
+             get broker -o yaml shows into spec.channelTemplateSpec.kind"
         ),
         "{finding}"
     );
@@ -178,11 +179,10 @@ fn a_config_map_that_no_file_has_is_a_warning_where_its_channels_matter() {
     let found = |class_name: &str, spec: &str| subscription(&of_broker(&class(class_name), spec)).1;
     assert_eq!(
         found("MTChannelBasedBroker", config),
-        [
-            "f:4:56: warning: spec.config.name: the ConfigMap default/absent, which configures the channels of this Broker, \
-             is not read: retries are numbered from zero, as for InMemoryChannel; write the knative.dev/channelKind that \
-             kubectl get broker -o yaml shows into spec.channelTemplateSpec.kind of each MTChannelBasedBroker"
-        ]
+        ["f:4:56: warning: spec.config.name: the ConfigMap default/absent of this Broker's \
+          channels is not read: retries are numbered from zero, as for InMemoryChannel; copy \
+          knative.dev/channelKind from kubectl get broker -o yaml to \
+          spec.channelTemplateSpec.kind of each MTChannelBasedBroker"]
     );
     let none = Vec::<String>::new();
     let inline = format!("{config}, channelTemplateSpec: {{{TEMPLATE}}}");

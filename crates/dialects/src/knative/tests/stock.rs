@@ -81,11 +81,10 @@ fn the_defaults_are_reported_once_with_the_way_to_see_those_of_a_cluster() {
     let text = format!("{}{}---\n{second}", broker(&class("Kafka"), "{}"), trigger(""));
     assert_eq!(
         notes(&text),
-        [
-            "f:8:18: note: metadata.name: 2 subscriptions have the retry settings of stock Knative for a Broker without \
-             delivery: retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S; if your cluster has others, copy class \
-             and delivery that kubectl get broker -o yaml shows into the Broker"
-        ]
+        ["f:8:18: note: metadata.name: 2 subscriptions have the retry settings of stock Knative \
+          for a Broker without delivery: retry: 10, backoffPolicy: exponential, backoffDelay: \
+          PT0.2S; if your cluster has other settings, copy class and delivery from kubectl get \
+          broker -o yaml to the Broker"]
     );
     let own = "  delivery: {retry: 2, backoffPolicy: linear, backoffDelay: PT1S}\n";
     for without in [

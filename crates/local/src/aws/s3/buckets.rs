@@ -121,7 +121,7 @@ impl Buckets {
         match put {
             Ok(PutOutcome::Written) => Ok(()),
             Ok(PutOutcome::AlreadyExists) => {
-                Err(s3_error!(PreconditionFailed, "the object {key:?} exists already"))
+                Err(s3_error!(PreconditionFailed, "the object {key:?} already exists"))
             }
             Err(error) => Err(self.key_error(bucket, key, error)),
         }
@@ -168,21 +168,22 @@ impl Buckets {
             if bytes > SEGMENT_LIMIT_BYTES {
                 return s3_error!(
                     KeyTooLongError,
-                    "each part of a key between slashes is a file name here, of at most {SEGMENT_LIMIT_BYTES} bytes; \
-                     this one has {bytes}"
+                    "each segment of a key is a file name in the local S3; the limit is \
+                     {SEGMENT_LIMIT_BYTES} bytes, but this segment has {bytes}"
                 );
             }
             return s3_error!(
                 InvalidArgument,
-                "the key {key:?} cannot be a file: no part between slashes may be empty, '.' or '..', or hold a control \
-                 character"
+                "the key {key:?} is not valid in the local S3: a segment cannot be empty, '.' or \
+                 '..', or contain a control character"
             );
         }
         let path = self.root.join(bucket).join(key);
         if path.is_dir() || path.ancestors().skip(1).any(Path::is_file) {
             return s3_error!(
                 InvalidArgument,
-                "the key {key:?} cannot be a file: one of two keys is the folder of the other"
+                "the key {key:?} conflicts with another key in the local S3: a file cannot also be \
+                 a folder"
             );
         }
         failure(error)

@@ -255,7 +255,8 @@ fn put_condition(
         | (Some(ETagCondition::Any), None)
         | (None, Some(ETagCondition::ETag(_))) => Err(s3_error!(
             NotImplemented,
-            "of conditional puts the local S3 supports If-None-Match: * and If-Match with an ETag"
+            "for conditional puts, the local S3 supports only If-None-Match: * and If-Match with \
+             an ETag"
         )),
     }
 }
@@ -300,7 +301,7 @@ async fn read_body(body: StreamingBlob) -> Result<Bytes, S3Error> {
 fn list_request(input: &ListObjectsV2Input) -> Result<ListRequest, S3Error> {
     let delimiter = input.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
     if delimiter.is_some_and(|delimiter| delimiter != "/") {
-        return Err(s3_error!(NotImplemented, "the local S3 supports the delimiter / only"));
+        return Err(s3_error!(NotImplemented, "the local S3 supports only the delimiter /"));
     }
     let max_keys = u16::try_from(max_keys(input))
         .map_err(|_| s3_error!(InvalidArgument, "max-keys is negative"))?;

@@ -138,7 +138,7 @@ fn a_refusal_that_quotes_a_credential_hides_it() {
     let answer = judge(&cloud_events(None), &question(None), &echo).redact(&credentials);
     assert_eq!(
         refusal(answer),
-        "it allows the origin \"[secret] by [secret]\", not \"events.example.com\""
+        "the endpoint allows the origin \"[secret] by [secret]\", not \"events.example.com\""
     );
 }
 
