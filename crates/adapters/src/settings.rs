@@ -540,7 +540,7 @@ mod tests {
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (AWS_TARGETS, "arn:aws:sqs:eu-west-1:123456789012:q", "shop=arn:aws:sqs"),
             (OWN_RESOURCE_ARNS, "queue", "is not an ARN"),
-            (DEAD_LETTER_CONTAINER, "a/b", "the name of a bucket"),
+            (DEAD_LETTER_CONTAINER, "a/b", "not a valid bucket name"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
             (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:2001", "host:port"),

@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_note_is_needed_and_has_a_limit() {
         let noted = |note: &str| Dismissal::new(Vec::new(), [], String::new(), None, note);
-        assert!(noted(" \n").unwrap_err().contains("a note is needed"));
+        assert!(noted(" \n").unwrap_err().contains("a note is required"));
         assert!(noted(&"x".repeat(NOTE_MAX_CHARS)).is_ok());
         assert!(noted(&"x".repeat(NOTE_MAX_CHARS + 1)).unwrap_err().contains("2001 characters"));
     }

@@ -506,6 +506,6 @@ mod tests {
         for text in ["6xx", "600", "550-600", "99-200"] {
             assert!(range(text).unwrap_err().contains("is 100 to 599"), "{text}");
         }
-        assert!(range("500-400").unwrap_err().contains("ends before it begins"));
+        assert!(range("500-400").unwrap_err().contains("is an empty range"));
     }
 }

@@ -58,10 +58,7 @@ async fn a_queue_of_the_deployment_takes_no_dead_letter() {
     let sinks = SqsSinks::new(cloud.sqs.clone(), &own);
     let refused = sinks.put_message(&queue(&cloud, "last-resort"), DELIVERY_NAMESPACE, "{}").await;
     let Err(PutError::Permanent(why)) = refused else { panic!("{refused:?}") };
-    assert!(
-        why.ends_with("is a queue of this deployment: name another queue as the sink"),
-        "{why}"
-    );
+    assert!(why.ends_with("is a queue of this deployment: use another queue"), "{why}");
 }
 
 #[tokio::test]

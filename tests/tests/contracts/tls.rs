@@ -191,8 +191,8 @@ async fn a_secret_that_is_no_certificate_aborts_the_attempt_and_is_not_quoted() 
         ["a.example.com", "b.example.com"].map(|name| clients.client(name).expect("a key"));
     for (certificate, key, why) in [
         ("hush", &*a.key, "the secret contains no certificate in PEM format"),
-        (&*a.certificate, "hush", "holds no private key in PEM form"),
-        (&a.certificate, &b.key, "of another private key"),
+        (&*a.certificate, "hush", "contains no unencrypted private key in PEM format"),
+        (&a.certificate, &b.key, "does not match the private key"),
     ] {
         let identity = ClientIdentity {
             certificate: certificate.to_owned(),

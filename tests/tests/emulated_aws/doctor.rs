@@ -101,7 +101,7 @@ fn line(item: &Value) -> (String, String) {
 fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
     on_deployment(|Deployment { stack: aws, subscriber, .. }| async move {
         let patient = Patient { aws, stack: aws.deploy_second(NAME, &SETTINGS).await };
-        let missing = "subscriptions/: nothing is there yet";
+        let missing = "subscriptions/ does not exist yet";
         let apply = "lastmile apply -f FILE --stack doctored";
         patient.shows(&[], &[("error", &[missing, apply])]).await;
         // Nothing is sent to a stack that cannot deliver.
@@ -137,7 +137,7 @@ fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
         ];
         let refused: &[&str] =
             &["shop/doctored/refuses", "401 Unauthorized", "its auth", "deadletters show"];
-        let away: &[&str] = &["shop/doctored/away", "SocketError", "cannot reach it"];
+        let away: &[&str] = &["shop/doctored/away", "SocketError", "cannot reach the destination"];
         patient.shows(&tried, &[("error", refused), ("error", away)]).await;
 
         wrong_secrets(&patient, &good.1).await;
@@ -174,7 +174,9 @@ async fn paused_mapping(patient: &Patient<'_>) {
     let set = |is: bool| lambda.update_event_source_mapping().uuid(id).enabled(is).send();
     set(false).await.expect("a mapping can be paused");
     let command = format!("aws lambda update-event-source-mapping --uuid {id} --enabled");
-    patient.shows(&[], &[("error", &["mapping of RetryQueue: it is paused", &command])]).await;
+    patient
+        .shows(&[], &[("error", &["mapping of RetryQueue: the mapping is disabled", &command])])
+        .await;
     set(true).await.expect("a mapping can be enabled");
     patient.shows(&[], &[]).await;
 }

@@ -237,11 +237,11 @@ fn a_get_has_no_body_and_text_has_its_content_type() {
 fn what_cannot_be_a_request_is_refused_at_its_field() {
     for (destination, problem) in [
         (", body: 1, bodyText: x", "set only one of body and bodyText"),
-        (", method: GET, body: 1", "a GET has no body"),
+        (", method: GET, body: 1", "a GET request has no body"),
         (", contentType: a/b", "contentType requires body or bodyText"),
         (", body: {zip: 01234}", "write it in quotes"),
         (", bodyText: x, contentType: text", "not a media type"),
-        (", query: {api_key: abc}", "a credential is not stated in clear text"),
+        (", query: {api_key: abc}", "a credential must not be in clear text"),
         (", body: \"{{ event.id\"", "destination.body: "),
         (
             ", body: {a: [0, \"{% set x = 1 %}\"]}",
@@ -263,7 +263,7 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
     let reply = with("") + "  reply: 'https://r.example.com/{{ event.id }}'\n";
     let findings = read(&reply).findings;
     assert!(
-        findings.iter().any(|of| of.to_string().contains("expressions are possible only")),
+        findings.iter().any(|of| of.to_string().contains("expressions are supported only")),
         "{findings:#?}"
     );
     let host = with("").replace("a.example.com", "{{ event.id }}.example.com");

@@ -223,7 +223,7 @@ mod tests {
             ("br", &[0x11; 9]),
         ] {
             let why = decoded(&[encoding], body, true).expect_err(encoding);
-            assert!(why.contains(&format!("is not {encoding}")), "{why}");
+            assert!(why.contains(&format!("is not valid {encoding}")), "{why}");
         }
         // A byte too many: what was decoded is kept, and not the rest, in which no credential would be found.
         let mut headers = HeaderMap::new();

@@ -181,9 +181,21 @@ mod tests {
             ),
             (QUEUE, "SendMessage", "bank=arn:aws:sqs:*:*:*", "for the namespace shop", "add shop="),
             (foreign, "SendMessage", of_account, "AwsTargets of the stack live", "add shop="),
-            (own, "SendMessage", all, "belongs to the deployment itself", "no part of the stack"),
-            (alias, "Invoke", all, "belongs to the deployment itself", "no part of the stack"),
-            (stream, "PutRecord", all, "in the account of the role only", "123456789012"),
+            (
+                own,
+                "SendMessage",
+                all,
+                "belongs to the deployment itself",
+                "does not belong to the stack",
+            ),
+            (
+                alias,
+                "Invoke",
+                all,
+                "belongs to the deployment itself",
+                "does not belong to the stack",
+            ),
+            (stream, "PutRecord", all, "streams only in the account of the role", "123456789012"),
         ] {
             let problem = problem(arn, action, targets).expect(arn);
             assert_eq!(problem.severity, Severity::Error);

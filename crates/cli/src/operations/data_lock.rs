@@ -109,7 +109,7 @@ mod tests {
         let data = folder.path().join("data");
         let mut first = DataLock::take(&data).expect("nobody uses it");
         let refused = || DataLock::take(&data).expect_err("it is used").to_string();
-        assert!(refused().ends_with("/data; end it, or choose another folder with --data DIR"));
+        assert!(refused().ends_with("/data; stop it, or choose another folder with --data DIR"));
         first.says(&["http://127.0.0.1:8080"]);
         first.says(&["http://127.0.0.1:80", "http://127.0.0.1:4566"]);
         assert!(refused().contains("/data, at http://127.0.0.1:80; end it"), "{}", refused());

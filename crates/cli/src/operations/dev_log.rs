@@ -130,6 +130,6 @@ mod tests {
     fn a_folder_without_lines_is_an_error_that_says_who_writes_them() {
         let folder = tempfile::tempdir().unwrap();
         let error = lines(folder.path(), |_| true).unwrap_err().to_string();
-        assert!(error.contains("has no log lines: `lastmile dev`"), "{error}");
+        assert!(error.contains("contains no log lines of `lastmile dev`"), "{error}");
     }
 }

@@ -110,7 +110,7 @@ mod tests {
         let all = reading.catalogue.subscriptions().map(AsRef::as_ref);
         let found = unset_secrets(&reading, all, Severity::Warning, variable);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let rest = "here, so requests that need it are not sent; export";
+        let rest = "so requests that require it are not sent; export";
         assert_eq!(
             found,
             [

@@ -70,7 +70,7 @@ fn a_second_demo_replaces_the_dead_letters_of_the_first_and_keeps_others_while_i
     let second = run(folder.path(), &["demo", "--port", port]);
     assert!(second.status.success(), "{}\n{}", text(&second.stdout), text(&second.stderr));
     let said = text(&second.stdout);
-    assert!(said.contains("removed the 8 dead letters of the last demo"), "{said}");
+    assert!(said.contains("removed the 8 dead letters of the previous demo"), "{said}");
     assert!(other.is_file() && outside.is_file());
     let blobs = said.lines().filter(|line| line.starts_with(".lastmile/s3/dead-letters/"));
     assert!(blobs.clone().all(|blob| folder.path().join(blob).is_file()) && blobs.count() == 8);

@@ -124,7 +124,7 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
             let (status, said) =
                 status_and_text(server.post(path, form).send().await.expect("an answer")).await;
             assert_eq!(status, 403, "{path} {form:?}");
-            assert!(said.contains("Nothing was done"), "{said}");
+            assert!(said.contains("Nothing was changed"), "{said}");
         }
         let right = [("note", "some"), ("token", token.as_str())];
         for (name, value) in [
@@ -227,10 +227,10 @@ async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
     for (path, status, said) in [
         ("/letters?status=abc", 400, "503, or 5xx"),
         ("/letters?since=yesterday", 400, "2026-11-20T07:00:00Z"),
-        ("/letters?colour=red", 400, "there is no such filter"),
+        ("/letters?colour=red", 400, "this filter does not exist"),
         ("/replay?outcome=Sad", 400, "TimedOut"),
         ("/replay?to=topic&to_topic=x", 400, "is not a topic"),
-        ("/replay?to=url&to_url=ftp://a", 400, "is not supported here"),
+        ("/replay?to=url&to_url=ftp://a", 400, "is not supported"),
         ("/replay?to=url&to_url=localhost:80/x", 400, "the URL has no scheme"),
         ("/replay?rate=fast", 400, "50/s"),
         ("/letters?subscription=nobody", 200, "No dead letters match"),
@@ -341,9 +341,9 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     assert!(server.page("/jobs").await.contains(&job));
     assert!(server.page(&format!("/letters/{}", LETTERS[3].id())).await.contains(&job));
     let replay = server.page("/replay?status=503").await;
-    assert!(replay.contains("Left out: 3 dead letters in another state"), "{replay}");
+    assert!(replay.contains("Omitted: 3 dead letters in another state"), "{replay}");
     let again = server.page("/replay?status=503&state=all").await;
-    assert!(again.contains("3 of them were replayed before"), "{again}");
+    assert!(again.contains("3 of them were already replayed"), "{again}");
 
     // As if it had been killed between sending and writing the ledger.
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");

@@ -363,7 +363,7 @@ fn numbers_belong_to_a_run_and_other_addresses_are_answered_by_a_page() {
         ("/events/1", "No such event"),
         ("/events/%ff", "No such event"),
         ("/events/00000000-1", "An event of an earlier run"),
-        (&format!("/events/{run}-999"), "The event is not kept"),
+        (&format!("/events/{run}-999"), "The event is no longer stored"),
         ("/publish?from=abc", "No such event"),
         ("/nothing", "No such page"),
     ] {

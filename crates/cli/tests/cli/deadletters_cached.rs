@@ -121,6 +121,6 @@ async fn only_new_blobs_are_read_and_a_purge_removes_its_own_from_the_cache() {
     let unusable = container.command(&["list"]).env("XDG_CACHE_HOME", "/dev/null").output();
     let unusable = unusable.expect("the program runs");
     assert_eq!(unusable.status.code(), Some(0));
-    assert!(text(&unusable.stderr).contains("dead letters were not cached: "));
+    assert!(text(&unusable.stderr).contains("the cache of dead letters cannot be used: "));
     aws.stop().await;
 }

@@ -118,7 +118,7 @@ fn check_left_out(container: &TestContainer, queue: &str) {
     assert!(listed.contains(r#""state":"replaying","replayed":"one""#), "{listed}");
     let again = container.run(&["replay", "--dry-run", "--state", "all", "order-5"]);
     assert!(
-        text(&again.stdout).contains("1 of them were replayed before"),
+        text(&again.stdout).contains("1 of them were already replayed"),
         "{}",
         text(&again.stdout)
     );
@@ -400,7 +400,7 @@ async fn a_resume_leaves_out_what_another_job_has_sent_or_a_person_has_dismissed
     assert_eq!(dismissed.status.code(), Some(0), "{dismissed:?}");
     let second = replay(&["order-2", "--name", "second"]);
     assert_eq!(second.status.code(), Some(0), "{second:?}");
-    let warned = "also in the plan of the job first, which is not done: 1 dead letter";
+    let warned = "also in the plan of the unfinished job first: 1 dead letter";
     assert!(text(&second.stderr).contains(warned), "{second:?}");
     let resumed = text(&replay(&["--resume", "first"]).stdout);
     assert!(resumed.contains("3 of 5 dead letters sent"), "{resumed}");
@@ -420,7 +420,9 @@ async fn a_refused_connection_sends_nothing_and_the_dead_letters_stay_open() {
     let done = container.run(&["replay", "--yes", "--to-url", "http://127.0.0.1:1/x"]);
     assert_eq!(done.status.code(), Some(1), "{done:?}");
     // A ledger tells dead letters apart by their ids.
-    assert!(text(&done.stderr).contains("skipped: 1 dead letter with the id of another one"));
+    assert!(
+        text(&done.stderr).contains("skipped: 1 dead letter with the id of another dead letter")
+    );
     let open = container.run(&["list", "--output", "ndjson"]);
     assert_eq!(text(&open.stdout).lines().count(), 6, "{open:?}");
 }

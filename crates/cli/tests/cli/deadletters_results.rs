@@ -175,9 +175,9 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     assert!(page.contains("<dt>delivered</dt><dd>3</dd>"), "{page}");
     assert!(server.page("/jobs").await.contains("Dead-again"));
     let letter = server.page(&format!("/letters/{id}")).await;
-    assert!(letter.contains("Its replay") && letter.contains("delivered"), "{letter}");
+    assert!(letter.contains("Replay") && letter.contains("delivered"), "{letter}");
     let replay = server.page("/replay").await;
-    assert!(replay.contains("Left out: 3 dead letters in another state"), "{replay}");
+    assert!(replay.contains("Omitted: 3 dead letters in another state"), "{replay}");
     assert!(server.page("/replay?state=all").await.contains("3 dead letters would be sent"));
     results.stack.stop().await.expect("it stops");
 }
@@ -331,7 +331,7 @@ async fn an_end_that_never_came_is_unknown_and_can_be_sent_again() {
         (&job["under_way"], &job["unknown"], &job["sent"]),
         (&0.into(), &1.into(), &1.into())
     );
-    let no_end = "no end was reported; look at the destination and the logs";
+    let no_end = "no result was reported; check the destination and the logs";
     let table = text(&program.run(&["jobs", "lost"]).stdout);
     assert!(table.contains(&format!("1 unknown: {no_end}")), "{table}");
     let id = sample(1, (20, 9), "").id();

@@ -126,7 +126,8 @@ async fn a_url_that_refuses_the_first_five_gets_no_more_and_one_that_refuses_ten
     };
     let (said, noted) = run(&["--name", "posted"]);
     assert!(
-        noted.contains("stopped: nothing was accepted: ") && noted.contains("responded with 500"),
+        noted.contains("stopped: no delivery was accepted: ")
+            && noted.contains("responded with 500"),
         "{noted}"
     );
     assert!(said.contains("0 of 60 dead letters") && said.contains("5 were refused: "), "{said}");

@@ -113,7 +113,9 @@ async fn of_many_topics_only_those_are_read_that_are_known_to_deliver_to_a_desti
     let (printed, code) = destinations(&["list"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("shop/t7/a") && printed.contains("disabled "), "{printed}");
-    assert!(printed.contains("subscriptions of other topics that deliver there are not listed"));
+    assert!(
+        printed.contains("subscriptions of other topics with the same destination are not listed")
+    );
     assert!(!printed.contains("has errors"), "t8 is not read: {printed}");
     let (printed, code) = destinations(&["enable", "shop/t7/a"]);
     assert_eq!(code, Some(0), "{printed}");

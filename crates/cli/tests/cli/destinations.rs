@@ -98,7 +98,7 @@ async fn show_says_how_fast_a_destination_recovers_and_why() {
     known.recovers(SEARCH, 7, 1).await;
     let shown = destinations(folder.path(), &["show", SEARCH]).out;
     let line = shown.lines().find(|line| line.starts_with("recovery")).expect("a line");
-    assert!(line.contains("at most 4 requests a second since "), "{line}");
+    assert!(line.contains("at most 4 requests per second since "), "{line}");
     assert!(line.ends_with("7 good responses and 1 failures since then"), "{line}");
     let json = destinations(folder.path(), &["show", SEARCH, "--output", "json"]).json();
     let recovery = &json["recovery"];

@@ -100,7 +100,7 @@ fn the_changes_of_a_topic_are_listed_newest_first() {
     assert_eq!(column("subscriptions"), [json!(null), json!(null), json!(2), json!(2)]);
     assert_eq!(column("removed"), [true, false, false, false]);
     assert_eq!(column("current"), [true, false, false, false]);
-    assert!(versions[1]["problem"].as_str().is_some_and(|of| of.contains("not the object")));
+    assert!(versions[1]["problem"].as_str().is_some_and(|of| of.contains("not a valid object")));
     let changes = json!({"settings": false, "added": ["c"], "changed": ["a"], "removed": ["b"]});
     assert_eq!(column("changes"), [json!(null), json!(null), changes, json!(null)]);
     let lines: Vec<&str> = table.lines().collect();

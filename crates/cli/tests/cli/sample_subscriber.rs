@@ -124,8 +124,8 @@ fn a_secret_that_is_none_is_a_usage_error_and_not_shown() {
     std::fs::write(folder.path().join("bad.txt"), "no base64!").expect("a file");
     for (secret, says) in [
         ("bad.txt", "the signing secret bad.txt is not base64"),
-        ("missing.txt", "env:NAME or a file is expected"),
-        ("env:NO_SUCH_VARIABLE", "there is no variable NO_SUCH_VARIABLE"),
+        ("missing.txt", "expected env:NAME or a file"),
+        ("env:NO_SUCH_VARIABLE", "the environment variable NO_SUCH_VARIABLE is not set"),
     ] {
         let (printed, code) =
             run(folder.path(), &["subscriber", "--port", "0", "--secret", secret]);

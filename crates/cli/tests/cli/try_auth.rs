@@ -109,7 +109,7 @@ fn each_kind_is_delivered_and_printed_as_the_same_request() {
         assert_eq!(code, Some(0), "{path}: {printed}");
         // Not even the token server gets a request.
         assert_silent(&received);
-        assert!(printed.contains(&format!("{variable} has to be set")), "{path}: {printed}");
+        assert!(printed.contains(&format!("set {variable} before")), "{path}: {printed}");
         // What has to be set is on standard error.
         let (command, _) = printed.split_once(&format!("\n{variable} has")).expect("a note");
         let mut shell = Command::new("sh");

@@ -463,7 +463,7 @@ mod tests {
         assert_eq!(lengths(400_000, 5), [2, 2, 1]);
         assert!(
             entry(0, &item(MESSAGE_MAX_BYTES), None)
-                .is_err_and(|problem| problem.contains("at most 1048576"))
+                .is_err_and(|problem| problem.contains("is 1048576 bytes"))
         );
     }
 }

@@ -206,7 +206,7 @@ mod tests {
     fn a_part_says_what_it_is() {
         let names = NameRange { from: "b".to_owned(), before: Some("c".to_owned()) };
         let part = Part { first: 20, input: Input::Auto, names };
-        let said = "elements from 20 on, subscriptions from \"b\" on, subscriptions before \"c\"";
+        let said = "events from index 20, subscriptions from \"b\", subscriptions before \"c\"";
         assert_eq!(part.to_string(), said);
     }
 }

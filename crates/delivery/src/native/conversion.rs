@@ -18,7 +18,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     let destination = &subscription.destination;
     let event_type = ("eventType", &topic.settings.mapping.event_type);
     if destination.has_templates() && topic.settings.input == Input::Custom {
-        return unmapped(topic, "the CloudEvent that templates read", &[event_type]);
+        return unmapped(topic, "the CloudEvent for templates", &[event_type]);
     }
     if destination.has_body() {
         return None;

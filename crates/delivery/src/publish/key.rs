@@ -216,9 +216,9 @@ mod tests {
         let changed = PYTHON.replacen("r=http", "r=https", 1);
         let later = PYTHON.replacen("2026", "2027", 1);
         for (name, value, text) in [
-            ("x-other", KEY, "a key is needed"),
-            ("authorization", KEY, "a key is needed"),
-            ("authorization", "Basic c2hvcA==", "a key is needed"),
+            ("x-other", KEY, "the request has no key"),
+            ("authorization", KEY, "the request has no key"),
+            ("authorization", "Basic c2hvcA==", "the request has no key"),
             ("aeg-sas-key", "", "not valid"),
             ("aeg-sas-key", "c2hvcC1vcmRlcnMta2V5LW9uZQ=", "not valid"),
             ("aeg-sas-key", PYTHON, "not valid"),

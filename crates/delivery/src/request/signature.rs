@@ -235,9 +235,9 @@ mod tests {
         for (name, says) in [
             ("env:A", "env:A is not base64"),
             ("env:B", "env:B has 0 bytes"),
-            ("env:C", "env:C is not whsk_ and the 32 bytes of an Ed25519 key"),
-            ("env:D", "env:D is not whsk_ and"),
-            ("env:E", "env:E is a public key (whpk_), and a private one (whsk_) is required"),
+            ("env:C", "env:C is not whsk_ followed by the base64 of a 32-byte Ed25519 key"),
+            ("env:D", "env:D is not whsk_ followed by"),
+            ("env:E", "env:E is a public key (whpk_), but signing requires a private key (whsk_)"),
             ("ssm:b", "ssm:b was not loaded"),
         ] {
             let problem =

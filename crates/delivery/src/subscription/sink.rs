@@ -185,7 +185,12 @@ mod tests {
         }
         for prefix in ["_replays", "_dismissed/x", "letters/_replays", "_unknown", "a/_"] {
             let error = check_prefix(prefix).expect_err(prefix);
-            assert!(error.contains("begins with _, as in letters/shop"), "{error}");
+            assert!(
+                error.contains(
+                    "begins with _, which is reserved; use a prefix such as letters/shop"
+                ),
+                "{error}"
+            );
         }
     }
 

@@ -29,7 +29,7 @@ fn a_subscription_that_cannot_be_used_affects_itself_only() {
     let deep = format!(r#"{{"spec":{}{}}}"#, "[".repeat(200), "]".repeat(200));
     let large = format!(r#"{{"spec":{{"x":"{}"}}}}"#, "x".repeat(ENTRY_MAX_BYTES));
     for (bad, reason) in [
-        ("1", "it is no JSON object"),
+        ("1", "not a JSON object"),
         ("{}", "missing"),
         (r#"{"spec":{"destination":{"url":"example.com"}}}"#, "spec.destination.url"),
         (r#"{"spec":{"destination":{"url":"https://a.example"}},"x":1}"#, "unknown field"),

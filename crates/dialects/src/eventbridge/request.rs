@@ -125,8 +125,8 @@ fn segment(at: &Cursor<'_>) -> Option<String> {
 fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     dynamic(literal(at)?).map_or_else(
         |path| {
-            let message = format!("{} may lead to several values", quoted(path));
-            at.refuse(Message::new(message).help("a path such as $.detail.items[0].id"))
+            let message = format!("{} may select several values", quoted(path));
+            at.refuse(Message::new(message).help("use a path such as $.detail.items[0].id"))
         },
         Some,
     )

@@ -249,7 +249,7 @@ fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
     let problem = match fitting {
         ATTEMPTS_MAX => format!("the limit is {ATTEMPTS_MAX} attempts"),
         fitting => {
-            format!("only {fitting} attempts fit into 14 days, the maximum duration of a delivery")
+            format!("{fitting} attempts fit into 14 days, the maximum duration of a delivery")
         }
     };
     let message = Message::new(format!(

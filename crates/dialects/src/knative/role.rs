@@ -77,7 +77,7 @@ pub(super) fn report_version(object: &Object<'_>) {
     let version = object.api_version.split_once('/').map_or("", |(_, version)| version);
     if let Some(at) = object.document.peek("apiVersion").filter(|_| !VERSIONS.contains(&version)) {
         let message = format!("the version {} is not supported", quoted(version));
-        at.error(Message::new(message).help(format!("supported: {}", VERSIONS.join(", "))));
+        at.error(Message::new(message).help(format!("expected one of {}", VERSIONS.join(", "))));
     }
 }
 

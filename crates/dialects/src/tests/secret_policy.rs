@@ -112,12 +112,21 @@ fn a_policy_that_cannot_be_read_says_what_would_be_right() {
             "[{name: env:A, hosts: [a.test], host: b}]",
             "unknown field \"host\"; did you mean hosts?",
         ),
-        ("[{name: hunter2, hosts: []}]", "secrets[0].name: not the name of a secret; env:NAME"),
-        ("[{name: '*', hosts: []}]", "secrets[0].name: not the name of a secret; env:NAME"),
-        ("[{name: 'env:*A', hosts: []}]", "secrets[0].name: not the name of a secret; env:NAME"),
+        (
+            "[{name: hunter2, hosts: []}]",
+            "secrets[0].name: not the name of a secret; expected env:NAME",
+        ),
+        (
+            "[{name: '*', hosts: []}]",
+            "secrets[0].name: not the name of a secret; expected env:NAME",
+        ),
+        (
+            "[{name: 'env:*A', hosts: []}]",
+            "secrets[0].name: not the name of a secret; expected env:NAME",
+        ),
         (
             "[{name: env:A, hosts: ['*']}]",
-            "hosts[0]: \"*\" is not a host; api.example.com, or *.example.com",
+            "hosts[0]: \"*\" is not a host; expected api.example.com, or *.example.com",
         ),
         ("[{name: env:A, hosts: ['*.*.a']}]", "hosts[0]: \"*.*.a\" is not a host"),
         ("[{name: env:A, hosts: ['a.*']}]", "hosts[0]: \"a.*\" is not a host"),

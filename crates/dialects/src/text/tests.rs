@@ -150,10 +150,10 @@ fn what_nests_as_deep_as_definitions_of_kubernetes_do_is_read() {
 #[test]
 fn what_a_file_perhaps_is_that_is_no_yaml_is_said() {
     for (text, help) in [
-        ("a: {{ .Values.name }}\n  b: 1\n", "this is a template"),
-        ("{{- if .Values.on }}\na: 1\n{{- end }}\n", "this is a template"),
-        ("{\"a\": 1}\n{\"b\": 2}\n", "several JSON documents"),
-        ("{\"a\": 1}\n// more\n{\"b\": 2}\n", "several JSON documents"),
+        ("a: {{ .Values.name }}\n  b: 1\n", "the file is a template"),
+        ("{{- if .Values.on }}\na: 1\n{{- end }}\n", "the file is a template"),
+        ("{\"a\": 1}\n{\"b\": 2}\n", "separate several JSON documents"),
+        ("{\"a\": 1}\n// more\n{\"b\": 2}\n", "separate several JSON documents"),
         ("{\"a\": [1, \"b\": 2}\n", "f:1:14: error: not valid JSON: unexpected colon"),
         ("a: [1\n", ""),
     ] {
@@ -245,6 +245,6 @@ fn documents_of_both_formats_are_read_side_by_side() {
     let (shown, findings) = parsed("{\"a\": 1 // x\n \"b\": 1}\n---\nc: 1\n---\nd: [\n");
     assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
     assert_eq!(findings.len(), 2, "{findings:?}");
-    assert!(findings[0].starts_with("f:1:8: error: not JSON"), "{findings:?}");
-    assert!(findings[1].contains(": error: not YAML"), "{findings:?}");
+    assert!(findings[0].starts_with("f:1:8: error: not valid JSON"), "{findings:?}");
+    assert!(findings[1].contains(": error: not valid YAML"), "{findings:?}");
 }

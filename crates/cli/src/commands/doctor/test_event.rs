@@ -251,7 +251,7 @@ mod tests {
         assert!(help(queue, blocked).contains("docs/guides/targets.md"));
         assert!(help("http://10.0.0.1/", blocked).contains("AllowPrivateDestinations"));
         for (status, part) in [
-            (403, "role of InvokeRoleArn"),
+            (403, "the role InvokeRoleArn"),
             (404, "correct the arn"),
             (400, "docs/guides/targets.md"),
         ] {

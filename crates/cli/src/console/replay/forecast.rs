@@ -104,7 +104,7 @@ impl Forecast {
     pub(in crate::console) fn markup(&self) -> Markup {
         if self.letters == 0 {
             return html! { p .forecast { "These dead letters have no subscription, so nothing is \
-                                          sent. Send them to a topic or a URL instead." } };
+            sent. Send them to a topic or a URL instead." } };
         }
         html! {
             p .forecast {

@@ -189,7 +189,10 @@ mod tests {
         state.slow = spell(NOW_MS + 90 * SECOND_MS);
         let (short, long) = next_of(&state);
         assert_eq!(short, "immediately, slow lane");
-        assert!(long.contains("until it has answered in time for ten minutes"), "{long}");
+        assert!(
+            long.contains("until the destination has responded in time for ten minutes"),
+            "{long}"
+        );
         (state.slow, state.refusing) = (None, spell(NOW_MS + HOUR_MS));
         assert_eq!(next_of(&state).1, "deliveries are attempted immediately");
         assert_eq!(conditions(&state)[0].name, "failing");

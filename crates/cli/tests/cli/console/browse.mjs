@@ -112,7 +112,7 @@ async function picksLeadToTheirExactNumber(browser) {
   await follow(page, bar.getByRole("button", { name: "Replay these 2" }));
   await page.getByRole("heading", { name: "2 dead letters to send" }).waitFor();
   await page.goBack();
-  await box("Pick all on this page").check();
+  await box("Select all on this page").check();
   await follow(page, bar.getByRole("button", { name: "Replay these 6" }));
   await page.getByRole("heading", { name: "6 dead letters to send" }).waitFor();
   await page.goto("/letters?status=503");
@@ -137,7 +137,7 @@ async function keysAloneLeadEverywhere(browser) {
   await page.keyboard.press("Enter");
   await page.waitForURL(/since=/);
   const order = await tabTo(page, "order-4");
-  const places = ["Read again", "Pause", "Replay these", "search", "Last hour", "More filters", "MaxDelivery", "Pick all on this page"].map((name) => order.findIndex((text) => text.includes(name)));
+  const places = ["Read again", "Pause", "Replay these", "search", "Last hour", "More filters", "MaxDelivery", "Select all on this page"].map((name) => order.findIndex((text) => text.includes(name)));
   assert.ok(places.every((place, at) => place >= 0 && (at === 0 || place > places[at - 1])), `${order.join(", ")}`);
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/letters\//);

@@ -135,8 +135,9 @@ mod tests {
         }
         for text in ["", "99", "600", "5xx", "hang"] {
             let problem = problem(text);
-            let begins =
-                format!("\"{text}\" is not an outcome: a status from 100 to 599 or a word");
+            let begins = format!(
+                "\"{text}\" is not an outcome: expected a status from 100 to 599, or a name"
+            );
             assert!(problem.starts_with(&begins), "{problem}");
         }
         assert!(

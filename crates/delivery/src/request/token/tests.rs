@@ -112,12 +112,12 @@ fn why_there_is_no_token_is_told_without_a_secret() {
         (
             401,
             r#"{"error":"invalid_client","error_description":"no p+ss w/rd"}"#,
-            "it answered 401, invalid_client",
+            "the token server responded with 401, invalid_client",
         ),
-        (400, r#"{"error":"no p+ss w/rd"}"#, "it answered 400"),
-        (302, "", "it answered 302"),
-        (204, "", "it answered 204"),
-        (500, "<html>", "it answered 500"),
+        (400, r#"{"error":"no p+ss w/rd"}"#, "the token server responded with 400"),
+        (302, "", "the token server responded with 302"),
+        (204, "", "the token server responded with 204"),
+        (500, "<html>", "the token server responded with 500"),
     ] {
         let told = told(&answered(status, body));
         assert_eq!(told, format!("no token from login.example.com:8443: {why}"), "{body}");
@@ -137,7 +137,7 @@ fn an_error_code_that_nobody_knows_is_not_quoted() {
     for code in ["hush-hush", "hsuh", "p+ss", "invalid_client2"] {
         let body = format!(r#"{{"error":"{code}"}}"#);
         let told = read(&client(Style::Post), &keyring(), &answered(400, &body));
-        let why = "no token from login.example.com:8443: it answered 400";
+        let why = "no token from login.example.com:8443: the token server responded with 400";
         assert_eq!(told, Err(why.to_owned()), "{code}");
     }
 }

@@ -274,7 +274,7 @@ mod tests {
         }
         let [_, bearer, _] = each();
         let twice = sent(&bearer, "Bearer hush").expect_err("the word would be there twice");
-        assert!(twice.contains("no Bearer before it") && !twice.contains("hush"), "{twice}");
+        assert!(twice.contains("begin with Bearer") && !twice.contains("hush"), "{twice}");
     }
 
     #[test]

@@ -286,7 +286,7 @@ mod tests {
             ),
             (
                 "arn:aws:states:eu-west-1:123456789012:stateMachine:a:b:c",
-                "an ARN of Step Functions ends with",
+                "an ARN of Step Functions must end with",
             ),
         ] {
             let refused = text.parse::<TargetArn>().unwrap_err();

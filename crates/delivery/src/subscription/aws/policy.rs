@@ -296,7 +296,7 @@ mod tests {
     fn a_stream_of_firehose_has_to_be_in_the_account_of_the_role() {
         let policy = policy("*=arn:aws:*:*:*:*");
         let refused = refusal(&policy, "shop", "firehose:eu-west-1:999999999999:deliverystream/a");
-        assert!(refused.unwrap().contains("in another account than the role (123456789012)"));
+        assert!(refused.unwrap().contains("is not in the account of the role (123456789012)"));
         assert_eq!(
             refusal(&policy, "shop", "firehose:eu-west-1:123456789012:deliverystream/a"),
             None

@@ -15,7 +15,7 @@ use crate::subscription::filter::cesql::Cesql;
 /// Maximum nesting depth of `all`, `any` and `not`.
 pub const DEPTH_MAX: usize = 10;
 /// The names of the operators, for error messages.
-pub const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
+pub const OPERATORS: &str = "expected one of exact, prefix, suffix, all, any, not, cesql";
 
 /// Attributes of the Event Grid schema that CloudEvents does not have.
 const EVENT_GRID_ATTRIBUTES: [&str; 4] =

@@ -155,8 +155,8 @@ fn an_expression_without_a_result_is_an_error() {
         ("event.data.text.missing == 1", format!("`event.data.text.missing` {missing}")),
         ("event.data.missing | upper", format!("`event.data.missing` {missing}")),
         ("[event.data.missing]", format!("`event.data.missing` {missing}")),
-        ("event.data.n | upper", "`upper` needs a text, but the value is a number".to_owned()),
-        ("event.data.text | join", "`join` needs a list, but the value is a text".to_owned()),
+        ("event.data.n | upper", "`upper` needs a string, but the value is a number".to_owned()),
+        ("event.data.text | join", "`join` needs a list, but the value is a string".to_owned()),
         (
             "event.data.n | length",
             "`length` needs a string, a list or an object, but the value is a number".to_owned(),
@@ -179,12 +179,12 @@ fn an_expression_without_a_result_is_an_error() {
         ),
         (
             "event.data.text + event.data.text",
-            "arithmetic requires numbers, but an operand is a text; join strings with `~`"
+            "arithmetic requires numbers, but an operand is a string; join strings with `~`"
                 .to_owned(),
         ),
         (
             "event.data.text * event.data.n",
-            "arithmetic requires numbers, but an operand is a text; join strings with `~`"
+            "arithmetic requires numbers, but an operand is a string; join strings with `~`"
                 .to_owned(),
         ),
         (
@@ -198,7 +198,8 @@ fn an_expression_without_a_result_is_an_error() {
         ("-event.data.max", "the result is too large".to_owned()),
         (
             "event.data.n < 'x'",
-            "a number and a text cannot be compared; compare two numbers or two strings".to_owned(),
+            "a number and a string cannot be compared; compare two numbers or two strings"
+                .to_owned(),
         ),
         ("1 in event.data.n", "a number cannot be in a number".to_owned()),
         (
@@ -207,7 +208,7 @@ fn an_expression_without_a_result_is_an_error() {
         ),
         (
             "event.data.list['a':]",
-            "a position must be a whole number, but the value is a text".to_owned(),
+            "a position must be a whole number, but the value is a string".to_owned(),
         ),
         (
             "event.data.list[none]",

@@ -78,7 +78,7 @@ fn work_is_bounded_by_fuel_and_output() {
         ("{{ [event.data.big, event.data.big, event.data.big] | join }}".to_owned(), LONG),
         (
             "{{ [1, 2, 3] | join(event.data.big) | join }}".to_owned(),
-            "`join` needs a list, but the value is a text",
+            "`join` needs a list, but the value is a string",
         ),
         (format!("{{{{ [{}] }}}}", "event,".repeat(60)), LONG),
         ("{{ event.data.controls }}{{ event.data.controls | tojson }}".to_owned(), LONG),
@@ -94,14 +94,14 @@ fn work_is_bounded_by_fuel_and_output() {
 fn a_template_is_bounded_before_it_is_parsed() {
     for (template, reason) in [
         ("x".repeat(16_385), "the template must have at most 16384 bytes, but has 16385"),
-        ("{{ 1 }}".repeat(201), "more than 200 tags"),
+        ("{{ 1 }}".repeat(201), "the template has more than 200 tags"),
         (
             format!("{{{{ {}1 }}}}", "-".repeat(10_000)),
-            "more than 200 words and symbols in one tag",
+            "the template has more than 200 words and symbols in one tag",
         ),
         (
             format!("{{{{ {}1 }}}}", "not ".repeat(4_000)),
-            "more than 200 words and symbols in one tag",
+            "the template has more than 200 words and symbols in one tag",
         ),
         (
             format!("{{{{ {}1 }}}}", "not ".repeat(190)),
@@ -113,11 +113,11 @@ fn a_template_is_bounded_before_it_is_parsed() {
         ),
         (
             format!("{{{{ {}1{} }}}}", "(".repeat(17), ")".repeat(17)),
-            "more than 16 nested brackets",
+            "the template has more than 16 nested brackets",
         ),
         (
             format!("{{{{ {}1{} }}}}", "[".repeat(5_000), "]".repeat(5_000)),
-            "more than 16 nested brackets",
+            "the template has more than 16 nested brackets",
         ),
         (
             format!("{{{{ 1{} }}}}", " ~ 1".repeat(70)),
@@ -133,13 +133,16 @@ fn a_template_is_bounded_before_it_is_parsed() {
         ),
         (
             format!("{{{{ 1{} }}}}", " if 1 else 1".repeat(55)),
-            "more than 200 words and symbols in one tag",
+            "the template has more than 200 words and symbols in one tag",
         ),
-        (nested(9, ""), "more than 8 nested `if` and `for`"),
-        (format!("{{% if 1 %}}{}{{% endif %}}", "{% elif 1 %}".repeat(300)), "more than 200 tags"),
+        (nested(9, ""), "the template has more than 8 nested `if` and `for`"),
+        (
+            format!("{{% if 1 %}}{}{{% endif %}}", "{% elif 1 %}".repeat(300)),
+            "the template has more than 200 tags",
+        ),
         (
             format!("{{% for {}a{} in events %}}{{% endfor %}}", "(".repeat(500), ")".repeat(500)),
-            "more than 16 nested brackets",
+            "the template has more than 16 nested brackets",
         ),
     ] {
         let reason = (Err(reason.to_owned()), 0);

@@ -77,7 +77,7 @@ fn targets_that_may_be_of_another_rule_or_are_not_all_are_an_error() {
             vec![rule.clone(), more],
             "2.json: error: NextToken: the rule has targets that are not in this file",
         ),
-        (vec![rule.clone(), other_bus, targets.clone()], "or several may be theirs"),
+        (vec![rule.clone(), other_bus, targets.clone()], "or several rules match"),
         (
             vec![rule, targets.clone(), targets, destination, connection],
             "3.json: error: another file already contains the targets of the rule \"orders\"",

@@ -183,7 +183,7 @@ fn a_pattern_that_is_none_is_an_error() {
         assert_eq!(refused(&[rule(&pattern), targets(&json!({}))]), expected);
     }
     for (text, expected) in [
-        ("{", "not JSON that can be read"),
+        ("{", "not valid JSON"),
         (
             r#"{"source":["a"],"source":["b"]}"#,
             "source is defined twice in one mapping; keep one of them",

@@ -92,7 +92,8 @@ fn a_tag_is_a_function_wherever_it_stands() {
     }
     for source in ["[!Ref Source]", "!Split [',', 'a,b']", "!FindInMap [Sources, crm, x]"] {
         let (_, found) = of_text("stack.yaml", &TEMPLATE.replace("[com.example.shop]", source));
-        let expected = "Resources.Orders.Properties.EventPattern: only the deployed stack has this";
+        let expected =
+            "Resources.Orders.Properties.EventPattern: this value is known only after deployment";
         assert!(found.iter().any(|of| of.contains(expected)), "{source}: {found:#?}");
     }
     let literal =
@@ -126,7 +127,9 @@ fn a_setting_that_a_function_states_is_never_left_out() {
         (
             "Targets:\n",
             "Targets: !If\n        - A\n",
-            "warning: Resources.Orders.Properties.Targets: not converted: only the deployed stack has the ARN".to_owned(),
+            "warning: Resources.Orders.Properties.Targets: not converted: the ARN of this target \
+             is known only"
+                .to_owned(),
         ),
         (
             "RoleArn: ",
@@ -137,7 +140,8 @@ fn a_setting_that_a_function_states_is_never_left_out() {
             "  Orders:\n",
             "  Orders:\n    Condition: IsProd\n",
             "warning: Resources.Orders.Condition: the template creates this rule only under the \
-             condition \"IsProd\"".to_owned(),
+             condition \"IsProd\""
+                .to_owned(),
         ),
     ] {
         let text = TEMPLATE.replace(stated, value);

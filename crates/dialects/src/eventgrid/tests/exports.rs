@@ -81,7 +81,10 @@ fn arrays_and_rest_lists_are_their_resources() {
     }
     let found =
         shown(&read_files(&[&format!(r#"{{"value": [{FLAT}], "nextLink": "https://n/"}}"#)]));
-    assert!(found[0].starts_with("1:1: warning: the list goes on at its nextLink"), "{found:#?}");
+    assert!(
+        found[0].starts_with("1:1: warning: the list is incomplete: it continues at its nextLink"),
+        "{found:#?}"
+    );
     assert_eq!(shown(&read_files(&[r#"{"value": []}"#])), Vec::<String>::new());
 }
 

@@ -356,7 +356,7 @@ fn a_template_is_its_event_subscriptions() {
     let found = shown(&reading);
     assert_eq!(found.len(), 4, "{found:#?}");
     assert!(
-        found[0].contains("5:3: warning: resources[0]: \"Microsoft.EventGrid/topics\" is not read"),
+        found[0].contains("5:3: warning: resources[0]: \"Microsoft.EventGrid/topics\" is ignored"),
         "{found:#?}"
     );
     assert!(
@@ -364,7 +364,7 @@ fn a_template_is_its_event_subscriptions() {
             && found[1].contains("endpointUrl: template expressions are not evaluated")
     );
     assert!(
-        found[2].contains("resources[3]: \"Microsoft.EventGrid/namespaces\" is not read"),
+        found[2].contains("resources[3]: \"Microsoft.EventGrid/namespaces\" is ignored"),
         "{found:#?}"
     );
 }
@@ -382,7 +382,10 @@ fn limits_and_overrides_are_read_with_their_positions() {
     let reading = read_files(&[text]);
     let found = shown(&reading);
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert!(found[0].starts_with("5:78: warning: ") && found[0].contains("without its query"));
+    assert!(
+        found[0].starts_with("5:78: warning: ")
+            && found[0].contains("an exported URL has no query")
+    );
     let subscription = reading.catalogue.subscriptions().next().unwrap();
     assert_eq!(
         (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),

@@ -52,7 +52,7 @@ id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, de
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [^{name: a, properties: {value: v}}]}}}
     error: properties.destination.properties.deliveryAttributeMappings[0].type: type is missing
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: a, type: Dynamic, properties: {sourceField: ^'data.*'}}]}}}
-    error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: not a path; a path leads to one value
+    error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: not a path; a path selects one value
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: a, type: Dynamic, properties: ^{}}]}}}
     error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: sourceField is missing
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: a, type: Static, properties: ^{isSecret: true}}]}}}
@@ -65,7 +65,7 @@ id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, de
     error: properties.destination.properties.deliveryAttributeMappings[0]: the header "x-forwarded-for" cannot have a value of the event: set a fixed value, or choose another name
 # addresses and topics
 name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: ^/hub}}}
-    error: properties.destination.properties.resourceId: this resource needs an address in a Destinations document; spec: {"/hub": https://…}
+    error: properties.destination.properties.resourceId: this resource needs an address in a Destinations document; add to its spec: {"/hub": https://…}
 ^name: n, properties: {@webhook}
     error: the topic of this subscription is missing: no id, topic, scope or lastmile names it; add "lastmile": {"topic": "namespace/topic"}
 id: @id, name: ^_n, properties: {@webhook}
@@ -80,19 +80,19 @@ id: @id, lastmile: {onRefused: ^all}, properties: {@webhook}
 id: @id, lastmile: {onRefused: ^none}, properties: {@webhook}
     error: lastmile.onRefused: "none" is not a valid value
 id: @id, lastmile: {retryOn: ^[400], neverRetry: [400]}, properties: {@webhook}
-    error: lastmile.retryOn: 400 is in neverRetry too
+    error: lastmile.retryOn: 400 is also in neverRetry
 id: @id, properties: {@webhook, expirationTimeUtc: ^tomorrow}
     error: properties.expirationTimeUtc: "tomorrow" is not an RFC 3339 time
 id: @id, properties: {@webhook, eventDeliverySchema: ^Avro}
     error: properties.eventDeliverySchema: "Avro" is not a valid value; known: EventGridSchema, CloudEventSchemaV1_0, CustomInputSchema
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, eventDeliverySchema: ^EventGridSchema}}, eventDeliverySchema: CustomInputSchema}
-    error: properties.destination.properties.eventDeliverySchema: the properties of the subscription have another
+    error: properties.destination.properties.eventDeliverySchema: the properties of the subscription have a different
 id: @id, properties: {@webhook, ^retrypolicy: {}}
     warning: properties.retrypolicy: unknown field "retrypolicy"; did you mean retryPolicy?
 id: @id, properties: {@webhook, retryPolicy: {maxDeliveryAttempts: 1, maxNumberOfAttempts: ^2}}
-    warning: properties.retryPolicy.maxNumberOfAttempts: not used
+    warning: properties.retryPolicy.maxNumberOfAttempts: no effect
 name: n, lastmile: {topic: a/b}, properties: {deliveryConfiguration: {deliveryMode: Push, push: {@webhook, eventTimeToLive: ^PT59S}}}
-    error: properties.deliveryConfiguration.push.eventTimeToLive: has to be PT1M to P7D
+    error: properties.deliveryConfiguration.push.eventTimeToLive: must be PT1M to P7D
 name: n, lastmile: {topic: a/b}, properties: {deliveryConfiguration: {deliveryMode: Push, push: {@webhook, ^destinatio: {}}}}
     warning: properties.deliveryConfiguration.push.destinatio: unknown field "destinatio"; did you mean destination?
 "#;

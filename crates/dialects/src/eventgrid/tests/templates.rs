@@ -249,7 +249,7 @@ fn brackets_are_an_expression_in_templates_and_resources_without_an_id_only() {
 #[test]
 fn a_resource_that_a_template_does_not_make_is_not_read() {
     for (around, expected) in [
-        ("existing: true, ", "existing: not read: the resource exists already"),
+        ("existing: true, ", "existing: ignored: the resource already exists"),
         ("condition: false, ", "condition: ignored: its condition is false"),
     ] {
         let reading = read_files(&[&template("", around)]);

@@ -42,7 +42,10 @@ fn of_broker(annotations: &str, spec: &str) -> String {
 
 /// The warnings of objects that are not read.
 fn losses(text: &str) -> Vec<String> {
-    shown(&read_one(text)).into_iter().filter(|of| of.contains(" is not read, which")).collect()
+    shown(&read_one(text))
+        .into_iter()
+        .filter(|of| of.contains(" is not supported, which"))
+        .collect()
 }
 
 const TEMPLATE: &str = "apiVersion: messaging.knative.dev/v1, kind: KafkaChannel";
@@ -161,8 +164,9 @@ fn a_config_map_that_a_broker_names_is_one_warning() {
     assert!(
         finding.contains(
             "the ConfigMap knative-eventing/mine is not supported, which changes deliveries of \
-             default/b/t (config of its Broker); write the knative.dev/channelKind that kubectl \
-             get broker -o yaml shows into spec.channelTemplateSpec.kind"
+             default/b/t (config of its Broker); for an MTChannelBasedBroker, copy \
+             knative.dev/channelKind from kubectl get broker -o yaml to \
+             spec.channelTemplateSpec.kind"
         ),
         "{finding}"
     );
@@ -195,7 +199,7 @@ fn a_config_map_that_no_file_has_is_a_warning_where_its_channels_matter() {
 fn a_class_that_no_file_states_is_one_warning_where_it_matters() {
     let count = |text: &str| {
         let found = shown(&read_one(text));
-        found.iter().filter(|finding| finding.contains("no file states its class")).count()
+        found.iter().filter(|finding| finding.contains("no file contains its class")).count()
     };
     let linear = "  delivery: {retry: 9, backoffPolicy: linear, backoffDelay: PT1S}\n";
     let own = "  delivery: {timeout: PT5S}\n";

@@ -269,7 +269,7 @@ fn a_sink_that_nothing_here_names_is_a_warning_and_the_default_container() {
         format!("ref: {{apiVersion: eventing.knative.dev/v1, kind: Broker, name: {name}}}")
     };
     let add =
-        "its dead letters go to the default container; add to the spec of a Destinations document";
+        "dead letters go to the default container; add to the spec of a Destinations document";
     for (delivery, sink, warning) in [
         (
             "deadLetterSink: {ref: {apiVersion: v1, kind: Service, name: x, namespace: n}}"
@@ -538,7 +538,7 @@ fn a_schedule_in_parts_has_all_its_places_and_the_class_that_numbers_it() {
     let reading =
         read_one(&format!("{of_broker}{}", trigger("  delivery: {backoffDelay: PT2S}\n")));
     let origins = &reading.origins[&"default/b/t".parse().unwrap()];
-    assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as Kafka does");
+    assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as in Kafka");
     assert!(
         !origins.contains_key("deadLetter.sink"),
         "an unmapped sink is not followed: {origins:?}"
@@ -584,12 +584,12 @@ fn more_retries_than_14_days_or_any_dialect_allow_are_a_warning() {
         (
             "{retry: 28800, backoffPolicy: linear, backoffDelay: PT15S}",
             402,
-            format!("of 28800 retries, only 401 are made: only 402 {FIT}; retry: 401"),
+            format!("of 28800 retries, only 401 are made: 402 {FIT}; retry: 401"),
         ),
         (
             "{retry: 1000, backoffPolicy: exponential, backoffDelay: PT1S}",
             20,
-            format!("of 1000 retries, only 19 are made: only 20 {FIT}; retry: 19"),
+            format!("of 1000 retries, only 19 are made: 20 {FIT}; retry: 19"),
         ),
         (
             "{retry: 2147483647, backoffDelay: PT1S, backoffMax: PT1S}",

@@ -60,7 +60,7 @@ fn source_and_type_have_to_be_equal_and_an_empty_one_is_anything() {
             of_trigger(&format!("  filter: {{sourceAndType: {filter}}}\n{SUBSCRIBER}"));
         assert_eq!(subscription.filter, expected, "{filter}");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("spec.filter.sourceAndType: an old spelling"), "{found:?}");
+        assert!(found[0].contains("spec.filter.sourceAndType: this old field"), "{found:?}");
     }
 }
 

@@ -20,7 +20,7 @@ delivery: {retryAfterMax: ^10d}
 delivery: {backoffMax: ^0s}
     spec.delivery.backoffMax: must be PT0.001S to P14D, but is PT0S
 delivery: {backoffMax: ^PT0S}
-    spec.delivery.backoffMax: has to be PT0.001S to P14D
+    spec.delivery.backoffMax: must be PT0.001S to P14D
 delivery: {format: ^bniary}
     spec.delivery.format: "bniary" is not a valid value; did you mean binary?
 filter: ^{sourceAndTipe: {type: a}}
@@ -34,7 +34,7 @@ filters: [{any: [^{}]}]
 filters: [{not: {exact: {subject: ^''}}}]
     spec.filters[0].not.exact.subject: an empty value cannot be compared
 filters: [{not: {exact: {^Subject: test}}}]
-    spec.filters[0].not.exact.Subject: not the name of an attribute; filters see the attributes of an event
+    spec.filters[0].not.exact.Subject: not the name of an attribute; filters match only attributes
 filters: [{not: {cesql: ^subject == 'test'}}]
     spec.filters[0].not.cesql: at character 10: expected a value or the name of an attribute, found =
 "#;
@@ -48,7 +48,7 @@ subscriber: {uri: ^nowhere}
 subscriber: {uri: ^audit.example.com/}
     spec.subscriber.uri: the URL has no scheme, and no file or Destinations document defines "audit.example.com/"; https://…, or add to the spec of a Destinations document: audit.example.com/: https://…
 subscriber: {uri: ^s3://bucket}
-    spec.subscriber.uri: a container is not a destination for events
+    spec.subscriber.uri: a container can receive only dead letters
 subscriber: {ref: ^{kind: Service, apiVersion: v1}}
     spec.subscriber.ref.name: name is missing
 subscriber: {ref: ^{apiVersion: v1, kind: Service, name: other}}
@@ -64,23 +64,23 @@ subscriber: {ref: {apiVersion: v1, kind: Service, name: known}, uri: ^//elsewher
 /// Whole documents, the version and kind of which are those of a Trigger unless they are stated.
 const DOCUMENTS: &str = r#"
 metadata: {name: ^a/b}, spec: {broker: b, subscriber: {uri: 'http://h/'}}
-    metadata.name: not a usable name
+    metadata.name: not a valid name
 metadata: {name: ^7}, spec: {broker: b, subscriber: {uri: 'http://h/'}}
     metadata.name: expected text, found a whole number
 metadata: {name: t, annotations: {lastmile.dev/never-retry: ^'404,4O9'}}, spec: {broker: b, subscriber: {uri: 'http://h/'}}
-    metadata.annotations.lastmile.dev/never-retry: "4O9" is neither a status nor a range
+    metadata.annotations.lastmile.dev/never-retry: "4O9" is not a status or a range
 metadata: {name: t}, spec: ^5
     spec: expected a mapping, found a whole number
 metadata: {name: t}, spec: ^{broker: b}
     spec.subscriber: subscriber is missing
 metadata: {name: t}, spec: {broker: ^_a, subscriber: {uri: 'http://h/'}}
-    spec.broker: not a usable name
+    spec.broker: not a valid name
 metadata: {name: t}, spec: {broker: ^7, subscriber: {uri: 'http://h/'}}
     spec.broker: expected text, found a whole number
 apiVersion: ^eventing.knative.dev/v2, kind: Broker, metadata: {name: c}
-    apiVersion: the version "v2" is not supported; known: v1, v1beta1, v1alpha1
+    apiVersion: the version "v2" is not supported; expected one of v1, v1beta1, v1alpha1
 apiVersion: messaging.knative.dev/v1, kind: Subscription, metadata: {name: s}, spec: {channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: ^a/b}, subscriber: {uri: 'http://h/'}}
-    spec.channel.name: not a usable name
+    spec.channel.name: not a valid name
 "#;
 
 #[test]

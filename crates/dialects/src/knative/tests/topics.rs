@@ -149,8 +149,10 @@ fn a_channel_that_no_file_has_is_a_note() {
     for kind in ["InMemoryChannel", "Channel"] {
         assert_eq!(
             notes(&channel_subscription(kind, SUBSCRIBER)),
-            ["f:5:12: note: spec.channel: no file contains the channel default/c, so its delivery \
-              is unknown; add the Channel to the files"]
+            [
+                "f:5:12: note: spec.channel: no file contains the channel default/c, so its delivery \
+              is unknown; add the Channel to the files"
+            ]
         );
     }
 }
@@ -173,7 +175,7 @@ fn a_parallelism_of_one_is_an_order_that_is_not_kept() {
     let named = "{name: t, annotations: {rabbitmq.eventing.knative.dev/parallelism: '1'}}";
     let trigger = trigger("").replace("{name: t}", named);
     let found = subscription(&format!("{}{trigger}", broker("", "{}"))).1;
-    let expected = ": not used: events are sent at once, and their order";
+    let expected = ": no effect: events are sent concurrently, and their order";
     assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
 }
 
@@ -263,7 +265,11 @@ fn objects_of_different_kinds_may_have_one_name_and_have_a_topic_each() {
         "f:3:18: warning: metadata.name: a Broker already uses the topic default/o: this object \
          uses default/o.pingsource; publish the events of this object there, or rename the object"
     );
-    assert_eq!(found.iter().filter(|of| of.contains("has the topic")).count(), 3, "{found:#?}");
+    assert_eq!(
+        found.iter().filter(|of| of.contains("already uses the topic")).count(),
+        3,
+        "{found:#?}"
+    );
 }
 
 #[test]

@@ -73,16 +73,18 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
                                              900")),
         (sqs("MessageGroupId: ^7"), format!("{of}.MessageGroupId: expected a string")),
         (sqs("MessageGroupId: ^'{{ event.'"), format!("{of}.MessageGroupId: ")),
-        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: attributes are written as NAME: {{DataType: String")),
+        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: expected NAME: \
+                                                     {{DataType: String")),
         (events("Resources: ^a"), format!("{of}.Resources: expected a list of strings")),
         (events("Time: ^today"), format!("{of}.Time: expected a time such as 2026-11-20T07:03:00Z")),
-        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected: Event or RequestResponse")),
+        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected Event or \
+                                                     RequestResponse")),
         (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN already has an alias or a \
                                            version")),
         (function("Qualifier: ^'{{ event.subject }}'"), format!("{of}.Qualifier: expected the name \
                                                                  of an alias or a version, \
                                                                  without expressions")),
-        (function("Qualifier: ^'live:1'"), format!("{of}.Qualifier: the name of an alias")),
+        (function("Qualifier: ^'live:1'"), format!("{of}.Qualifier: expected the name of an alias")),
         (states("^Name: a"), format!("{of}.Name: Step Functions has no parameter \"Name\"; did you mean name?")),
         (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \
                                                 \"PartitionKey\"; Firehose supports no parameters")),
@@ -150,7 +152,7 @@ fn a_parameter_that_tells_events_apart_is_warned_of_if_all_have_the_same() {
 #[test]
 fn a_target_whose_parameters_are_made_of_the_event_needs_a_mapping_of_custom_events() {
     let topic = format!("{TOPIC}spec: {{input: custom}}\n---\n{HEAD}");
-    let problem = "gives no eventType, which the CloudEvent that templates read needs";
+    let problem = "provides no eventType, which the CloudEvent for templates requires";
     for (target, is_refused) in [
         ("arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: SendMessage", false),
         ("arn: 'arn:aws:sqs:eu-west-1:123456789012:a.fifo', action: SendMessage", true),

@@ -20,11 +20,11 @@ retry: {schedule: {delay: ^5s}}
 retry: {timeToLive: ^1d}
     retry.timeToLive: "1d" is not an ISO 8601 duration: at character 1, a duration must begin with P; write P1D
 retry: {timeToLive: ^soon}
-    retry.timeToLive: "soon" is not an ISO 8601 duration: at character 1, a duration must begin with P; a duration looks
+    retry.timeToLive: "soon" is not an ISO 8601 duration: at character 1, a duration must begin with P; expected a duration
 retry: {neverRetry: ^404}
     retry.neverRetry: expected a list, found a whole number; write it in brackets, as in [a, b]
 retry: {schedule: ^{delay: PT2H}}
-    retry.schedule: delay (PT2H) is greater than max (PT1H); max is PT1H where
+    retry.schedule: delay (PT2H) is greater than max (PT1H); the default of max is PT1H
 retry: {schedule: ^{kind: constant, delay: PT3S, max: PT2S}}
     retry.schedule: delay (PT3S) is greater than max (PT2S)
 retry: {schedule: ^{kind: waits}}
@@ -32,15 +32,15 @@ retry: {schedule: ^{kind: waits}}
 retry: {schedule: {kind: waits, waits: ^[]}}
     retry.schedule.waits: must be a list of 1 to 100 durations, but has 0
 retry: {schedule: {kind: waits, waits: [PT1S, ^PT0S]}}
-    retry.schedule.waits[1]: has to be
+    retry.schedule.waits[1]: must be
 retry: {schedule: {kind: moments, moments: [PT2S, ^PT2S]}}
-    retry.schedule.moments[1]: has to be later
+    retry.schedule.moments[1]: must be later
 retry: {schedule: {^waits: [PT1S]}}
     retry.schedule.waits: waits is not allowed for this kind of schedule; kind: waits
 retry: {schedule: {kind: waits, waits: [PT1S], ^delay: PT1S}}
-    retry.schedule.delay: delay does not belong
+    retry.schedule.delay: delay is not allowed
 retry: {schedule: {max: ^P15D}}
-    retry.schedule.max: has to be PT0.001S to P14D
+    retry.schedule.max: must be PT0.001S to P14D
 retry: {schedule: ^[PT1S]}
     retry.schedule: expected a mapping, found a list
 # retries
@@ -69,25 +69,25 @@ retry: {jitterPercent: ^-1}
 retry: {success: ^[]}
     retry.success: at least one status must count as success
 retry: {success: [^20]}
-    retry.success[0]: "20" is neither a status
+    retry.success[0]: "20" is not a status
 retry: {success: [^299-200]}
-    retry.success[0]: "299-200" is neither a status
+    retry.success[0]: "299-200" is not a status
 retry: {success: ^200}
     retry.success: expected a list, found a whole number
 retry: {neverRetry: [^600]}
-    retry.neverRetry[0]: "600" is neither a status
+    retry.neverRetry[0]: "600" is not a status
 retry: {neverRetry: [400], retryOn: ^[400-410]}
-    retry.retryOn: 400 is in neverRetry too
+    retry.retryOn: 400 is also in neverRetry
 retry: {success: [404], retryOn: ^[404]}
-    retry.retryOn: 404 is in success too
+    retry.retryOn: 404 is also in success
 retry: ^{neverRetry: [200-299]}
-    retry: no status counts as success; leave one of those
+    retry: no status counts as success; remove a status of success
 retry: {leastWaits: {^50: PT1S}}
     retry.leastWaits.50: "50" is not a status
 retry: {leastWaits: {503: ^PT0S}}
-    retry.leastWaits.503: has to be PT0.001S to P14D
+    retry.leastWaits.503: must be PT0.001S to P14D
 retry: {retryAfterMax: ^P15D}
-    retry.retryAfterMax: has to be PT0S to P14D
+    retry.retryAfterMax: must be PT0S to P14D
 retry: ^3
     retry: expected a mapping, found a whole number
 ^rety: {}
@@ -125,25 +125,25 @@ deadLetter: {sink: ^bucket}
 deadLetter: {sink: ^letters.example.com/in}
     deadLetter.sink: the URL has no scheme; https://…, http://…, s3://bucket/prefix
 deadLetter: {sink: ^s3://}
-    deadLetter.sink: a bucket is missing
+    deadLetter.sink: the bucket name is missing
 deadLetter: {sink: ^s3://a}
-    deadLetter.sink: a bucket's name
+    deadLetter.sink: a bucket name
 deadLetter: {sink: ^s3://bucket/a/../b}
-    deadLetter.sink: no segment of a prefix
+    deadLetter.sink: a segment of a prefix
 deadLetter: {sink: ^s3://bucket/_replays}
-    deadLetter.sink: the folder "_replays" of the prefix is reserved: no folder begins with _
+    deadLetter.sink: the folder "_replays" in the prefix begins with _, which is reserved
 deadLetter: {sink: ^sqs://lost}
-    deadLetter.sink: "lost" is not a queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME
+    deadLetter.sink: "lost" is not a queue: expected host/account/name, which is the queue URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME
 deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost.fifo}
     deadLetter.sink: lost.fifo is a FIFO queue
 deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/1234/lost}
-    deadLetter.sink: "1234" is not an account: 12 digits
+    deadLetter.sink: "1234" is not an account: expected 12 digits
 deadLetter: {sink: ^'https://'}
     deadLetter.sink: not a valid URL: empty host
 deadLetter: {sink: ^{ref: {kind: Broker}}}
     deadLetter.sink: a sink must be an address or a topic; for a topic: {topic: namespace/topic}
 deadLetter: {sink: {topic: ^lost}}
-    deadLetter.sink.topic: not the name of a topic; a topic in the
+    deadLetter.sink.topic: not the name of a topic; for a topic:
 deadLetter: {sink: {topic: n/t, ^uri: a}}
     deadLetter.sink.uri: unknown field "uri"
 deadLetter: {sink: {topic: ^n/lost}}
@@ -156,18 +156,18 @@ deadLetter: {format: ^namespaces}
 deadLetter: {layout: ^flats}
     deadLetter.layout: "flats" is not a valid value; did you mean flat?
 delay: ^P8D
-    delay: has to be PT0S to P7D
+    delay: must be PT0S to P7D
 deadLetter: {delay: ^PT16M}
-    deadLetter.delay: has to be PT0S to PT15M
+    deadLetter.delay: must be PT0S to PT15M
 deadLetter: {keepTryingFor: ^PT1S}
-    deadLetter.keepTryingFor: has to be PT1M to P3D
+    deadLetter.keepTryingFor: must be PT1M to P3D
 deadLetter: {response: ^nothing}
     deadLetter.response: "nothing" is not a valid value; known: beginning, none
 deadLetter: {errorData: ^base65}
     deadLetter.errorData: "base65" is not a valid value; did you mean base64?
 # filters
 filter: ^{}
-    filter: no condition
+    filter: the filter has no condition
 filter: ^[]
     filter: expected a mapping, found a list
 filter: {exact: {^data.total: 5}}
@@ -206,11 +206,11 @@ destination: ^{}
 destination: {url^: }
     destination.url: expected text, found nothing
 destination: {url: ^somewhere}
-    destination.url: neither an address nor a key
+    destination.url: not an address, and not a key
 destination: {url: ^'http://'}
     destination.url: not a valid URL: empty host
 destination: {url: ^ftp://h/}
-    destination.url: the scheme "ftp" is not supported here; http://… or https://…
+    destination.url: the scheme "ftp" is not supported; http://… or https://…
 destination: {url: ^api.example.com/hook}
     destination.url: the URL has no scheme; http://… or https://…
 destination: {url: ^'localhost:8080/x'}
@@ -228,7 +228,7 @@ destination: {url: http://h/, schema: ^cloudevents}
 destination: {url: http://h/, timeout: ^PT11M}
     destination.timeout: must be PT0.001S to PT10M, but is "PT11M"
 destination: {url: http://h/, timeout: ^PT0S}
-    destination.timeout: has to be PT0.001S
+    destination.timeout: must be PT0.001S
 destination: {url: http://h/, lateResponseWindow: ^PT11M}
     destination.lateResponseWindow: must be PT0S to PT10M, but is "PT11M"
 destination: {url: http://h/, probation: ^PT1M}
@@ -266,7 +266,7 @@ destination: {url: http://h/, headers: [^{name: a, value: b, path: c}]}
 destination: {url: http://h/, headers: [^{name: a, path: c, secret: env:A}]}
     destination.headers[0]: set only one of value, path and secret
 destination: {url: http://h/, headers: [{name: a, path: ^'$..x'}]}
-    destination.headers[0].path: not a path; a path leads to one value, such as $.data.order.id
+    destination.headers[0].path: not a path; a path selects one value, such as $.data.order.id
 destination: {url: http://h/, headers: [{name: a, secret: ^hunter2}]}
     destination.headers[0].secret: not the name of a secret; a secret is env:NAME
 destination: {url: http://h/, headers: [{name: a, secret: ^7}]}
@@ -285,7 +285,7 @@ destination: {url: http://h/, headers: [{name: ^Webhook-Timestamp, value: x}]}
 destination: {url: http://h/, headers: [{name: ^webhook-signature, value: x}]}
     destination.headers[0].name: the header "webhook-signature" cannot be set
 destination: {url: http://h/, headers: [{name: ^a b, value: x}]}
-    destination.headers[0].name: "a b" is not the name
+    destination.headers[0].name: "a b" is not a valid header name
 destination: {url: http://h/, headers: [{name: ^Content-Type, value: x}]}
     destination.headers[0].name: the header "Content-Type" cannot be set
 destination: {url: http://h/, headers: [{name: ^aeg-x, value: x}]}
@@ -302,13 +302,13 @@ destination: {url: http://h/, consent: ^{handshake: cloudevents}}
 destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^https://a.example.com}}
     destination.consent.origin: not a DNS name, such as events.example.com
 destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^''}}
-    destination.consent.origin: not a name of DNS
+    destination.consent.origin: not a DNS name
 destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^a..b}}
-    destination.consent.origin: not a name of DNS
+    destination.consent.origin: not a DNS name
 destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^-a.b}}
-    destination.consent.origin: not a name of DNS
+    destination.consent.origin: not a DNS name
 destination: {url: http://h/, consent: {handshake: cloudevents, origin: ^'*'}}
-    destination.consent.origin: not a name of DNS
+    destination.consent.origin: not a DNS name
 destination: {url: http://h/, consent: {handshake: cloudevents, origin: a, rate: ^0}}
     destination.consent.rate: must be 1 to 1000000, but is 0
 destination: {url: http://h/, consent: {handshake: cloudevents, origin: a, ^every: 1}}
@@ -335,9 +335,9 @@ destination: {url: http://h/, auth: {header: {name: ^content-type, value: env:A}
 destination: {url: http://h/, auth: {oauth2: {tokenUrl: ^nowhere, clientId: a, clientSecret: env:C}}}
     destination.auth.oauth2.tokenUrl: not an address; https://… or http://…
 destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: a, clientSecret: env:C, parameters: {^scope: b}}}}
-    destination.auth.oauth2.parameters.scope: "scope" cannot be a parameter; scope is a field of its own
+    destination.auth.oauth2.parameters.scope: "scope" cannot be a parameter; scope has its own field
 destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: ^'', clientSecret: env:C}}}
-    destination.auth.oauth2.clientId: has to be 1 to 4096 bytes
+    destination.auth.oauth2.clientId: must be 1 to 4096 bytes
 destination: {url: ^http://h/, auth: {clientCertificate: {certificate: env:C, key: env:K}}}
     destination.url: a client certificate requires https; url: https://…
 destination: {url: https://h/, tls: {caBundle: ^hush}}
@@ -358,7 +358,7 @@ destination: {url: ^'https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions
 destination: {url: https://h/, auth: {awsIdentity: {audience: them, lifetime: ^PT1M0.5S}}}
     destination.auth.awsIdentity.lifetime: the lifetime must be PT1M to PT1H, in whole seconds
 destination: {url: https://h/, auth: {awsIdentity: {audience: ^''}}}
-    destination.auth.awsIdentity.audience: has to be 1 to 4096 bytes
+    destination.auth.awsIdentity.audience: must be 1 to 4096 bytes
 destination: {url: https://h/, headers: ^[{name: X-Amz-Date, value: a}], auth: {sigv4: {service: lambda, region: eu-west-1}}}
     destination.headers: auth also sets the header "x-amz-date"; set the header only in auth or only in headers
 "#;
@@ -377,9 +377,9 @@ input: ^7
 ^deliver: {}
     deliver: unknown field "deliver"; did you mean delivery?
 delivery: {destination: {^url: http://h/}}
-    delivery.destination.url: a topic has no url
+    delivery.destination.url: a Topic cannot have url
 delivery: {destination: {^aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:orders', action: SendMessage}}}
-    delivery.destination.aws: a topic has no aws
+    delivery.destination.aws: a Topic cannot have aws
 delivery: {^filter: {}}
     delivery.filter: unknown field "filter"
 # publishers
@@ -394,9 +394,9 @@ from: [^{bucket: uploads, eventSource: a}]
 from: [{bucket: uploads, ^prefix: a}]
     from[0].prefix: unknown field "prefix"
 from: [{bucket: ^s3://uploads}]
-    from[0].bucket: a bucket's name is 3 to 63 letters
+    from[0].bucket: a bucket name is 3 to 63 letters
 from: [{eventSource: ^' a'}]
-    from[0].eventSource: not a valid event source; 1 to 256 bytes
+    from[0].eventSource: not a valid event source; expected 1 to 256 bytes
 from: [{eventSource: ^''}]
     from[0].eventSource: not a valid event source
 from: [{snsTopic: ^orders}]
@@ -427,7 +427,7 @@ mapping: {topic: {field: a, ^default: b}}
 mapping: {eventTime: {field: a, ^default: b}}
     mapping.eventTime.default: eventTime has no default
 mapping: {eventTime: {field: ^'a[*]'}}
-    mapping.eventTime.field: not a path; a path leads to one value
+    mapping.eventTime.field: not a path; a path selects one value
 mapping: {eventType: ^{}}
     mapping.eventType: field or default is missing
 mapping: {eventType: {field: ^'a b'}}
@@ -491,7 +491,7 @@ fn what_is_too_deep_too_long_or_too_many_is_refused_at_its_position() {
                 "consent: {{handshake: cloudevents, origin: ^{}}}",
                 ["a".repeat(63).as_str(); 4].join(".")
             ),
-            "consent.origin: not a name of DNS",
+            "consent.origin: not a DNS name",
         ),
         (
             format!("headers: ^[{}]", many(11, "{name: hN, value: x}")),

@@ -180,7 +180,7 @@ fn a_branch_that_is_exhausted_leaves_one_dead_letter_that_says_how_many() {
         assert_eq!(letter.reason.known(), Some(Reason::ReplyLoop));
         let detail = letter.detail.unwrap_or_default();
         assert!(
-            detail.contains("this one to topic n/b would lead to 3 more deliveries"),
+            detail.contains("this reply to topic n/b would cause 3 more deliveries"),
             "{detail}"
         );
     }

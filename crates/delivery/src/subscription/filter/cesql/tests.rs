@@ -81,7 +81,7 @@ fn what_is_no_expression_is_refused_where_it_ends_to_be_one() {
         ("type == 'a'", "at character 7: expected a value or the name of an attribute, found ="),
         ("type = 'a", "at character 8: the string has no closing quote"),
         (r"'a\'", "at character 1: the string has no closing quote"),
-        ("'it''s'", "at character 5: expected an operator or the end, found a text"),
+        ("'it''s'", "at character 5: expected an operator or the end, found a string"),
         ("type a", "at character 6: expected an operator or the end, found a name"),
         ("x LIKE 123", "at character 8: expected a string in quotes, found a number"),
         ("x LIKE y", "at character 8: expected a string in quotes, found a name"),
@@ -93,7 +93,7 @@ fn what_is_no_expression_is_refused_where_it_ends_to_be_one() {
         ("1)", "at character 2: expected an operator or the end, found )"),
         (
             "EXISTS 'a'",
-            "at character 8: expected a value or the name of an attribute, found a text",
+            "at character 8: expected a value or the name of an attribute, found a string",
         ),
         ("and = 1", "at character 1: expected a value or the name of an attribute, found AND"),
         (

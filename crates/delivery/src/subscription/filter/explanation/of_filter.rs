@@ -194,8 +194,8 @@ mod tests {
         for (text, line) in [
             (
                 "INT(priority) > 3",
-                "no INT(priority) > 3; priority \"high\"; at character 1: a value cannot be converted to the type that \
-                 is needed: INT(priority)",
+                "no INT(priority) > 3; priority \"high\"; at character 1: a value cannot be \
+                 converted to the required type: INT(priority)",
             ),
             (
                 "n / (n - 3) = 1",
@@ -209,8 +209,8 @@ mod tests {
             ),
             (
                 "n = 3 AND subject",
-                "no n = 3 AND subject; n 3; subject \"us/1\"; at character 11: a value cannot be converted to the type \
-                 that is needed: subject",
+                "no n = 3 AND subject; n 3; subject \"us/1\"; at character 11: a value cannot be \
+                 converted to the required type: subject",
             ),
             ("n + 1", "no n + 1; n 3; the value of the expression is 4, not true"),
         ] {
