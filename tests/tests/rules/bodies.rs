@@ -268,7 +268,7 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
     );
     let host = with("").replace("a.example.com", "{{ event.id }}.example.com");
     let findings = read(&host).findings;
-    assert!(findings.iter().any(|of| of.to_string().contains("only the path")), "{findings:#?}");
+    assert!(findings.iter().any(|of| of.to_string().contains("only in the path")), "{findings:#?}");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     if plan.left() > 0 {
         let left = plan.left();
         note(format_args!(
-            "{left} entries of {owner:?} are not in the files; use --prune to remove them"
+            "entries of {owner:?} that are not in the files: {left}; use --prune to remove them"
         ));
     }
     let objects = plan.objects();

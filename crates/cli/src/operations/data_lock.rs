@@ -112,7 +112,7 @@ mod tests {
         assert!(refused().ends_with("/data; stop it, or choose another folder with --data DIR"));
         first.says(&["http://127.0.0.1:8080"]);
         first.says(&["http://127.0.0.1:80", "http://127.0.0.1:4566"]);
-        assert!(refused().contains("/data, at http://127.0.0.1:80; end it"), "{}", refused());
+        assert!(refused().contains("/data, at http://127.0.0.1:80; stop it"), "{}", refused());
         assert_eq!(aws_endpoint(&data).ok().as_deref(), Some("http://127.0.0.1:4566"));
         drop(first);
         assert!(data.join(NAME).exists());

@@ -307,7 +307,7 @@ mod tests {
             let shown = next(queue, &catalogue(input, url));
             assert_eq!(shown, format!("next, in other terminals:\n{commands}"));
         }
-        assert!(next(other, &Catalogue::default()).contains("write a subscription"));
+        assert!(next(other, &Catalogue::default()).contains("add a subscription"));
         let shown = next("http://h/a;b", &catalogue("auto", "https://a.example.com/"));
         assert!(
             shown.contains("publish --queue-url 'http://h/a;b' --topic n/t --sample"),

@@ -119,7 +119,7 @@ mod tests {
             ("status", "503"),
         ];
         for (target, mark) in
-            [("event", "-> a.example.com/in  "), ("reply", "reply  "), ("sink", "to its sink  ")]
+            [("event", "-> a.example.com/in  "), ("reply", "reply  "), ("sink", "to the sink  ")]
         {
             let more =
                 [("leg", target), ("verdict", "retry"), ("wait_ms", "10000"), ("duration_ms", "5")];

@@ -14,7 +14,7 @@ const SERVERS: [(&str, &str); 5] = [
     ("hang", " within 2000 ms"),
     ("flood", "the response has more than 65536 bytes"),
     ("endless-head", "no token from "),
-    ("redirect", "it answered 307"),
+    ("redirect", "the token server responded with 307"),
     ("metadata", "169.254.169.254 is not in ALLOW_PRIVATE_DESTINATIONS"),
 ];
 const CLIENT_SECRET: &str = "cl1ent-s+cret";

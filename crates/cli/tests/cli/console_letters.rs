@@ -305,7 +305,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     assert!(malformed.contains("nothing to send: no subscription"), "{malformed}");
     let dry = server.page("/replay?status=503").await;
     assert!(
-        dry.contains("3 dead letters would be sent") && dry.contains("1 dead letter of shop/"),
+        dry.contains("3 dead letters to send") && dry.contains("1 dead letter of shop/"),
         "{dry}"
     );
     let (token, shown) = (hidden(&dry, "token"), hidden(&dry, "fingerprint"));
@@ -381,7 +381,7 @@ async fn the_error_for_a_missing_queue_says_what_to_start_and_leaves_no_ledger()
         status_and_text(server.post("/replay", &form).send().await.expect("an answer")).await;
     assert_eq!(status, 502);
     assert!(
-        said.contains("nothing listens on http://127.0.0.1:1: start <code>lastmile dev"),
+        said.contains("no program listens on http://127.0.0.1:1: start <code>lastmile dev"),
         "{said}"
     );
     assert!(!container.path().join("_replays").exists());

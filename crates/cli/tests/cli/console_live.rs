@@ -223,7 +223,7 @@ fn an_event_is_published_from_the_page_and_one_that_was_seen_is_sent_again() {
 
     for (topic, body, why) in [
         ("shop/orders", "{", "malformed"),
-        ("shop/nothing", EVENT, "there is no topic shop/nothing"),
+        ("shop/nothing", EVENT, "the topic shop/nothing does not exist"),
         ("", EVENT, "Choose a topic"),
     ] {
         let answer = dev.post("/publish", &[("topic", topic), ("body", body)]);
@@ -279,7 +279,7 @@ fn a_destination_and_a_subscription_have_pages_with_what_happens_next() {
     for (page, parts) in [
         (
             dev.page(&path),
-            &["100 %", "of 1", "at most 3 requests a second", "destinations show"][..],
+            &["100 %", "of 1", "at most 3 requests per second", "destinations show"][..],
         ),
         (
             dev.page("/subscriptions/shop/orders/a"),
@@ -472,7 +472,7 @@ fn destinations_are_listed_with_state_and_limits() {
     let subscriptions = subscription("a", "http://127.0.0.1:1/in", ", maxPerSecond: 3", "");
     let dev = Dev::start(folder.path(), &subscriptions, &[]);
     let page = dev.page("/destinations");
-    for shown in ["1 destination", "healthy", "at most 3 requests a second", "orders/<wbr>a"] {
+    for shown in ["1 destination", "healthy", "at most 3 requests per second", "orders/<wbr>a"] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
 }
@@ -490,11 +490,11 @@ fn the_page_takes_another_port_if_its_own_is_taken_and_can_be_turned_off() {
         Running::start(lastmile(folder.path(), &arguments))
     };
     let mut dev = start(&["--console-port", &port]);
-    let page = dev.line_with("the console:");
+    let page = dev.line_with("console:");
     assert!(!page.contains(&format!(":{port}/")), "{page}");
     drop(dev);
     let mut dev = start(&["--no-console"]);
     dev.line_with("ready:");
     dev.line_with("subscription from");
-    assert!(!dev.seen().contains("the console:"), "{}", dev.seen());
+    assert!(!dev.seen().contains("console:"), "{}", dev.seen());
 }

@@ -144,7 +144,7 @@ async fn a_dismissal_warns_of_dead_letters_that_an_unfinished_replay_sends() {
     let plan = format!("{header}\n{{\"letter\":\"{letter}\",\"key\":\"{key}\"}}\n");
     container.write(&[("_replays/running/plan.ndjson".to_owned(), plan)]);
     let server = ConsoleServer::start(&container, &[]);
-    let warning = "An unfinished replay includes 1 dead letter in its plan";
+    let warning = "An unfinished replay includes 1 dead letter";
     let page = server.page(&format!("/letters/{letter}")).await;
     assert!(page.contains(warning), "{page}");
     let cause = page.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
@@ -206,7 +206,7 @@ async fn what_an_event_contains_is_hidden_if_that_is_asked_for() {
     server.page("/").await;
     let letter = format!("/letters/{}", LETTERS[0].id());
     let page = server.page(&letter).await;
-    assert!(page.contains("hidden: the console was started with --hide-events"), "{page}");
+    assert!(page.contains("hidden, because the console was started with --hide-events"), "{page}");
     assert!(!page.contains("id=\"curl\"") && !page.contains("/raw"), "{page}");
     assert_eq!(server.status_and_text(&format!("{letter}/raw")).await.0, 403);
 }
@@ -217,14 +217,14 @@ async fn picked_dead_letters_are_replayed_and_nothing_picked_is_not_everything()
     let server = ConsoleServer::start(&container, &[]);
     let ids = format!("id={}&id={}", LETTERS[0].id(), LETTERS[4].id());
     let page = server.page(&format!("/replay?picked=yes&{ids}")).await;
-    assert!(page.contains("2 dead letters would be sent"), "{page}");
+    assert!(page.contains("2 dead letters to send"), "{page}");
     let page = server.page(&format!("/replay?picked=yes&topic=orders&status=5xx&{ids}")).await;
-    assert!(page.contains("1 dead letter would be sent"), "{page}");
+    assert!(page.contains("1 dead letter to send"), "{page}");
     let (status, page) = server.status_and_text("/replay?picked=yes&topic=orders").await;
     assert!(status == 400 && page.contains("Nothing is selected"), "{page}");
     let many: Vec<String> = LETTERS.iter().map(|letter| format!("id={}", letter.id())).collect();
     let page = server.page(&format!("/replay?picked=yes&id=x&{}", many.join("&"))).await;
-    assert!(page.contains("any of 6") && page.contains("5 dead letters would be sent"), "{page}");
+    assert!(page.contains("any of 6") && page.contains("5 dead letters to send"), "{page}");
 }
 
 #[tokio::test]

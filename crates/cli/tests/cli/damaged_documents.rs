@@ -129,7 +129,7 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
     let (code, said, noted) = replay(&["order-2"]);
     assert_eq!((code, said.as_str()), (Some(1), ""), "{noted}");
     assert!(noted.contains(NEWER), "{noted}");
-    for way in ["update lastmile", "move the folder _replays/newer elsewhere", "--state all"] {
+    for way in ["update lastmile", "move the folder _replays/newer to another place", "--state all"] {
         assert!(noted.contains(way), "{way}: {noted}");
     }
     let (code, said, noted) = replay(&["order-2", "--state", "all", "--name", "again"]);
@@ -165,7 +165,7 @@ async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wa
     let refused = server.page("/replay?id=order-2").await;
     assert!(refused.contains(NEWER) && !refused.contains("name=\"fingerprint\""), "{refused}");
     let wanted = server.page("/replay?id=order-2&state=all").await;
-    assert!(wanted.contains("1 dead letter would be sent"), "{wanted}");
+    assert!(wanted.contains("1 dead letter to send"), "{wanted}");
     let [token, shown] = ["token", "fingerprint"].map(|name| hidden(&wanted, name));
     let form = [("id", "order-2"), ("fingerprint", &shown), ("token", &token), ("job", "page")];
     let answer = server.post("/replay", &form).send().await.expect("an answer");

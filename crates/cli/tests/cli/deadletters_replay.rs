@@ -290,7 +290,7 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
     let done = job.wait_with_output().expect("it ends");
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let said = text(&done.stdout);
-    let expected = "job slow: 1 of 5 dead letters sent\n4 were not sent yet: lastmile deadletters \
+    let expected = "job slow: 1 of 5 dead letters sent\n4 were not sent yet; to continue: lastmile deadletters \
                     replay --container letters --resume slow";
     assert!(said.contains(expected), "{said}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
@@ -334,7 +334,7 @@ async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut said = BufReader::new(job.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     let waits = said.find(|line| line.contains("dead-letter queue")).expect("it waits");
-    assert!(waits.contains("about 1 message,") && waits.contains("at most 1 h"), "{waits}");
+    assert!(waits.contains("about 1 message;") && waits.contains("up to 1 h"), "{waits}");
     // As deadletter does: the message is deleted when its dead letter is stored.
     let late = receive(&sqs, &queue).await.remove(0);
     container.write(&[sample_letters::sample(7, (20, 9), "").blob()]);
@@ -374,10 +374,10 @@ async fn the_credentials_of_a_url_are_neither_printed_nor_stored() {
     assert!(jobs.contains(&format!("\"to\":\"{shown}\"")), "{jobs}");
     let server = ConsoleServer::start(&container, &[]);
     let page = server.page("/jobs/secret").await;
-    assert!(page.contains("again, --to-url") && !page.contains("/resume"), "{page}");
+    assert!(page.contains("full --to-url") && !page.contains("/resume"), "{page}");
     let resume = ["--yes", "--resume", "secret"];
     let asked = run(&resume, 2);
-    assert!(asked.contains(&shown) && asked.contains("again, --to-url"), "{asked}");
+    assert!(asked.contains(&shown) && asked.contains("the full --to-url"), "{asked}");
     let elsewhere = run(&[&resume[..], &["--to-url", "http://127.0.0.1:1/again"]].concat(), 2);
     assert!(elsewhere.contains(&format!("sends to {shown}, not to")), "{elsewhere}");
     let sent = run(&[&resume[..], &["--to-url", &url]].concat(), 0);
@@ -404,7 +404,7 @@ async fn a_resume_leaves_out_what_another_job_has_sent_or_a_person_has_dismissed
     assert!(text(&second.stderr).contains(warned), "{second:?}");
     let resumed = text(&replay(&["--resume", "first"]).stdout);
     assert!(resumed.contains("3 of 5 dead letters sent"), "{resumed}");
-    assert!(resumed.contains("2 were sent by another job or dismissed meanwhile"), "{resumed}");
+    assert!(resumed.contains("2 were omitted, because another job sent them"), "{resumed}");
     let dismissed = container.run(&["list", "--state", "dismissed"]);
     assert!(text(&dismissed.stdout).contains("order-1"), "{dismissed:?}");
     let taken_back = container.run(&["undismiss", "--state", "all", "--since", "2026-11-01"]);

@@ -99,7 +99,7 @@ async fn show_says_how_fast_a_destination_recovers_and_why() {
     let shown = destinations(folder.path(), &["show", SEARCH]).out;
     let line = shown.lines().find(|line| line.starts_with("recovery")).expect("a line");
     assert!(line.contains("at most 4 requests per second since "), "{line}");
-    assert!(line.ends_with("7 good responses and 1 failures since then"), "{line}");
+    assert!(line.ends_with("results since then: 7 good, 1 failed"), "{line}");
     let json = destinations(folder.path(), &["show", SEARCH, "--output", "json"]).json();
     let recovery = &json["recovery"];
     let numbers = ["rate", "good", "failed", "ceiling"].map(|name| recovery[name].as_u64());
@@ -115,7 +115,7 @@ async fn an_address_without_its_query_may_name_two_destinations() {
     known.write_state(other, &state).await;
     let shown = destinations(folder.path(), &["show", "https://billing.example.com/events"]);
     assert_eq!(shown.code, Some(1));
-    for part in ["names 2 destinations", &billing, &key(other).to_string(), "shop/orders/gone"] {
+    for part in ["matches 2 destinations", &billing, &key(other).to_string(), "shop/orders/gone"] {
         assert!(shown.beside.contains(part), "{part} in {}", shown.beside);
     }
 }

@@ -121,7 +121,7 @@ fn without_files_it_states_what_to_do() {
     let folder = tempfile::tempdir().expect("a folder");
     let (printed, code) = run(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);
     assert_eq!(code, Some(2), "{printed}");
-    for part in ["there is no subscriptions.yaml here", "-f FILE"] {
+    for part in ["subscriptions.yaml does not exist in this folder", "-f FILE"] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
     assert!(!folder.path().join(".lastmile").exists(), "{printed}");

@@ -178,7 +178,7 @@ fn the_server_of_confirmations_answers_for_its_public_name_and_this_machine_only
     let arguments = [&ask[..], &["--public-url", public]].concat();
     let mut running = Running::start(lastmile(folder.path(), &arguments));
     let address = word(&running.line_with("listening on"), "127.0.0.1:");
-    let path = word(&running.line_with("confirms"), public);
+    let path = word(&running.line_with("pending; confirm"), public);
     let path = path.strip_prefix("https://confirm.example.com").expect("the public URL");
     let confirm = |host: &str| exchange(&address, &format!("GET {path}"), host, "");
     assert!(confirm("host: rebound.example.com\r\n").starts_with("HTTP/1.1 421"));

@@ -111,7 +111,7 @@ fn each_kind_is_delivered_and_printed_as_the_same_request() {
         assert_silent(&received);
         assert!(printed.contains(&format!("set {variable} before")), "{path}: {printed}");
         // What has to be set is on standard error.
-        let (command, _) = printed.split_once(&format!("\n{variable} has")).expect("a note");
+        let (command, _) = printed.split_once(&format!("\nset {variable} ")).expect("a note");
         let mut shell = Command::new("sh");
         let ran = shell.env(variable, value).arg("-c").arg(command).output();
         let ran = ran.expect("a shell");

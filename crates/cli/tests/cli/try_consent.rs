@@ -63,7 +63,7 @@ async fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored(
         "{printed}"
     );
     assert!(
-        printed.contains("2 of 2 have consented; nothing was stored")
+        printed.contains("2 of 2 endpoints have consented; nothing was stored")
             && !printed.contains("orders/c"),
         "{printed}"
     );
@@ -122,7 +122,7 @@ async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_t
         let listening = ["--listen", "127.0.0.1:0", "--wait", "PT2M"];
         let arguments = [&stored_here[..], &listening].concat();
         let mut running = Running::start(lastmile(folder.path(), &arguments));
-        let url = word(&running.line_with("confirms"), "http://");
+        let url = word(&running.line_with("pending; confirm"), "http://");
         let (host, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
         let get =
             |path: &str| exchange(host, &format!("GET /{path}"), &format!("host: {host}\r\n"), "");

@@ -114,7 +114,7 @@ impl Kind for DeadLetters {
         }
         match at.peek_text() {
             Some(DROPPED) => {
-                let message = Message::new("events that cannot be delivered are lost");
+                let message = Message::new("events that cannot be delivered are dropped");
                 at.warn(message.help("omit deadLetter to store them in the default container"));
                 let defaults = bases.iter().rev().find(|base| base.is_mapping());
                 let Some(defaults) = defaults else {

@@ -178,7 +178,7 @@ pub(super) async fn round(
     out(&summary)?;
     report_without_subscription(&plan);
     match &goes_to {
-        Ok(queue) => note(format_args!("to {}", queues.describe(&target, queue.as_ref()))),
+        Ok(queue) => note(format_args!("target: {}", queues.describe(&target, queue.as_ref()))),
         Err(problem) => note(chain(problem)),
     }
     let rate = RateUsed::of_plan(arguments.rate, arguments.container.stack(), &target, &plan).await;

@@ -66,7 +66,7 @@ pub(super) async fn run(
     {
         return Ok(ExitCode::FAILURE);
     }
-    note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
+    note(format_args!("target: {}", queues.describe(&target, queue.as_ref())));
     let (sender, _) = queues.sender(&target, in_ledger).await?;
     let rate = RateUsed::of_job(arguments.rate, &replay.header);
     note(rate.with_option());

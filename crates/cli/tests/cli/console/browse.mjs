@@ -189,12 +189,12 @@ async function singleKeysLeadFromTheSearchToTheReplay(browser) {
   await page.waitForURL(/\/letters\?search=overloaded/);
   await page.keyboard.press("?");
   await page.locator("dialog[open]").waitFor();
-  await page.getByLabel("Use single keys").press("Space");
+  await page.getByLabel("Enable single-key shortcuts").press("Space");
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   assert.notEqual(await at(), "order-4", "the keys are switched off");
   await page.keyboard.press("?");
-  await page.getByLabel("Use single keys").press("Space");
+  await page.getByLabel("Enable single-key shortcuts").press("Space");
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
