@@ -115,13 +115,17 @@ mod tests {
             found,
             [
                 format!(
-                    "f:5:79: warning: spec.destination.signing.secrets[1]: the environment variable EMPTY is empty{rest} EMPTY=…, and run the command again"
+                    "f:5:79: warning: spec.destination.signing.secrets[1]: the environment \
+                     variable EMPTY is empty{rest} EMPTY=…, and run the command again"
                 ),
                 format!(
-                    "f:11:83: warning: spec.destination.signing.secrets[1]: the environment variable MISSING is not set{rest} MISSING=…, and run the command again"
+                    "f:11:83: warning: spec.destination.signing.secrets[1]: the environment \
+                     variable MISSING is not set{rest} MISSING=…, and run the command again"
                 ),
                 format!(
-                    "f:16:61: warning: spec.delivery.destination.headers[0].secret: the environment variable MISSING is not set{rest} MISSING=…, and run the command again"
+                    "f:16:61: warning: spec.delivery.destination.headers[0].secret: the \
+                     environment variable MISSING is not set{rest} MISSING=…, and run the command \
+                     again"
                 ),
             ]
         );

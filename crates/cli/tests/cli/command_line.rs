@@ -121,7 +121,11 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
         ("0 accepted, 2 refused\n", Some(1))
     );
     let printed = text(&published.stderr);
-    for part in ["bad.ndjson:2: the event is not JSON", "event 1: the event with its topic has 1100", "limit is 1032192"] {
+    for part in [
+        "bad.ndjson:2: the event is not JSON",
+        "event 1: the event with its topic has 1100",
+        "limit is 1032192",
+    ] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
 

@@ -129,7 +129,8 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
     let (code, said, noted) = replay(&["order-2"]);
     assert_eq!((code, said.as_str()), (Some(1), ""), "{noted}");
     assert!(noted.contains(NEWER), "{noted}");
-    for way in ["update lastmile", "move the folder _replays/newer to another place", "--state all"] {
+    for way in ["update lastmile", "move the folder _replays/newer to another place", "--state all"]
+    {
         assert!(noted.contains(way), "{way}: {noted}");
     }
     let (code, said, noted) = replay(&["order-2", "--state", "all", "--name", "again"]);

@@ -290,8 +290,8 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
     let done = job.wait_with_output().expect("it ends");
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let said = text(&done.stdout);
-    let expected = "job slow: 1 of 5 dead letters sent\n4 were not sent yet; to continue: lastmile deadletters \
-                    replay --container letters --resume slow";
+    let expected = "job slow: 1 of 5 dead letters sent\n4 were not sent yet; to continue: lastmile \
+                    deadletters replay --container letters --resume slow";
     assert!(said.contains(expected), "{said}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
     assert!(jobs.contains("\"rate\":\"1/m\"") && jobs.contains("\"note\":\"for ada\""), "{jobs}");

@@ -104,7 +104,10 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     let (said, noted) = (text(&done.stdout), text(&done.stderr));
     assert_eq!(done.status.code(), Some(1), "{said} {noted}");
     assert!(said.ends_with("90 delivered, 30 dead-again\n"), "{said}");
-    assert!(noted.contains("at most 50/s, the default") && noted.contains("the first 5"), "{noted}");
+    assert!(
+        noted.contains("at most 50/s, the default") && noted.contains("the first 5"),
+        "{noted}"
+    );
     assert!(noted.contains("the local queues of `lastmile dev` on 127.0.0.1"), "{noted}");
 
     let job = results.job("first").await;
@@ -204,11 +207,7 @@ async fn a_job_from_another_container_says_that_its_results_are_not_recorded() {
     let run = tokio::task::spawn_blocking(move || command.output().expect("the program runs"));
     let done = run.await.expect("nothing panics");
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    assert!(
-        text(&done.stderr).contains("results are not recorded"),
-        "{}",
-        text(&done.stderr)
-    );
+    assert!(text(&done.stderr).contains("results are not recorded"), "{}", text(&done.stderr));
     let jobs = elsewhere.run(&["jobs", "--output", "json"]);
     let jobs: Value = serde_json::from_slice(&jobs.stdout).expect("JSON");
     assert_eq!((&jobs[0]["results"], &jobs[0]["under_way"]), (&false.into(), &Value::Null));

@@ -130,7 +130,10 @@ async fn a_url_that_refuses_the_first_five_gets_no_more_and_one_that_refuses_ten
             && noted.contains("responded with 500"),
         "{noted}"
     );
-    assert!(said.contains("0 of 60 dead letters") && said.contains("5 were refused; to try again: "), "{said}");
+    assert!(
+        said.contains("0 of 60 dead letters") && said.contains("5 were refused; to try again: "),
+        "{said}"
+    );
     assert_eq!(once_each(&seen), 5);
 
     let (said, noted) = run(&["--resume", "posted"]);

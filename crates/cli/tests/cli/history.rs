@@ -116,7 +116,10 @@ fn the_changes_of_a_topic_are_listed_newest_first() {
     // A version is no longer the current one once its object was deleted.
     bucket.request("DELETE", path, "");
     let (table, versions) = history(&bucket);
-    assert!(table.contains("the object of shop/orders was deleted; restore it with lastmile rollback"), "{table}");
+    assert!(
+        table.contains("the object of shop/orders was deleted; restore it with lastmile rollback"),
+        "{table}"
+    );
     assert_eq!(versions.len(), 4);
 }
 

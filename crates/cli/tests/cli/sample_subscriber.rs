@@ -60,7 +60,10 @@ fn a_delivery_is_shown_with_its_headers_and_its_signature_is_checked() {
     assert!(unsigned.starts_with("HTTP/1.1 401"), "{unsigned}");
     let shown = receiver.line_with("POST /in");
     assert!(shown.contains("-> 401 Unauthorized"), "{shown}");
-    assert!(shown.ends_with("signature: invalid: the header webhook-signature is missing"), "{shown}");
+    assert!(
+        shown.ends_with("signature: invalid: the header webhook-signature is missing"),
+        "{shown}"
+    );
 
     let (mut dev, queue) = dev(folder.path(), &address);
     publish(folder.path(), &queue);

@@ -42,10 +42,10 @@ pub fn mistake(text: &str) -> Option<String> {
     for scheme in ["https", "http", "s3", "sqs"] {
         match without_prefix(text, scheme) {
             Some(rest) if rest.starts_with(':') => {
-                return Some(format!("// is missing after {scheme}:"));
+                return Some(format!("two slashes are missing after {scheme}:"));
             }
             Some(rest) if rest.starts_with("//") => {
-                return Some(format!(": is missing after {scheme}"));
+                return Some(format!("a colon is missing after {scheme}"));
             }
             Some(_) | None => {}
         }
@@ -112,10 +112,10 @@ mod tests {
             ("10.0.0.1/x", "the URL has no scheme"),
             ("[::1]:8080/x", "the URL has no scheme"),
             ("//host/x", "the URL has no scheme"),
-            ("https:/api.example.com/hook", "// is missing after https:"),
-            ("HTTP:api.example.com", "// is missing after http:"),
-            ("s3:/bucket/prefix", "// is missing after s3:"),
-            ("https//api.example.com", ": is missing after https"),
+            ("https:/api.example.com/hook", "two slashes are missing after https:"),
+            ("HTTP:api.example.com", "two slashes are missing after http:"),
+            ("s3:/bucket/prefix", "two slashes are missing after s3:"),
+            ("https//api.example.com", "a colon is missing after https"),
             ("htps://api.example.com", "the scheme \"htps\" is not supported"),
             ("ftp://api.example.com", "the scheme \"ftp\" is not supported"),
             (" https://api.example.com", "there is a space before the URL"),

@@ -61,7 +61,7 @@ fn report(ends: &EndCounts) -> String {
         (ends.delivered, "delivered"),
         (ends.dead_again, "dead-again"),
         (ends.dropped, "dropped"),
-        (ends.under_way, "in progress"),
+        (ends.under_way, "still under way"),
         (ends.unknown, "unknown"),
     ];
     let there = all.iter().filter(|(count, _)| *count > 0);

@@ -26,7 +26,7 @@ const COLUMNS: [&str; 14] = [
     "delivered",
     "dead-again",
     "dropped",
-    "in progress",
+    "under way",
     "unknown",
     "uncertain",
     "refused",

@@ -159,7 +159,7 @@ fn describe_dismissal(Dismissal { at, by, note, .. }: &Dismissal) -> String {
 fn describe_replay(record: &ReplayRecord, end: Option<&ReplayEndState>) -> String {
     let end = match end {
         None | Some(ReplayEndState::NotRecorded) => String::new(),
-        Some(ReplayEndState::UnderWay) => ": in progress".to_owned(),
+        Some(ReplayEndState::UnderWay) => ": under way".to_owned(),
         Some(ReplayEndState::Unknown) => format!(": unknown: {NO_END}"),
         Some(ReplayEndState::Ended(end)) => match end.state {
             // If a replay fails, the new dead letter has the id of the replay's delivery.

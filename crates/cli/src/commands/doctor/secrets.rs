@@ -233,7 +233,8 @@ mod tests {
             let item = judged(found, "arn:x").expect("a finding");
             assert_eq!(item.state, State::Error);
             assert!(item.line().starts_with(
-                "error    secret secretsmanager:billing#token: shop/orders/billing needs this secret"
+                "error    secret secretsmanager:billing#token: shop/orders/billing needs this \
+                 secret"
             ));
             assert!(item.line().contains(&expected), "{}", item.line());
         }

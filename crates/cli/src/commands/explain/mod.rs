@@ -239,7 +239,8 @@ impl Origins {
         let from = |setting: &Setting| match self {
             Self::Files(origins) => {
                 let stated = origins.get(name).and_then(|origins| origins.get(&setting.field));
-                let default = || format!("default of profile {}", subscription.dialect.as_str());
+                let default =
+                    || format!("default of the {} profile", subscription.dialect.as_str());
                 stated.cloned().unwrap_or_else(default)
             }
             Self::Owners(owners) => {

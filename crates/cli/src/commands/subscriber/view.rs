@@ -131,7 +131,10 @@ mod tests {
         assert_eq!(lines, expected);
         let invalid = Some(Err(InvalidSignature::Missing("webhook-id")));
         let lines = shown(false, "{\"a\":1.0}\x1b", invalid);
-        assert!(lines[0].ends_with("signature: invalid: the header webhook-id is missing"), "{lines:?}");
+        assert!(
+            lines[0].ends_with("signature: invalid: the header webhook-id is missing"),
+            "{lines:?}"
+        );
         assert_eq!(lines[3], "{\"a\":1.0}\u{fffd}");
     }
 

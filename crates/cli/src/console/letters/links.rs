@@ -69,7 +69,7 @@ impl LetterLinks {
         let record = self.replay.as_ref()?;
         Some(match record.end_state_now() {
             ReplayEndState::NotRecorded => return None,
-            ReplayEndState::UnderWay => html! { "in progress" },
+            ReplayEndState::UnderWay => html! { "under way" },
             ReplayEndState::Unknown => html! { "unknown: " (message(NO_END)) },
             ReplayEndState::Ended(end) => html! {
                 (end.state) " " (line(&text::seconds(&end.at)))

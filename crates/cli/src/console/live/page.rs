@@ -24,7 +24,7 @@ use crate::terminal::text;
 
 /// The maximum number of rows of the table. Scripts keep the same number.
 const ROWS_MAX: usize = 200;
-/// The maximum number of attempts in progress on the page, newest first.
+/// The maximum number of attempts under way on the page, newest first.
 pub(super) const UNDER_WAY_SHOWN: usize = 50;
 /// The maximum number of characters of a cell. The page of the event shows the whole text.
 const CELL_MAX_CHARS: usize = 200;
@@ -33,7 +33,7 @@ const FOLDED_MAX_BYTES: usize = 2_000;
 /// The choices of the filter by type of step: value and label.
 const GROUPS: [(&str, &str); 7] = [
     ("published", "published"),
-    ("under-way", "attempts in progress"),
+    ("under-way", "attempts under way"),
     ("delivered", "delivered"),
     ("failed", "failed attempts"),
     ("waiting", "waiting"),
@@ -235,7 +235,7 @@ fn clock(ms: u64) -> String {
 struct Shown {
     under_way: Vec<StepJson>,
     rows: Vec<StepJson>,
-    /// The number of attempts in progress that are not listed.
+    /// The number of attempts under way that are not listed.
     unlisted: usize,
     last: u64,
     dropped: (u64, u64),
@@ -303,7 +303,7 @@ fn steps(live: &Live, shown: &Shown) -> Markup {
             code { "POST " (live.ingress) "/topics/{namespace}/{topic}" } "."
         }
         p #unlisted .hint hidden[*unlisted == 0] {
-            span { (text::grouped(*unlisted as u64)) } " more attempts are in progress."
+            span { (text::grouped(*unlisted as u64)) } " more attempts are under way."
         }
         table #live .cards data-last=(live.run.id(*last)) data-max=(ROWS_MAX) {
             thead { tr {

@@ -253,7 +253,7 @@ fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &EndCounts) -> Markup
         ("delivered", ends.delivered),
         ("dead-again", ends.dead_again),
         ("dropped", ends.dropped),
-        ("in progress", ends.under_way),
+        ("still under way", ends.under_way),
         ("unknown", ends.unknown),
     ];
     html! { section .panel aria-label="Results" {

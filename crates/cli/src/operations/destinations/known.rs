@@ -234,9 +234,9 @@ fn suggested(names: BTreeSet<String>, none: &str) -> String {
     match count {
         0 => none.to_owned(),
         _ if count > SUGGESTED => {
-            format!("existing: {} and {} more", names.join(", "), count - SUGGESTED)
+            format!("available: {} and {} more", names.join(", "), count - SUGGESTED)
         }
-        1 => format!("existing: {}", names.join("")),
-        _ => format!("existing: {}", names.join(", ")),
+        1 => format!("available: {}", names.join("")),
+        _ => format!("available: {}", names.join(", ")),
     }
 }

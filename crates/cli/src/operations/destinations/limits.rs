@@ -102,8 +102,8 @@ pub(crate) fn concurrency(
 pub(crate) fn recovering(recovery: Recovery, now_ms: u64) -> String {
     let Recovery { began_ms, rate, since_ms, good, failed, ceiling, .. } = recovery;
     let mut text = format!(
-        "at most {rate} requests per second since {}, after an outage that ended {}; \
-         results since then: {good} good, {failed} failed",
+        "at most {rate} requests per second since {}, after an outage that ended {}; results since \
+         then: {good} good, {failed} failed",
         since(since_ms, now_ms),
         since(began_ms, now_ms)
     );

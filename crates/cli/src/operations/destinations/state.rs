@@ -111,7 +111,7 @@ pub(crate) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String
     match (&state.disabled, next_attempt(state, now_ms)) {
         (Some(_), _) => "when enabled".to_owned(),
         (None, NextAttempt::At(at_ms)) => format!("in {}", about(at_ms.saturating_sub(now_ms))),
-        (None, NextAttempt::UnderWay(_)) => "in progress".to_owned(),
+        (None, NextAttempt::UnderWay(_)) => "under way".to_owned(),
         (None, NextAttempt::Due) => "with the next delivery".to_owned(),
         (None, NextAttempt::Always) if state.slow.is_some() => "immediately, slow lane".to_owned(),
         (None, NextAttempt::Always) => "immediately".to_owned(),
@@ -203,7 +203,7 @@ mod tests {
         state.failing = spell(NOW_MS);
         assert_eq!(next_of(&state).1, "the next delivery probes the destination");
         state.probe_until_ms = Some(NOW_MS + 1);
-        assert_eq!(next_of(&state).0, "in progress");
+        assert_eq!(next_of(&state).0, "under way");
         let disabled = state.disabled_by_operator(NOW_MS);
         assert_eq!(next_of(&disabled).0, "when enabled");
         assert!(next_of(&disabled).1.contains("dead letters"));
