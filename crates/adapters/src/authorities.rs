@@ -26,9 +26,9 @@ pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], St
     certs.retain(is_usable);
     if certs.is_empty() {
         let problem = errors.first().map(ToString::to_string);
-        let problem = problem.unwrap_or_else(|| "there are none".to_owned());
+        let problem = problem.unwrap_or_else(|| "no certificate authorities were found".to_owned());
         return Err(format!(
-            "{problem}; install the system's, or name a file of them in SSL_CERT_FILE"
+            "{problem}; install the system's CA certificates, or set SSL_CERT_FILE to a PEM file"
         ));
     }
     Ok(OF_THIS_MACHINE.get_or_init(|| certs))

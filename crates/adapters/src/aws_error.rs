@@ -23,18 +23,18 @@ pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) 
 
 /// Describes a response that ended before it was complete.
 pub fn interrupted(error: &(dyn Error + 'static)) -> String {
-    format!("the answer ended early: {}", cause_words(error))
+    format!("the response ended early: {}", cause_words(error))
 }
 
 fn without_answer<E: Error + 'static>(error: &SdkError<E>) -> String {
     if let Some(response) = error.raw_response() {
-        return format!("it answered with status {}", response.status().as_u16());
+        return format!("the service responded with status {}", response.status().as_u16());
     }
     let is_late = matches!(error, SdkError::TimeoutError(_))
         || matches!(error, SdkError::DispatchFailure(failure) if failure.is_timeout());
     let is_cut = matches!(error, SdkError::DispatchFailure(failure) if failure.is_io());
     match cause_words(error) {
-        _ if is_late => "there was no answer in time".to_owned(),
+        _ if is_late => "there was no response in time".to_owned(),
         root if is_cut => format!("no connection: {root}"),
         root => root,
     }
@@ -62,10 +62,10 @@ mod tests {
                 Failure::dispatch_failure(ConnectorError::io(io().into())),
                 "no connection: connection refused",
             ),
-            (Failure::timeout_error(io()), "there was no answer in time"),
+            (Failure::timeout_error(io()), "there was no response in time"),
             (
                 Failure::dispatch_failure(ConnectorError::timeout(io().into())),
-                "there was no answer in time",
+                "there was no response in time",
             ),
             (
                 Failure::construction_failure("Invalid Configuration: Missing Region"),
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_ended_early_says_so_and_why() {
-        assert_eq!(interrupted(&io()), "the answer ended early: connection refused");
+        assert_eq!(interrupted(&io()), "the response ended early: connection refused");
     }
 
     #[test]
@@ -91,6 +91,9 @@ mod tests {
         };
         let meta = ErrorMetadata::builder().code("AccessDenied").message("not you").build();
         assert_eq!(answered(meta), "AccessDenied: not you");
-        assert_eq!(answered(ErrorMetadata::builder().build()), "it answered with status 403");
+        assert_eq!(
+            answered(ErrorMetadata::builder().build()),
+            "the service responded with status 403"
+        );
     }
 }

@@ -38,8 +38,8 @@ const ALGORITHM: &str = "RS256";
 /// AWS error code if outbound identity federation is disabled in the account.
 const FEDERATION_OFF: &str = "OutboundWebIdentityFederationDisabledException";
 /// Help shown if outbound identity federation is disabled in the account.
-const FEDERATION_HELP: &str = "outbound identity federation is off in this account; aws iam \
-                               enable-outbound-web-identity-federation turns it on";
+const FEDERATION_HELP: &str = "outbound identity federation is off in this account; turn it on \
+                               with aws iam enable-outbound-web-identity-federation";
 /// The lifetime assumed for credentials without an expiration time.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 
@@ -95,7 +95,7 @@ impl AwsIdentity for Identity {
     fn may_show(&self, to: &Destination) -> Result<(), String> {
         match &self.0 {
             By::Person { shows, .. } if !shows(to) => Err(format!(
-                "{} may not see who you are at AWS: start again with --identity to allow that",
+                "{} may not receive your AWS identity: start again with --identity to allow it",
                 to.host()
             )),
             By::Role { .. } | By::Person { .. } => Ok(()),
@@ -105,8 +105,8 @@ impl AwsIdentity for Identity {
     async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
         match &self.0 {
             By::Role { arn: None, .. } => Err(format!(
-                "requests are signed with credentials of a role, and none is set: set the template's parameter \
-                 InvokeRoleArn, which is the function's variable {INVOKE_ROLE_ARN}"
+                "no role is set for signing requests: set the template parameter InvokeRoleArn, \
+                 which sets the function's environment variable {INVOKE_ROLE_ARN}"
             )),
             By::Role { config, arn: Some(arn), session_policy } => {
                 assumed(config, arn, session_policy.clone()).await
@@ -160,8 +160,9 @@ async fn assumed(
     let answer = asked.set_policy(session_policy).send().await;
     let answer = answer
         .map_err(|error| format!("the role {arn} cannot be assumed: {}", sentence(&error)))?;
-    let Assumed { access_key_id, secret_access_key, session_token, expiration, .. } =
-        answer.credentials.ok_or_else(|| format!("the role {arn} came without credentials"))?;
+    let Assumed { access_key_id, secret_access_key, session_token, expiration, .. } = answer
+        .credentials
+        .ok_or_else(|| format!("AWS returned no credentials for the role {arn}"))?;
     let credentials = AwsCredentials {
         access_key_id,
         secret_access_key: Secret::new(secret_access_key),
@@ -186,7 +187,8 @@ async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, Str
         format!("no token for {audience}: {why}")
     })?;
     let token = answer.web_identity_token;
-    let token = token.map_or_else(|| Err("AWS sent none".to_owned()), token::checked);
+    let token = token
+        .map_or_else(|| Err("the response of AWS contains no token".to_owned()), token::checked);
     let token = token.map_err(|why| format!("no token for {audience}: {why}"))?;
     let ends_ms = answer.expiration.and_then(|at| at.to_millis().ok());
     let ends_ms = ends_ms.and_then(|at| u64::try_from(at).ok());
@@ -198,10 +200,10 @@ async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, Str
 async fn of_person(config: &SdkConfig) -> Result<Token<AwsCredentials>, String> {
     let asked_ms = Machine.now_ms();
     let Some(provider) = config.credentials_provider() else {
-        return Err("there are no credentials of AWS".to_owned());
+        return Err("there are no AWS credentials".to_owned());
     };
     let found = provider.provide_credentials().await;
-    let found = found.map_err(|error| format!("no credentials of AWS: {error}"))?;
+    let found = found.map_err(|error| format!("no AWS credentials: {error}"))?;
     let ends_ms = found.expiry().and_then(unix_ms);
     let ends_ms = ends_ms.unwrap_or_else(|| asked_ms.saturating_add(UNTOLD_LIFE_MS));
     Ok(Token::ending(of_sdk(&found), asked_ms, Machine.now_ms(), ends_ms))

@@ -45,7 +45,7 @@ impl<T: Table, C: Clock> ConsentStore<T, C> {
     async fn read(&self, key: &ConsentKey) -> Result<Option<Granted>, String> {
         let item = key.item();
         let read = tokio::time::timeout(READ_WITHIN, self.table.entry(&item, self.clock.now_ms()));
-        let stored = read.await.map_err(|_| "it did not answer in time".to_owned())?;
+        let stored = read.await.map_err(|_| "the table did not respond in time".to_owned())?;
         let stored = stored.map_err(|error| error.to_string())?;
         stored.map(|stored| Granted::read(stored.text.as_bytes())).transpose()
     }

@@ -127,35 +127,35 @@ fn of_io(error: &io::Error) -> Option<String> {
 fn of_kind(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::NotFound => "there is no such file or folder",
-        ErrorKind::PermissionDenied => "permission is denied",
+        ErrorKind::PermissionDenied => "permission denied",
         ErrorKind::ConnectionRefused => CONNECTION_REFUSED,
         ErrorKind::ConnectionReset => "connection reset",
         ErrorKind::ConnectionAborted => "connection aborted",
-        ErrorKind::BrokenPipe => "the connection was broken while data was sent",
+        ErrorKind::BrokenPipe => "connection closed while data was sent",
         ErrorKind::HostUnreachable => "no route to the host",
         ErrorKind::NetworkUnreachable => "network unreachable",
         ErrorKind::NetworkDown => "the network is down",
-        ErrorKind::AddrInUse => "the address is used by another program",
+        ErrorKind::AddrInUse => "another program uses the address",
         ErrorKind::AddrNotAvailable => "this machine does not have the address",
-        ErrorKind::AlreadyExists => "it already exists",
+        ErrorKind::AlreadyExists => "the file or folder already exists",
         ErrorKind::TimedOut => "connection timed out",
-        ErrorKind::InvalidData => "it is not UTF-8 text",
-        ErrorKind::IsADirectory => "it is a folder, not a file",
-        ErrorKind::NotADirectory => "a part of its path is a file, not a folder",
+        ErrorKind::InvalidData => "the text is not UTF-8",
+        ErrorKind::IsADirectory => "the path is a folder, not a file",
+        ErrorKind::NotADirectory => "a part of the path is a file, not a folder",
         ErrorKind::DirectoryNotEmpty => "the folder is not empty",
         ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
         ErrorKind::StorageFull => "the disk is full",
-        ErrorKind::UnexpectedEof => "it ended too early",
+        ErrorKind::UnexpectedEof => "the data ended too early",
         _ => return None,
     })
 }
 
 fn of_http1(error: &hyper::Error) -> Option<&'static str> {
     if error.is_parse_too_large() {
-        return Some("the response's head is too large");
+        return Some("the response headers are too large");
     }
     if error.is_parse_status() {
-        return Some("the response has no valid status");
+        return Some("the response has no valid HTTP status");
     }
     if error.is_parse() {
         return Some("the response is not valid HTTP");
@@ -197,7 +197,7 @@ mod tests {
     fn a_system_error_has_words_and_no_number() {
         for (number, words) in [
             (2, "there is no such file or folder"),
-            (13, "permission is denied"),
+            (13, "permission denied"),
             (24, "too many open files"),
             (28, "the disk is full"),
             (104, "connection reset"),
@@ -238,6 +238,6 @@ mod tests {
         #[error("it cannot be read")]
         struct Context(#[source] io::Error);
         let error = Context(io::Error::from_raw_os_error(13));
-        assert_eq!(chain_words(&error), ["it cannot be read", "permission is denied"]);
+        assert_eq!(chain_words(&error), ["it cannot be read", "permission denied"]);
     }
 }

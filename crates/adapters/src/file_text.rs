@@ -13,8 +13,8 @@ use std::path::Path;
 pub enum NotText {
     /// A byte is not valid UTF-8 at its position.
     #[error(
-        "line {line} is not UTF-8 text: it has the byte 0x{byte:02X}; if the file is {encoding}, convert it: \
-         iconv -f {encoding} -t utf-8"
+        "line {line} is not UTF-8 text: it contains the byte 0x{byte:02X}; if the encoding is \
+         {encoding}, convert the file: iconv -f {encoding} -t utf-8"
     )]
     Byte {
         /// The line of the first invalid byte, counted from 1.
@@ -25,22 +25,24 @@ pub enum NotText {
         encoding: &'static str,
     },
     /// The text ends within a character.
-    #[error("line {line} is not UTF-8 text: the file ends within a character; it may be truncated")]
+    #[error("line {line} is not UTF-8 text: the file ends within a character and may be truncated")]
     Truncated {
         /// The last line of the file, counted from 1.
         line: usize,
     },
     /// The file begins like UTF-16, but a later code unit is invalid.
-    #[error("line {line} is not UTF-16 text, and the first bytes are; save the file as UTF-8")]
+    #[error(
+        "line {line} is not UTF-16 text, but the file begins as UTF-16; save the file as UTF-8"
+    )]
     Utf16 {
         /// The line of the first invalid code unit, counted from 1.
         line: usize,
     },
     /// The text is UTF-32.
-    #[error("it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8")]
+    #[error("the encoding is UTF-32; convert the file: iconv -f utf-32 -t utf-8")]
     Utf32,
     /// The bytes are binary data.
-    #[error("it is not text, but a binary file")]
+    #[error("the file is binary, not text")]
     Binary,
 }
 
@@ -153,27 +155,35 @@ mod tests {
         for (bytes, expected) in [
             (
                 b"a: 1\nb: caf\xe9\nc: \xe9\n".to_vec(),
-                "line 2 is not UTF-8 text: it has the byte 0xE9; if the file is latin1, convert it: iconv -f latin1 -t utf-8",
+                "line 2 is not UTF-8 text: it contains the byte 0xE9; if the encoding is latin1, \
+                 convert the file: iconv -f latin1 -t utf-8",
             ),
             (
                 b"a: \xe9\n\nb: \x93quoted\x94\n".to_vec(),
-                "line 1 is not UTF-8 text: it has the byte 0xE9; if the file is windows-1252, convert it: iconv -f windows-1252 -t utf-8",
+                "line 1 is not UTF-8 text: it contains the byte 0xE9; if the encoding is \
+                 windows-1252, convert the file: iconv -f windows-1252 -t utf-8",
             ),
             (
                 cut("a: 1\nb: 😀".into()),
-                "line 2 is not UTF-8 text: the file ends within a character; it may be truncated",
+                "line 2 is not UTF-8 text: the file ends within a character and may be truncated",
             ),
-            (lone, "line 2 is not UTF-16 text, and the first bytes are; save the file as UTF-8"),
+            (
+                lone,
+                "line 2 is not UTF-16 text, but the file begins as UTF-16; save the file as UTF-8",
+            ),
             (
                 cut(in_utf_16("\u{feff}a\n\nb", u16::to_be_bytes)),
-                "line 3 is not UTF-16 text, and the first bytes are; save the file as UTF-8",
+                "line 3 is not UTF-16 text, but the file begins as UTF-16; save the file as UTF-8",
             ),
             (
                 vec![0xff, 0xfe, 0, 0, b'a', 0, 0, 0],
-                "it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8",
+                "the encoding is UTF-32; convert the file: iconv -f utf-32 -t utf-8",
             ),
-            (vec![0, 0, 0, b'a'], "it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8"),
-            (b"\x1f\x8b\x08\x00\x00".to_vec(), "it is not text, but a binary file"),
+            (
+                vec![0, 0, 0, b'a'],
+                "the encoding is UTF-32; convert the file: iconv -f utf-32 -t utf-8",
+            ),
+            (b"\x1f\x8b\x08\x00\x00".to_vec(), "the file is binary, not text"),
         ] {
             assert_eq!(text_of(bytes).unwrap_err().to_string(), expected);
         }

@@ -112,7 +112,7 @@ impl SqsQueues {
             // Unresolved messages stay in the batch.
             Some(to) => drop(timeout(OPERATION_TIMEOUT, self.send_again(to, &mut batch)).await),
             None => batch.iter_mut().for_each(|pending| {
-                pending.problem = format!("this function has no queue {queue:?}");
+                pending.problem = format!("this function has no URL for the queue {queue:?}");
             }),
         }
         batch.into_iter().for_each(Pending::refuse);
@@ -172,7 +172,7 @@ impl SqsQueues {
 impl Queue for SqsQueues {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let (result, received) = oneshot::channel();
-        let problem = "the queue did not answer in time".to_owned();
+        let problem = "the queue did not respond in time".to_owned();
         let (full, first) = self.enqueue(queue, Pending { message, result, problem });
         // Spawned, because a batch belongs to all its senders and must outlive each of them.
         if !full.is_empty() {
@@ -190,14 +190,14 @@ impl Queue for SqsQueues {
         }
         received
             .await
-            .unwrap_or_else(|_| Err(QueueError("the sending task ended early".to_owned())))
+            .unwrap_or_else(|_| Err(QueueError("the sending task stopped early".to_owned())))
     }
 
     async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
         let Some(KnownQueue { url, .. }) = self.queues.get(&queue) else {
             return tracing::warn!(
                 ?queue,
-                "record.not_hidden: this function does not know the queue"
+                "record.not_hidden: this function has no URL for the queue"
             );
         };
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);

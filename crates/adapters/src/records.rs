@@ -71,7 +71,7 @@ struct TextAttribute {
 /// Error for a record without a message id, which a response cannot report. Contains the index of
 /// the record.
 #[derive(Debug, Error)]
-#[error("record {0} of the batch has no messageId, so no response can name it")]
+#[error("record {0} of the batch has no messageId, so a response cannot report its failure")]
 pub struct NoMessageId(usize);
 
 /// The queues from which a function receives records. Records from any other queue are treated as

@@ -103,7 +103,7 @@ const TIMEOUT_MAX_SECONDS: u64 = 900;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SettingsError {
     /// A required setting is missing.
-    #[error("the environment variable {0} is missing")]
+    #[error("the environment variable {0} is not set")]
     Missing(&'static str),
     /// A setting has an invalid value.
     #[error("the environment variable {name} is invalid: {problem}")]
@@ -293,7 +293,8 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         self.parse(name, |url| {
             if url.ends_with(".fifo") {
                 return Err(format!(
-                    "{url} is a FIFO queue, which has no delay per message; use a standard queue"
+                    "{url} is a FIFO queue, which does not support a delay per message; use a \
+                     standard queue"
                 ));
             }
             match url::Url::parse(url) {
@@ -311,7 +312,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     fn container(&self) -> Result<Container, SettingsError> {
         let bucket = self.parse(DEAD_LETTER_CONTAINER, |bucket| {
             if bucket.contains('/') {
-                return Err(format!("\"{bucket}\" is not the name of a bucket"));
+                return Err(format!("\"{bucket}\" is not a valid bucket name"));
             }
             Ok(bucket.to_owned())
         })?;
@@ -322,7 +323,8 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         let namespace = self.parse_or(METRICS_NAMESPACE, NAMESPACE, |text| {
             if !is_namespace(text) {
                 return Err(format!(
-                    "\"{text}\" is not a namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
+                    "\"{text}\" is not a valid namespace: expected up to 255 letters, digits, \
+                     spaces and . - _ / #, not beginning with AWS/"
                 ));
             }
             Ok(text.to_owned())
@@ -516,7 +518,7 @@ mod tests {
         for (name, _) in GOOD {
             assert_eq!(
                 read(&[(name, "")]).unwrap_err().to_string(),
-                format!("the environment variable {name} is missing")
+                format!("the environment variable {name} is not set")
             );
         }
     }
@@ -540,7 +542,7 @@ mod tests {
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (AWS_TARGETS, "arn:aws:sqs:eu-west-1:123456789012:q", "shop=arn:aws:sqs"),
             (OWN_RESOURCE_ARNS, "queue", "is not an ARN"),
-            (DEAD_LETTER_CONTAINER, "a/b", "the name of a bucket"),
+            (DEAD_LETTER_CONTAINER, "a/b", "not a valid bucket name"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
             (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:2001", "host:port"),

@@ -39,13 +39,13 @@ impl SqsSinks {
 impl PutMessage for SqsSinks {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
         if self.own.iter().any(|url| queue.is_at(url)) {
-            let why = "it is a queue of this deployment: name another queue as the sink";
+            let why = "the sink is a queue of this deployment: use another queue";
             return Err(PutError::Permanent(why.to_owned()));
         }
         if json.len() + ATTRIBUTE_BYTES > MESSAGE_MAX_BYTES {
             let bytes = json.len();
             return Err(PutError::Permanent(format!(
-                "a message of {bytes} bytes is larger than a queue accepts"
+                "the message has {bytes} bytes, which is more than a queue accepts"
             )));
         }
         let message = self.client.send_message().queue_url(queue.url()).message_body(json);

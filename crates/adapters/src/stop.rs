@@ -31,7 +31,7 @@ const REGISTER_WITHIN: Duration = Duration::from_secs(1);
 /// future completes at SIGTERM.
 pub async fn announced() -> impl Future<Output = ()> {
     let registered = tokio::time::timeout(REGISTER_WITHIN, register()).await;
-    let waiting = match registered.unwrap_or_else(|_| Err("no answer".to_owned())) {
+    let waiting = match registered.unwrap_or_else(|_| Err("no response".to_owned())) {
         Ok(waiting) => Some(waiting),
         Err(problem) => {
             telemetry::stop_unannounced(&problem);
@@ -68,7 +68,7 @@ async fn terminated() {
 async fn register() -> Result<BoxFuture<'static, ()>, String> {
     let api = std::env::var(AWS_LAMBDA_RUNTIME_API).map_err(|error| error.to_string())?;
     let endpoint: Uri =
-        format!("http://{api}").parse().map_err(|_| format!("{api} is no address"))?;
+        format!("http://{api}").parse().map_err(|_| format!("{api} is not an address"))?;
     let client = PooledClient::builder().with_endpoint(endpoint).build();
     let register = Request::post(REGISTER).header("lambda-extension-name", NAME);
     let register = register.body(Body::from(r#"{"events":[]}"#)).map_err(|it| it.to_string())?;

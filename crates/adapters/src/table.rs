@@ -216,7 +216,7 @@ impl Table for DynamoTable {
             let answer = self.take_update(key, take, is_there, now_ms).send().await;
             let Err(error) = answer else { return Ok(PermitAnswer::Taken) };
             let item = refused(error);
-            let item = item.map_err(|problem| self.failure("take permits of", key, problem))?;
+            let item = item.map_err(|problem| self.failure("acquire permits of", key, problem))?;
             refused_by = refusal(&item);
             if take.has_taken(&refused_by) {
                 return Ok(PermitAnswer::Taken);
@@ -281,7 +281,7 @@ impl Table for DynamoTable {
                     return Ok(Places { line, recovery: take.report.and(recovery(&new)) });
                 }
                 Err(error) => refused(error)
-                    .map_err(|failure| self.failure("take places of", key, failure))?,
+                    .map_err(|failure| self.failure("reserve turns of", key, failure))?,
             };
             item = take.report.and(recovery(&old));
             let end_us = read(&old, name.as_str());
@@ -510,7 +510,8 @@ fn refused(error: SdkError<UpdateItemError>) -> Result<Item, Failure> {
 
 fn stored(item: &Item) -> Result<Stored, &'static str> {
     let text = item.get(DOCUMENT).and_then(|value| value.as_s().ok());
-    let (text, version) = text.zip(read(item, REVISION)).ok_or("it holds no document of ours")?;
+    let (text, version) =
+        text.zip(read(item, REVISION)).ok_or("the item contains no document of this program")?;
     Ok(Stored { text: text.clone(), version, expires_s: read(item, EXPIRES) })
 }
 

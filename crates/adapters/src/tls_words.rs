@@ -21,12 +21,12 @@ pub(crate) fn tls_words(error: &Error) -> String {
             "the port does not speak TLS".to_owned()
         }
         Error::InvalidMessage(_) | Error::PeerMisbehaved(_) => {
-            "the server does not follow the rules of TLS".to_owned()
+            "the server violates the TLS protocol".to_owned()
         }
         Error::PeerIncompatible(_) => {
-            "the server has no version or cipher of TLS that is accepted here".to_owned()
+            "the server supports no accepted TLS version or cipher".to_owned()
         }
-        Error::InconsistentKeys(_) => "the certificate is of another private key".to_owned(),
+        Error::InconsistentKeys(_) => "the certificate does not match the private key".to_owned(),
         _ => "the TLS handshake failed".to_owned(),
     }
 }
@@ -41,7 +41,7 @@ fn certificate_words(problem: &CertificateError) -> String {
         }
         CertificateError::NotValidYet => "certificate not valid yet",
         CertificateError::NotValidYetContext { not_before, .. } => {
-            return format!("certificate not valid yet: it is valid from {}", at(*not_before));
+            return format!("certificate not valid yet; valid from {}", at(*not_before));
         }
         CertificateError::NotValidForName => "certificate not valid for name of the host",
         CertificateError::NotValidForNameContext { expected, .. } => {
@@ -49,16 +49,16 @@ fn certificate_words(problem: &CertificateError) -> String {
         }
         CertificateError::UnknownIssuer => "certificate from an unknown issuer",
         CertificateError::Revoked => "certificate revoked",
-        CertificateError::BadEncoding => "certificate that cannot be read",
-        CertificateError::BadSignature => "certificate with a wrong signature",
+        CertificateError::BadEncoding => "certificate is malformed",
+        CertificateError::BadSignature => "certificate has an invalid signature",
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "certificate that is not for servers"
+            "certificate is not for server authentication"
         }
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "certificate with a signature of an unknown kind"
+            "certificate has an unsupported signature algorithm"
         }
-        _ => "certificate that is not valid",
+        _ => "certificate is not valid",
     };
     words.to_owned()
 }
@@ -75,17 +75,17 @@ pub(crate) fn alert_words(alert: AlertDescription) -> String {
         }
         AlertDescription::BadCertificate => "the client certificate is not valid",
         AlertDescription::UnsupportedCertificate => {
-            "the client certificate is of a kind that it does not accept"
+            "the client certificate is of an unsupported type"
         }
         AlertDescription::CertificateRevoked => "the client certificate was revoked",
         AlertDescription::CertificateExpired => "the client certificate has expired",
         AlertDescription::CertificateUnknown => "the client certificate is not accepted",
-        AlertDescription::UnknownCA => "the client certificate is from an issuer unknown to it",
+        AlertDescription::UnknownCA => "the issuer of the client certificate is unknown",
         AlertDescription::AccessDenied => "access is denied",
-        AlertDescription::HandshakeFailure => "it has no cipher in common",
-        AlertDescription::ProtocolVersion => "it has no version of TLS in common",
-        AlertDescription::UnrecognisedName => "it does not serve this host name",
-        AlertDescription::InternalError => "it has an internal error",
+        AlertDescription::HandshakeFailure => "no common cipher",
+        AlertDescription::ProtocolVersion => "no common TLS version",
+        AlertDescription::UnrecognisedName => "the host name is not served",
+        AlertDescription::InternalError => "internal error",
         alert => return format!("alert {}", u8::from(alert)),
     };
     words.to_owned()
@@ -121,7 +121,7 @@ mod tests {
             ),
             (
                 Error::AlertReceived(AlertDescription::ProtocolVersion),
-                "the server ended the TLS handshake: it has no version of TLS in common",
+                "the server ended the TLS handshake: no common TLS version",
             ),
             (
                 Error::AlertReceived(AlertDescription::DecodeError),

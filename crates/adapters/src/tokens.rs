@@ -195,7 +195,7 @@ async fn within<T>(
                     format!("no token from {}", host_of(&client.token_url))
                 }
                 Some(TokenSource::Aws(identity)) => format!("no token for {}", identity.audience),
-                None => "no credentials of AWS".to_owned(),
+                None => "no AWS credentials".to_owned(),
             };
             Err(format!("{what} within {timeout_ms} ms"))
         }

@@ -44,7 +44,7 @@ impl TooLarge {
 
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it has {} bytes, and at most {} are read", self.bytes, self.max_bytes)
+        write!(f, "the object has {} bytes; the limit is {} bytes", self.bytes, self.max_bytes)
     }
 }
 
@@ -79,8 +79,8 @@ impl DeadLetterContainer {
     pub fn folder(address: &str) -> anyhow::Result<Self> {
         let address = address.strip_prefix("file://").unwrap_or(address).trim_end_matches('/');
         let folder = Path::new(address);
-        let help = "`lastmile demo` and `lastmile dev` write dead letters to .lastmile/s3/dead-letters; \
-                    --container names another folder, or s3://BUCKET[/PREFIX]";
+        let help = "use --container with another folder or s3://BUCKET[/PREFIX]; `lastmile demo` \
+                    and `lastmile dev` write to .lastmile/s3/dead-letters";
         let found =
             folder.is_dir().then(|| Self::new(Storage::folder(folder), address, String::new()));
         let found = found.map(|found| Self { folder: Some(folder.to_owned()), ..found });
@@ -116,7 +116,7 @@ impl DeadLetterContainer {
     /// container.
     pub(crate) async fn page(&self, request: &ListRequest) -> anyhow::Result<Page> {
         let is_there = self.folder.as_ref().is_none_or(|folder| folder.is_dir());
-        ensure!(is_there, "there is no folder {} any more", self.name);
+        ensure!(is_there, "the folder {} no longer exists", self.name);
         let page = self.counted(1).list_page(request).await;
         page.with_context(|| format!("{} cannot be listed", self.name))
     }
@@ -210,7 +210,7 @@ impl DeadLetterContainer {
     /// Fails if one of the blobs cannot be removed.
     pub async fn delete(&self, keys: &[String]) -> anyhow::Result<()> {
         let deleted = self.counted(keys.len().div_ceil(PAGE_MAX)).delete(keys).await;
-        deleted.with_context(|| format!("blobs of {} cannot be removed", self.name))
+        deleted.with_context(|| format!("blobs of {} cannot be deleted", self.name))
     }
 }
 
@@ -228,6 +228,6 @@ mod tests {
         assert!(container.page(&request).await.unwrap().entries.is_empty());
         std::fs::remove_dir(&folder).unwrap();
         let error = container.page(&request).await.err().unwrap().to_string();
-        assert_eq!(error, format!("there is no folder {} any more", folder.display()));
+        assert_eq!(error, format!("the folder {} no longer exists", folder.display()));
     }
 }

@@ -54,9 +54,9 @@ impl Dismissal {
         let causes = causes.into_iter().map(|cause| cause.to_string()).collect();
         let note = note.trim().to_owned();
         match note.chars().count() {
-            0 => Err("a note is needed: why nothing is to be done".to_owned()),
+            0 => Err("a note is required: state why these dead letters need no action".to_owned()),
             chars if chars > NOTE_MAX_CHARS => {
-                Err(format!("the note has {chars} characters, and at most {NOTE_MAX_CHARS} fit"))
+                Err(format!("the note has {chars} characters; the limit is {NOTE_MAX_CHARS}"))
             }
             _ => Ok(Self { v: VERSION, at, by, note, is_taken_back: false, causes, letters }),
         }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_note_is_needed_and_has_a_limit() {
         let noted = |note: &str| Dismissal::new(Vec::new(), [], String::new(), None, note);
-        assert!(noted(" \n").unwrap_err().contains("a note is needed"));
+        assert!(noted(" \n").unwrap_err().contains("a note is required"));
         assert!(noted(&"x".repeat(NOTE_MAX_CHARS)).is_ok());
         assert!(noted(&"x".repeat(NOTE_MAX_CHARS + 1)).unwrap_err().contains("2001 characters"));
     }

@@ -204,7 +204,8 @@ impl FromStr for StatusRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = "expected 503, 5xx for the whole class, or 500-504";
+        let expected = "expected a status such as 503, a class such as 5xx, or a range such as \
+                        500-504";
         let invalid = || format!("\"{text}\" is not a valid status: {expected}");
         let number = |text: &str| text.parse::<u16>().map_err(|_| invalid());
         let range = match (text.strip_suffix("xx"), text.split_once('-')) {
@@ -216,11 +217,11 @@ impl FromStr for StatusRange {
             (None, None) => number(text)?..number(text)?.saturating_add(1),
         };
         if !STATUSES.contains(&range.start) || range.end > STATUSES.end {
-            let why = "a status of HTTP is 100 to 599";
+            let why = "an HTTP status is 100 to 599";
             return Err(format!("\"{text}\" is not a valid status: {why}; {expected}"));
         }
         if range.is_empty() {
-            return Err(format!("\"{text}\" ends before it begins: {expected}"));
+            return Err(format!("\"{text}\" is an empty range: {expected}"));
         }
         Ok(Self(range))
     }
@@ -508,6 +509,6 @@ mod tests {
         for text in ["6xx", "600", "550-600", "99-200"] {
             assert!(range(text).unwrap_err().contains("is 100 to 599"), "{text}");
         }
-        assert!(range("500-400").unwrap_err().contains("ends before it begins"));
+        assert!(range("500-400").unwrap_err().contains("is an empty range"));
     }
 }

@@ -130,7 +130,7 @@ mod tests {
         let letters = with_file(folder.path(), key, LEDGER_MAX_BYTES + 1);
         let replayed = letters.replayed(None).await.unwrap();
         let unreadable: Vec<String> = replayed.unreadable.iter().map(ToString::to_string).collect();
-        let size = "it has 268435457 bytes, and at most 268435456 are read";
+        let size = "the object has 268435457 bytes; the limit is 268435456 bytes";
         assert_eq!(unreadable, [format!("{key} cannot be read: {size}")]);
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let letters = with_file(folder.path(), KEY, BLOB_MAX_BYTES + 1);
         let stale =
             Entry { key: KEY.to_owned(), bytes: 2_000, modified_ms: 0, etag: String::new() };
-        let size = "it has 67108865 bytes, and at most 67108864 are read";
+        let size = "the object has 67108865 bytes; the limit is 67108864 bytes";
         let listed = letters.newest(&Filter::default(), None).await.unwrap();
         // The listing of this one gave a smaller size.
         assert_eq!((listed, letters.read(&stale).await.unwrap()), (vec![], None));

@@ -55,7 +55,7 @@ pub trait SendHttp {
 
 /// Error returned if a message could not be sent. Its record must then be received again.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the queue did not take the message: {0}")]
+#[error("the queue did not accept the message: {0}")]
 pub struct QueueError(pub String);
 
 /// Sends messages to the deployment's queues, and delays records that are received again.
@@ -114,11 +114,11 @@ pub trait PublishEvents {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PutError {
     /// The write may succeed if it is repeated.
-    #[error("storage did not take the blob: {0}")]
+    #[error("storage did not accept the blob: {0}")]
     Unavailable(String),
     /// A repeated write cannot succeed: the container does not exist, refuses the write, or cannot
     /// hold this blob.
-    #[error("it cannot be written to: {0}")]
+    #[error("the storage cannot be written to: {0}")]
     Permanent(String),
 }
 

@@ -20,10 +20,12 @@ use delivery::subscription::tls::CaBundle;
 
 /// Message for a dead-letter sink whose file requests a token, certificate authorities or limits,
 /// which are not used.
-pub(super) const SINK_ACCESS: &str = "dead letters are sent without a token and without limits, and only to certificates that everybody trusts";
+pub(super) const SINK_ACCESS: &str =
+    "dead letters are sent without tokens, limits and additional certificate authorities";
 /// Message for a reply address whose file requests a token, certificate authorities or limits,
 /// which are not used.
-pub(super) const REPLY_ACCESS: &str = "replies are sent without a token and without limits, and only to certificates that everybody trusts";
+pub(super) const REPLY_ACCESS: &str =
+    "replies are sent without tokens, limits and additional certificate authorities";
 
 /// The fields of an entry in a `Destinations` document, except its address, with their positions.
 #[derive(Clone, Default)]
@@ -101,7 +103,8 @@ impl<'a> Access<'a> {
                 Err(needed) => {
                     let entry = at.location();
                     Err(Message::new(format!(
-                        "neither this file nor the Destinations document at {entry} has the {} of its oauth2",
+                        "{} of oauth2 is missing, both in the Destinations document at {entry} and \
+                         in this file",
                         needed.as_str()
                     ))
                     .help(format!("{entry}: oauth2: {{{}, …}}", needed.example())))
@@ -117,7 +120,7 @@ impl Asked<'_> {
     pub(super) fn warn_unused(&self, why: &str) {
         let token = self.token.as_ref().map(|token| &token.at);
         let bundle = self.ca_bundle.as_ref().map(|(_, at)| at);
-        token.into_iter().chain(bundle).for_each(|at| at.warn(format!("not used: {why}")));
+        token.into_iter().chain(bundle).for_each(|at| at.warn(format!("no effect: {why}")));
     }
 }
 
@@ -131,15 +134,16 @@ impl AskedToken<'_> {
         needed.extend(matches!(self.wanted, Wanted::Scope(None)).then_some(Needed::Scope));
         let names: Vec<&str> = needed.iter().map(|of| of.as_str()).collect();
         let message = Message::new(format!(
-            "requests show no token, because nothing says {} of the client that asks for one",
+            "requests contain no token, because the settings of the OAuth client are missing: {}",
             names.join(", ")
         ));
         let examples: Vec<&str> = needed.iter().map(|of| of.example()).collect();
         let is_secret = may_hold_secret(key);
         // Show the whole key, however long it is, so that people can copy it.
-        let shown = if is_secret { "its address".to_owned() } else { format!("\"{key}\"") };
+        let shown = if is_secret { "the address".to_owned() } else { format!("\"{key}\"") };
         let message = message.help(format!(
-            "spec of a Destinations document: {{{shown}: {{url: \"https://…\", auth: {{oauth2: {{{}}}}}}}}}",
+            "add to the spec of a Destinations document: {{{shown}: {{url: \"https://…\", auth: \
+             {{oauth2: {{{}}}}}}}}}",
             examples.join(", ")
         ));
         // A person has to complete an existing entry, because a key is written only once.

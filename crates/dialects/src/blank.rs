@@ -5,8 +5,8 @@ use super::source::Source;
 use delivery::document::findings::{Finding, Severity};
 
 /// Help text that lists the expected contents of a file.
-const EXPECTED: &str = "a document is expected, such as one of apiVersion: lastmile.dev/v1 and kind: Subscription, \
-                        a Knative object, or an Event Grid resource";
+const EXPECTED: &str = "expected a document, such as apiVersion: lastmile.dev/v1 with kind: \
+                        Subscription, a Knative object, or an Event Grid resource";
 
 /// Spellings of a document that is skipped: null, or an empty list.
 const NULLS: [&str; 5] = ["null", "Null", "NULL", "~", "[]"];
@@ -22,9 +22,9 @@ pub fn blank(file: Source<'_>) -> Option<Finding> {
     let message = if text.trim().is_empty() {
         "the file is empty"
     } else if text.lines().any(is_null) {
-        "there is no document here, only null or an empty list"
+        "the file contains no document, only null or an empty list"
     } else {
-        "there is nothing but comments here"
+        "the file contains only comments"
     };
     Some(Finding {
         severity: Severity::Error,
@@ -56,11 +56,11 @@ mod tests {
             ("", Some("the file is empty")),
             (" \n\u{feff}", None),
             ("\u{feff}\n\t\n", Some("the file is empty")),
-            ("---\n# later\n...\n", Some("there is nothing but comments here")),
-            ("null\n", Some("there is no document here, only null or an empty list")),
+            ("---\n# later\n...\n", Some("the file contains only comments")),
+            ("null\n", Some("the file contains no document, only null or an empty list")),
             (
                 "--- ~ # later\n...\n---\n[]\n",
-                Some("there is no document here, only null or an empty list"),
+                Some("the file contains no document, only null or an empty list"),
             ),
             ("nullable\n", None),
             ("null\n---\nkind: Topic\n", None),

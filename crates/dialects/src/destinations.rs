@@ -195,7 +195,8 @@ fn of_deployment(text: &str, at: &Cursor<'_>) -> Resolved {
         Some(Ok(target)) => Resolved::Target(target),
         Some(Err(_)) | None => {
             at.error(
-                "the deployment maps this to what is not an address: apply its Destinations again",
+                "the deployment maps this reference to an invalid address: apply its Destinations \
+                 document again",
             );
             Resolved::Reported
         }

@@ -43,8 +43,8 @@ pub(super) fn sort<'a>(
     for document in documents.flat_map(items) {
         if !document.is_mapping() {
             document.error(
-                Message::new("a document has to be a mapping")
-                    .help(format!("it begins with apiVersion: {API_VERSION}")),
+                Message::new("a document must be a mapping")
+                    .help(format!("begin with apiVersion: {API_VERSION}")),
             );
             continue;
         }
@@ -77,8 +77,8 @@ fn items(document: Cursor<'_>) -> Vec<Cursor<'_>> {
     let of_azure = document.peek("value").filter(Cursor::is_list);
     let of_azure = of_azure.filter(|_| document.peek("apiVersion").is_none());
     if of_azure.is_some() && !document.text_at("nextLink").is_empty() {
-        let message = "the list goes on at its nextLink, which is not read";
-        document.warn(Message::new(message).help("add the file with the rest"));
+        let message = "the list is incomplete: it continues at its nextLink, which is not read";
+        document.warn(Message::new(message).help("add a file with the rest of the list"));
     }
     match items.or(of_azure).and_then(|items| items.list()) {
         Some(items) => items.into_iter().flat_map(self::items).collect(),
@@ -88,8 +88,9 @@ fn items(document: Cursor<'_>) -> Vec<Cursor<'_>> {
 
 fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
     let Some(kind) = document.peek("kind") else {
-        document
-            .error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", "))));
+        document.error(
+            Message::new("kind is missing").help(format!("expected one of {}", KINDS.join(", "))),
+        );
         return;
     };
     match kind.text() {
@@ -139,13 +140,13 @@ fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let is_named = ["kustomization", "Kustomization"].contains(&document.file_stem());
     if group == "kustomize.config.k8s.io" || is_named && api_version.is_empty() {
-        let message = "a kustomization is not applied: the files beside it are read as they are";
-        return Some(Message::new(message).help("check what kustomize build prints"));
+        let message = "the kustomization is not applied: the other files are read unchanged";
+        return Some(Message::new(message).help("check the output of kustomize build instead"));
     }
     let schema = document.text_at("$schema").to_ascii_lowercase();
     schema.contains("deploymentparameters").then(|| {
         let message =
-            "the parameters of a deployment are not read: template expressions are not evaluated";
+            "the parameters of a deployment have no effect: template expressions are not evaluated";
         Message::new(message).help(foreign::AZURE)
     })
 }
@@ -164,7 +165,7 @@ fn report_unknown(document: &Cursor<'_>, api_version: &str) {
             version.error(Message::new(message).help(hint(api_version, &[API_VERSION])));
         }
         Some(version) => version.error(
-            Message::new("apiVersion has to be text").help(format!("apiVersion: {API_VERSION}")),
+            Message::new("apiVersion must be a string").help(format!("apiVersion: {API_VERSION}")),
         ),
         None => document.error(
             Message::new("apiVersion is missing").help(format!("apiVersion: {API_VERSION}")),

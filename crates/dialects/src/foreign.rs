@@ -29,19 +29,19 @@ const FORMS: [Form; 4] = [
         next_step: |_| AZURE,
     },
     Form {
-        what: "a state or plan of Terraform",
+        what: "a Terraform state or plan",
         endings: &[".tfstate", ".tfstate.backup"],
         is_form: |text| has_key(text, "terraform_version") && !has_key(text, "apiVersion"),
         next_step: of_terraform,
     },
     Form {
-        what: "a configuration of Terraform",
+        what: "a Terraform configuration",
         endings: &[".tf", ".tf.json", ".tfvars"],
         is_form: |text| text.lines().any(is_terraform),
         next_step: of_terraform,
     },
     Form {
-        what: "a template of CloudFormation",
+        what: "a CloudFormation template",
         endings: &[],
         is_form: |text| {
             let is_template = has_key(text, "AWSTemplateFormatVersion")
@@ -56,8 +56,10 @@ const FORMS: [Form; 4] = [
 const READ: [&str; 2] = ["AWS::Events::", "AWS::Pipes::"];
 
 /// Help text for deliveries in Azure.
-pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
-const AWS: &str = "give rules of EventBridge as the AWS CLI or CloudFormation prints them: docs/coming-from/eventbridge.md; subscriptions of SNS are not read";
+pub(super) const AZURE: &str = "check the output of: az eventgrid event-subscription list \
+                                --source-resource-id SOURCE_ID -o json";
+const AWS: &str = "only EventBridge rules in the output of the AWS CLI or CloudFormation are \
+                   supported, not SNS subscriptions; see docs/coming-from/eventbridge.md";
 const OTHER: &str = "docs/guides/subscribe.md shows how to write a subscription";
 
 /// True if a file with this name has an unsupported format, such as `main.bicep`.
@@ -72,7 +74,7 @@ pub(super) fn recognised(name: &str, text: &str) -> Option<Message> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let form = FORMS.iter().find(|form| form.is_named(name));
     let form = form.or_else(|| FORMS.iter().find(|form| (form.is_form)(text)))?;
-    let message = Message::new(format!("this is {}, which is not read", form.what));
+    let message = Message::new(format!("the file is {}, which is not supported", form.what));
     Some(message.help((form.next_step)(text)))
 }
 
@@ -148,33 +150,34 @@ mod tests {
         let rows = [
             ("main.bicep", bicep, "Bicep", AZURE),
             ("main", bicep, "Bicep", AZURE),
-            ("infra/MAIN.TF", azure, "a configuration of Terraform", AZURE),
-            ("main.yaml", azure, "a configuration of Terraform", AZURE),
-            ("main.tf", aws, "a configuration of Terraform", AWS),
-            ("variables.tf", "variable \"x\" {}\n", "a configuration of Terraform", OTHER),
+            ("infra/MAIN.TF", azure, "a Terraform configuration", AZURE),
+            ("main.yaml", azure, "a Terraform configuration", AZURE),
+            ("main.tf", aws, "a Terraform configuration", AWS),
+            ("variables.tf", "variable \"x\" {}\n", "a Terraform configuration", OTHER),
             (
                 "main.tf.json",
                 r#"{"resource": {"aws_sns_topic": {}}}"#,
-                "a configuration of Terraform",
+                "a Terraform configuration",
                 AWS,
             ),
-            ("terraform.tfstate", STATE, "a state or plan of Terraform", AZURE),
-            ("state.json", STATE, "a state or plan of Terraform", AZURE),
-            ("plan.json", plan, "a state or plan of Terraform", AWS),
-            ("template.yaml", TAGGED, "a template of CloudFormation", AWS),
-            ("template.yaml", dated.as_str(), "a template of CloudFormation", AWS),
-            ("stack.json", json, "a template of CloudFormation", AWS),
+            ("terraform.tfstate", STATE, "a Terraform state or plan", AZURE),
+            ("state.json", STATE, "a Terraform state or plan", AZURE),
+            ("plan.json", plan, "a Terraform state or plan", AWS),
+            ("template.yaml", TAGGED, "a CloudFormation template", AWS),
+            ("template.yaml", dated.as_str(), "a CloudFormation template", AWS),
+            ("stack.json", json, "a CloudFormation template", AWS),
             (
                 "stack.json",
                 "\u{feff}{\"AWSTemplateFormatVersion\": \"2010-09-09\"}",
-                "a template of CloudFormation",
+                "a CloudFormation template",
                 AWS,
             ),
         ];
         for (name, text, what, step) in rows {
             let reading = read(&[Source { name, text }]);
             let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
-            let expected = format!("{name}:1:1: error: this is {what}, which is not read; {step}");
+            let expected =
+                format!("{name}:1:1: error: the file is {what}, which is not supported; {step}");
             assert_eq!(found, [expected], "{text}");
         }
     }

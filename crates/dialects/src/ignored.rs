@@ -33,9 +33,9 @@ impl<'a> Ignored<'a> {
         for ((_, kind), Counted { number, versions, first }) in self.0 {
             let versions: Vec<&str> = versions.into_iter().collect();
             let (kind, versions) = (shortened(kind), shortened(&versions.join(", ")));
-            let state = if number == 1 { "it states" } else { "they state" };
+            let state = if number == 1 { "it contains" } else { "they contain" };
             first.note(format!(
-                "ignored {number} {kind} ({versions}): {state} nothing about deliveries"
+                "ignored {number} {kind} ({versions}): {state} no settings of deliveries"
             ));
         }
     }

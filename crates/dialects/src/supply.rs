@@ -34,7 +34,7 @@ impl Destinations<'_> {
             document.get(&format!("{DESTINATION}.{field}")).is_some_and(|of| !of.is_null())
         };
         if document.get(URL).and_then(Node::text).is_some_and(is_topic) {
-            let why = "the destination is a topic, which is not called";
+            let why = "the destination is a topic, so no request is sent";
             asked.warn_unused(why);
             self.warn_unused_access(key, at, why);
             return Some(());

@@ -96,7 +96,8 @@ impl Hosts {
             return Ok(());
         }
         let text = format!(
-            "a web page may only send requests to its own origin, here http://{host}; nothing was done"
+            "requests from web pages of another origin are refused, and nothing was changed; the \
+             origin must be http://{host}"
         );
         Err(Refusal { status: StatusCode::FORBIDDEN, text })
     }
@@ -139,7 +140,7 @@ impl Hosts {
             known.push("any IP address");
         }
         let text = format!(
-            "the request is for another host; the header Host has to be one of: {}",
+            "the request is for another host; the header Host must be one of: {}",
             known.join(", ")
         );
         Refusal { status: StatusCode::MISDIRECTED_REQUEST, text }

@@ -211,10 +211,10 @@ fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let has = match length.and_then(|length| length.parse::<u64>().ok()) {
         Some(bytes) => format!("has {bytes} bytes"),
-        None => "is larger".to_owned(),
+        None => "is too large".to_owned(),
     };
     let text = format!(
-        "the body {has}; at most {MESSAGE_MAX_BYTES} bytes (1 MiB) are accepted, the limit of an SQS message"
+        "the body {has}; the limit is {MESSAGE_MAX_BYTES} bytes (1 MiB), as for an SQS message"
     );
     Refusal::new(413, text)
 }
@@ -227,7 +227,7 @@ async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refu
     let all = ingress.subscriptions.all().await.unwrap_or_default();
     let names = all.topics().map(|topic| topic.name.to_string());
     let names: Vec<String> = names.take(TOPICS_NAMED).collect();
-    let message = format!("there is no topic {topic}; the topics are: {}", names.join(", "));
+    let message = format!("the topic {topic} does not exist; topics: {}", names.join(", "));
     Err(Refusal::new(404, message))
 }
 

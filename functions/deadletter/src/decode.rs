@@ -15,7 +15,8 @@ use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publicatio
 
 /// Detail of a dead letter that arrived by native redrive. The text is constant, because a
 /// redelivered message must produce the same dead letter.
-const REDRIVEN: &str = "its queue gave it up: it was received again and again without an end";
+const REDRIVEN: &str = "the queue moved the message here: it was received repeatedly but never \
+                        completed";
 
 /// Returns the dead letter in a record.
 ///

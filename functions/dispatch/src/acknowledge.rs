@@ -78,7 +78,7 @@ impl<P: DispatchPorts> Records<P> {
                 let seconds = unattempted_seconds(record.receives);
                 // Boxed: these rare futures would enlarge the future of every record.
                 let returned =
-                    self.return_to_queue(record, "no attempt was begun in time", seconds);
+                    self.return_to_queue(record, "no attempt was started in time", seconds);
                 of.deadline.in_time(&*self.ports, returned).boxed().await;
                 return false;
             }

@@ -50,7 +50,7 @@ impl<P: DispatchPorts> Credentials<P> {
         }
         let looked_up = deadline.in_time(&*self.ports, Box::pin(self.look_up(destination))).await;
         looked_up.unwrap_or_else(|| {
-            Err(Unsendable::Unready("secrets, or a token, could not be had in time".to_owned()))
+            Err(Unsendable::Unready("secrets or a token could not be read in time".to_owned()))
         })
     }
 
@@ -62,7 +62,7 @@ impl<P: DispatchPorts> Credentials<P> {
 
     async fn check_policy(&self, destination: &Destination) -> Result<(), Unsendable> {
         let newest = self.ports.subscriptions().current().await.map_err(|problem| {
-            Unsendable::Unready(format!("where secrets may be sent is not known: {problem}"))
+            Unsendable::Unready(format!("the policy of secrets cannot be read: {problem}"))
         })?;
         match newest.settings().secrets.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),
@@ -97,7 +97,7 @@ impl<P: DispatchPorts> Credentials<P> {
         };
         let renewed = deadline.in_time(ports, renewed).await;
         renewed.unwrap_or_else(|| {
-            Err(Unsendable::Unready("no token could be fetched in time".to_owned()))
+            Err(Unsendable::Unready("a new token could not be fetched in time".to_owned()))
         })
     }
 }

@@ -247,5 +247,5 @@ impl<P: DispatchPorts> Endings<P> {
 }
 
 fn too_large_for_sink(letter: DeadLetter) -> DeadLetter {
-    letter.store_in_default("too large to travel to its sink")
+    letter.store_in_default("too large for a message to its sink")
 }

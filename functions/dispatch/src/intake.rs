@@ -195,7 +195,7 @@ impl<P: DispatchPorts> Records<P> {
             biased;
             decoded = self.decode_newest(record, catalogue) => decoded?,
             () = self.ports.sleep(left_ms) => {
-                return Err(Unread::Unknown("its topics were not read in time".to_owned()));
+                return Err(Unread::Unknown("the topics of the record were not read in time".to_owned()));
             }
         };
         match decoded.waits {

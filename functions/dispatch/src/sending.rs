@@ -142,7 +142,7 @@ impl<P: StoragePorts> Sending<P> {
 }
 
 /// Log text for a queue or storage that does not respond in time.
-pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
+pub(crate) const NO_ANSWER: &str = "there was no response in the time available";
 
 /// Returns the substitute of a queue. Only the slow queue has one: the retry queue. [`SlowLane`]
 /// then pauses, so that these deliveries are attempted from the retry queue.

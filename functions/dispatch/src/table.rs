@@ -27,7 +27,7 @@ const TRIES: u32 = 7;
 const FIRST_PAUSE_MS: u64 = 20;
 
 /// Log text for a table that does not respond in time.
-const LATE: &str = "it did not answer in time";
+const LATE: &str = "the table did not respond in time";
 
 /// The table returned no usable response in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -62,7 +62,7 @@ pub enum NotifyError {
     #[error("the queue cannot be read: {0}")]
     Receive(Refused),
     /// Some messages were not published. Their reports return to the queue.
-    #[error("{failed} of {all} messages were not published; the next minutes try again: {why}")]
+    #[error("{failed} of {all} messages were not published; later invocations retry them: {why}")]
     Publish {
         /// Number of messages that were not published.
         failed: usize,
@@ -72,7 +72,7 @@ pub enum NotifyError {
         why: Refused,
     },
     /// Some reports were not deleted. Messages about them will repeat.
-    #[error("reports were not deleted, so messages will repeat: {0}")]
+    #[error("reports were not deleted, so their messages will be sent again: {0}")]
     Delete(Refused),
 }
 

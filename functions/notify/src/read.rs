@@ -52,7 +52,7 @@ impl Unread {
             Self::Refused => "S3 refused the read".to_owned(),
             Self::Unavailable => "S3 did not answer in time".to_owned(),
             Self::OverLimit => format!("only the first {BLOBS_MAX} objects of a minute are read"),
-            Self::Report => "the report names no object".to_owned(),
+            Self::Report => "the report does not name an object".to_owned(),
         };
         format!("cause unknown: {why}")
     }

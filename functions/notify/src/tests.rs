@@ -158,7 +158,7 @@ fn a_blob_that_cannot_be_read_is_counted_with_the_reason() {
     let expected = [
         "cause unknown: the object is not a dead letter",
         "cause unknown: the object was deleted before it was read",
-        "cause unknown: the report names no object",
+        "cause unknown: the report does not name an object",
     ];
     assert_eq!(titles, expected.map(ToOwned::to_owned).into());
     assert_eq!(world.deleted(), 3);

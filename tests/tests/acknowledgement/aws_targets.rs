@@ -316,7 +316,7 @@ fn a_dead_letter_keeps_the_answer_of_the_service_and_its_code() {
     let letter = letter(&ports.sent()[0].1);
     assert_eq!(letter.reason, Reason::of_status(404));
     assert_eq!(letter.delivery.last_response.as_deref(), Some(body.as_bytes()));
-    let code = "QueueDoesNotExist, sent with status 400";
+    let code = "QueueDoesNotExist, received with status 400";
     assert!(format!("{lines:?}").contains(code), "{lines:?}");
 }
 
@@ -342,6 +342,7 @@ fn a_text_of_an_event_that_no_header_can_have_is_a_dead_letter_that_names_the_he
         r#"{"specversion":"1.0","id":"1","source":"/s","type":"a","subject":"a\r\nx-amz-b: c"}"#;
     let lines = log_lines(tracing::Level::TRACE, || run_event(&ports, "*=arn:aws:*:*:*:*", event));
     assert_eq!((ports.posts().len(), &ports.sent()[0].0), (0, &QueueName::DeadLetter));
-    let told = "the header x-amz-client-context cannot be sent: a header's value has no control characters";
+    let told = "the header x-amz-client-context cannot be sent: the value of a header cannot have \
+                control characters";
     assert!(format!("{lines:?}").contains(told), "{lines:?}");
 }

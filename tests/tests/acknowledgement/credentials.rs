@@ -219,7 +219,10 @@ fn without_a_response_nothing_is_stored_of_a_reply_that_is_no_event_or_of_what_a
         let traces = traces_with(catalogue_of([subscription.clone()]), replies(body));
         assert!(!traces.contains("nobody") && traces.contains("MalformedEvent"), "{traces}");
         assert!(
-            traces.contains("the subscriber's reply: it cannot be read; none of it is kept"),
+            traces.contains(
+                "the subscriber's reply is not a valid event: the reply cannot be read; its \
+                 content is not stored"
+            ),
             "{traces}"
         );
     }

@@ -80,7 +80,7 @@ impl IngressPorts for &FakeIngress {
 }
 
 fn unread() -> Result<Secret, SecretError> {
-    let problem = "the secrets extension answered with status 400".to_owned();
+    let problem = "the secrets extension responded with status 400".to_owned();
     Err(SecretError { name: name(), problem })
 }
 

@@ -216,7 +216,7 @@ fn a_dead_letter_too_large_to_be_published_to_its_topic_is_stored_unchanged() {
         (&document[0]["errorreason"], &document[0]["errorretry"]),
         (&"UndeliverableDueToHttpBadRequest".into(), &1.into())
     );
-    assert!(blob.contains("too large to travel to its sink"));
+    assert!(blob.contains("too large for a message to its sink"));
     assert_eq!((ports.sent().len(), ports.blobs().len()), (0, 1));
 }
 
@@ -273,15 +273,13 @@ fn a_dead_letter_that_no_subscription_of_its_topic_matches_is_stored_and_says_so
     let dead_letter = letter(&ports.sent().remove(0).1);
     assert_eq!(
         dead_letter.sink_error.as_deref(),
-        Some("no subscription of topic shop/lost takes it")
+        Some("no subscription of topic shop/lost accepts the dead letter")
     );
     let ports = FakePorts::new(subscriptions(0));
     deadletter(&ports, &[dead_letter_record(&dead_letter)]);
-    assert!(
-        ports.blobs()[0]
-            .1
-            .contains(r#"\"sinkerror\":\"no subscription of topic shop/lost takes it\""#)
-    );
+    assert!(ports.blobs()[0].1.contains(
+        r#"\"sinkerror\":\"no subscription of topic shop/lost accepts the dead letter\""#
+    ));
 }
 
 /// A dead letter whose sink is an external queue.

@@ -46,6 +46,6 @@ async fn a_delivery_that_can_trust_nobody_waits_and_says_why() {
     let line = function.line("delivery.attempted").await;
     assert_eq!((&line["outcome"], &line["verdict"]), (&json!("Aborted"), &json!("retry")));
     let why = line["why"].as_str().expect("a reason");
-    assert!(why.contains("the certificate authorities of this machine cannot be read"), "{why}");
+    assert!(why.contains("the CA certificates of this machine cannot be read"), "{why}");
     assert_eq!((world.requested().len(), world.held("retry").await), (0, 1));
 }

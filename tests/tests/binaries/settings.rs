@@ -12,7 +12,7 @@ fn assert_needs(function: &Function, name: &str) {
     let output = command(function, &variables).output().expect("the binary starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{name}: {said}");
-    assert!(said.contains(&format!("the environment variable {name} is missing")), "{said}");
+    assert!(said.contains(&format!("the environment variable {name} is not set")), "{said}");
 }
 
 #[test]

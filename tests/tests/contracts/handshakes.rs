@@ -90,7 +90,7 @@ async fn another_code_another_status_or_a_redirect_is_no_event_grid_consent() {
         |_: &ScriptedRequest| vec![answer("200 OK", &[], br#"{"validationResponse":"00000000"}"#)];
     is_refused(
         &handshake(&Consent::EventGrid(NoFields), true, LONG_MS, invalid).await.0,
-        "another code",
+        "wrong validation code",
     );
     is_refused(
         &handshake(&Consent::EventGrid(NoFields), true, LONG_MS, echo("202 Accepted")).await.0,
@@ -157,7 +157,7 @@ async fn no_response_in_time_is_no_consent() {
         is_refused(&handshake(&consent, true, 200, |_| vec![Step::Silence]).await.0, "200 ms");
         is_refused(
             &handshake(&consent, true, LONG_MS, |_| vec![Step::Reset]).await.0,
-            "could not be asked",
+            "the handshake request failed",
         );
     }
 }

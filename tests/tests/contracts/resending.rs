@@ -128,7 +128,7 @@ async fn a_queue_that_never_answers_is_given_up_at_the_timeout_of_a_call() {
     let queues = queues_of(&server);
     let limit = OPERATION_TIMEOUT + Duration::from_secs(1);
     let results = tokio::time::timeout(limit, send_all(&queues, 3)).await;
-    let unanswered = Err(QueueError("the queue did not answer in time".to_owned()));
+    let unanswered = Err(QueueError("the queue did not respond in time".to_owned()));
     assert_eq!(results, Ok(vec![unanswered; 3]));
 }
 

@@ -123,7 +123,9 @@ async fn an_environment_variable_is_a_secret() {
         value(&extension.stores, "env:BILLING").await,
         Ok("from-the-environment".to_owned())
     );
-    assert!(problem(&extension.stores, "env:ABSENT").await.contains("no such variable"));
+    assert!(
+        problem(&extension.stores, "env:ABSENT").await.contains("environment variable is not set")
+    );
     assert!(problem(&extension.stores, "env:EMPTY").await.contains("empty"));
     assert_eq!(extension.requests(), []);
 }

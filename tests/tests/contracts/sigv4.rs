@@ -208,8 +208,8 @@ async fn why_there_are_no_credentials_is_told() {
     for (role, why) in [
         (
             None,
-            "requests are signed with credentials of a role, and none is set: set the template's parameter \
-             InvokeRoleArn, which is the function's variable INVOKE_ROLE_ARN"
+            "no role is set for signing requests: set the template parameter InvokeRoleArn, which \
+             sets the function's environment variable INVOKE_ROLE_ARN"
                 .to_owned(),
         ),
         (Some(ROLE), format!("the role {ROLE} cannot be assumed: AccessDenied: not you")),
@@ -261,9 +261,15 @@ async fn a_token_is_asked_for_by_the_functions_own_role_for_one_audience() {
 async fn a_token_that_no_header_can_carry_is_told() {
     let long = "x".repeat(20_000);
     for (token, why) in [
-        ("", "no token for them: its token is not a text of visible characters"),
-        ("a b", "no token for them: its token is not a text of visible characters"),
-        (long.as_str(), "no token for them: its token has more than 16384 bytes"),
+        (
+            "",
+            "no token for them: the token is empty, or contains characters other than visible ASCII",
+        ),
+        (
+            "a b",
+            "no token for them: the token is empty, or contains characters other than visible ASCII",
+        ),
+        (long.as_str(), "no token for them: the token has more than 16384 bytes"),
     ] {
         let body = format!(
             "<GetWebIdentityTokenResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetWebIdentityTokenResult>\
@@ -282,8 +288,8 @@ async fn an_account_without_federation_is_told() {
     for (code, why) in [
         (
             "OutboundWebIdentityFederationDisabledException",
-            "no token for them: outbound identity federation is off in this account; aws iam \
-             enable-outbound-web-identity-federation turns it on",
+            "no token for them: outbound identity federation is off in this account; turn it on \
+             with aws iam enable-outbound-web-identity-federation",
         ),
         ("AccessDenied", "no token for them: AccessDenied: not you"),
     ] {

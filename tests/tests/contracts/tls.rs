@@ -150,12 +150,12 @@ async fn a_server_that_wants_a_certificate_of_its_authority_takes_no_other_and_n
     assert_eq!(status(&exchange), Ok(200), "{exchange:?}");
     for (identity, alert) in [
         (None, "a client certificate is required"),
-        (Some(&wrong), "the client certificate is from an issuer unknown to it"),
+        (Some(&wrong), "the issuer of the client certificate is unknown"),
     ] {
         let exchange = sender.exchange(&with(&server, Some(&ours), identity)).await;
         assert_eq!(status(&exchange), Err(&TransportResult::Aborted), "{exchange:?}");
         let detail = exchange.detail.expect("it says why");
-        let expected = format!("it refused who is calling: {alert}");
+        let expected = format!("the endpoint refused the client certificate: {alert}");
         assert_eq!(detail, expected);
     }
 }
@@ -191,9 +191,9 @@ async fn a_secret_that_is_no_certificate_aborts_the_attempt_and_is_not_quoted() 
     let [a, b] =
         ["a.example.com", "b.example.com"].map(|name| clients.client(name).expect("a key"));
     for (certificate, key, why) in [
-        ("hush", &*a.key, "its secret holds no certificate in PEM form"),
-        (&*a.certificate, "hush", "holds no private key in PEM form"),
-        (&a.certificate, &b.key, "of another private key"),
+        ("hush", &*a.key, "the secret contains no certificate in PEM format"),
+        (&*a.certificate, "hush", "contains no unencrypted private key in PEM format"),
+        (&a.certificate, &b.key, "does not match the private key"),
     ] {
         let identity = ClientIdentity {
             certificate: certificate.to_owned(),

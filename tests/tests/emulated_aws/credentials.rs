@@ -206,7 +206,8 @@ fn each_kind_of_auth_is_accepted_where_nobody_else_is_and_a_wrong_secret_is_a_de
         assert_eq!(reasons.len(), KINDS.len() + 1);
         let told = format!("{letters:?}{}", stack.server_log());
         assert!(
-            told.contains("no token from 127.0.0.1") && told.contains("it refused who is calling"),
+            told.contains("no token from 127.0.0.1")
+                && told.contains("the endpoint refused the client certificate"),
             "{letters:#?}"
         );
         let keys = [&certificates().right, &certificates().wrong]

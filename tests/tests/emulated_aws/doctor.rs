@@ -109,7 +109,7 @@ fn line(item: &Value) -> (String, String) {
 fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
     on_deployment(|Deployment { stack: aws, subscriber, .. }| async move {
         let patient = Patient { aws, stack: aws.deploy_second(NAME, &SETTINGS).await };
-        let missing = "subscriptions/: nothing is there yet";
+        let missing = "subscriptions/ does not exist yet";
         let apply = "lastmile apply -f FILE --stack doctored";
         patient.shows(&[], &[("error", &[missing, apply])]).await;
         // Doctor sends nothing to a stack that cannot deliver.
@@ -145,7 +145,7 @@ fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
         ];
         let refused: &[&str] =
             &["shop/doctored/refuses", "401 Unauthorized", "its auth", "deadletters show"];
-        let away: &[&str] = &["shop/doctored/away", "SocketError", "cannot reach it"];
+        let away: &[&str] = &["shop/doctored/away", "SocketError", "cannot reach the destination"];
         patient.shows(&tried, &[("error", refused), ("error", away)]).await;
 
         wrong_secrets(&patient, &good.1).await;
@@ -183,7 +183,9 @@ async fn paused_mapping(patient: &Patient<'_>) {
     let set = |is: bool| lambda.update_event_source_mapping().uuid(id).enabled(is).send();
     set(false).await.expect("a mapping can be paused");
     let command = format!("aws lambda update-event-source-mapping --uuid {id} --enabled");
-    patient.shows(&[], &[("error", &["mapping of RetryQueue: it is paused", &command])]).await;
+    patient
+        .shows(&[], &[("error", &["mapping of RetryQueue: the mapping is disabled", &command])])
+        .await;
     set(true).await.expect("a mapping can be enabled");
     patient.shows(&[], &[]).await;
 }
@@ -201,7 +203,8 @@ async fn missing_permission(patient: &Patient<'_>) {
         None => json!({"RoleName": role, "PolicyName": "wrong"}),
     };
     patient.call("iam.put_role_policy", policy(Some(denied.to_string()))).await;
-    let texts: &[&str] = &[role, "it may not sqs:SendMessage on", "-RetryQueue", "what denies it"];
+    let texts: &[&str] =
+        &[role, "missing permissions: sqs:SendMessage on", "-RetryQueue", "remove the denial"];
     patient.shows(&[], &[("error", texts)]).await;
     patient.call("iam.delete_role_policy", policy(None)).await;
     patient.shows(&[], &[]).await;
@@ -221,7 +224,7 @@ async fn targets(patient: &Patient<'_>, good: &(&str, String)) {
     let queue = ("queue", target("sqs", "SendMessage", "queue"));
     patient.subscribe(&[good.clone(), queue.clone()]).await;
     let all = patient.examined(&[]).await;
-    let told = "AWS targets: the role InvokeRoleArn may use 1 target";
+    let told = "AWS targets: the role InvokeRoleArn has permissions for 1 target";
     assert!(all.iter().any(|(state, line)| state == "ok" && line.starts_with(told)), "{all:#?}");
 
     let denied = ("denied", target("sqs", "SendMessage", "denied"));

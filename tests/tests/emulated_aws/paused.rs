@@ -229,7 +229,7 @@ fn what_a_pause_set_aside_is_delivered_by_the_printed_command_whatever_ends_the_
             let done = replay.wait_with_output().expect("a replay ends");
             let printed = String::from_utf8_lossy(&done.stderr).into_owned();
             assert_eq!(done.status.code(), Some(0), "{command}: {printed}");
-            assert!(printed.contains("no dead letter has come for 40 s"), "{command}: {printed}");
+            assert!(printed.contains("no dead letter arrived for 40 s"), "{command}: {printed}");
         }
         for topic in TOPICS {
             assert_eq!(paused.arrived(topic), paused.ids(topic));

@@ -169,7 +169,7 @@ fn a_version_that_cannot_be_used_is_not_restored() {
         let documents = [policy.to_owned(), document("others", "b", 1)].join("---\n");
         assert_done(run(topics.place.apply("platform", &documents)));
         for (text, problem) in [
-            ("damaged".to_owned(), "is not restored: "),
+            ("damaged".to_owned(), "was not restored: "),
             (good.replace("https://a.", "ftp://a."), "shop/orders/a: "),
             // The current secret policy forbids this version.
             (good.replace(r#"example.com/in""#, secret), r#"the secret "env:A" may not be sent"#),
@@ -197,7 +197,7 @@ fn the_topics_of_a_namespace_become_what_they_were_at_a_time() {
         apply(2);
         let (printed, code) = topics.rollback("shop", &["--yes"]);
         assert_eq!(code, Some(2), "{printed}");
-        assert!(printed.contains("--at is required"), "{printed}");
+        assert!(printed.contains("requires --at"), "{printed}");
         let (printed, code) = topics.rollback("shop", &["--at", &at, "--yes"]);
         assert_eq!(code, Some(0), "{printed}");
         for topic in ["orders", "others"] {

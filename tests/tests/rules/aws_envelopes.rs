@@ -280,7 +280,7 @@ fn a_message_that_the_configured_publisher_never_writes_is_malformed_with_the_re
     let s3 = sample("s3-two-records");
     for (text, input, says) in [
         ("no JSON", Input::Sns, "not JSON"),
-        (r#"{"orderId":7}"#, Input::Sns, "Type has to be Notification"),
+        (r#"{"orderId":7}"#, Input::Sns, "Type must be Notification"),
         (r#"{"Type":"Notification","TopicArn":"t"}"#, Input::Sns, "MessageId"),
         (r#"{"Type":"Notification","MessageId":"1","TopicArn":7}"#, Input::Sns, "TopicArn"),
         (r#"{"orderId":7}"#, Input::EventBridge, "detail"),

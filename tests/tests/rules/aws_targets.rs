@@ -76,7 +76,7 @@ fn an_event_without_what_a_parameter_is_made_of_is_undeliverable_and_the_paramet
         (
             queue,
             "{DelaySeconds: '{{ event.data }}'}",
-            "destination.aws.parameters.DelaySeconds: a whole number from 0 to 900 is expected",
+            "destination.aws.parameters.DelaySeconds: expected a whole number from 0 to 900",
         ),
         (queue, "{MessageGroupId: '{{ event.missing }}'}", "parameters.MessageGroupId"),
     ] {

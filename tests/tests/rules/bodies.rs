@@ -147,7 +147,7 @@ fn a_secret_of_a_template_is_one_of_the_destination_and_is_hidden() {
     let context =
         AttemptContext { keyring: &Keyring::default(), now_ms: PUBLISHED_MS, timeout_ms: 1 };
     let without = compose(&subscription, &[&delivery_of(ORDER, Input::Auto)], context);
-    let expected = "the secret env:KEY was not looked up".to_owned();
+    let expected = "the secret env:KEY was not loaded".to_owned();
     assert_eq!(without.err(), Some(Unsendable::Unready(expected)));
 }
 
@@ -201,7 +201,8 @@ fn a_url_with_all_its_parameters_is_bounded() {
     let order = ORDER.replace("Zoë\"", &format!("{}\"", "z".repeat(1_000)));
     let url = |count: usize| composed(&parameters(count), &[&order]).map(|request| request.url);
     assert_eq!(url(8).expect("a request").query_pairs().count(), 8);
-    let problem = "destination.query: the URL has 9060 bytes with its parameters, and may have 8192; use shorter values";
+    let problem =
+        "destination.query: the URL with its parameters has 9060 bytes; the limit is 8192 bytes";
     assert_eq!(url(9), Err(Unsendable::Impossible(problem.to_owned())));
 }
 
@@ -235,12 +236,12 @@ fn a_get_has_no_body_and_text_has_its_content_type() {
 #[test]
 fn what_cannot_be_a_request_is_refused_at_its_field() {
     for (destination, problem) in [
-        (", body: 1, bodyText: x", "a request has one of body and bodyText"),
-        (", method: GET, body: 1", "a GET has no body"),
-        (", contentType: a/b", "contentType belongs to body or bodyText"),
+        (", body: 1, bodyText: x", "set only one of body and bodyText"),
+        (", method: GET, body: 1", "a GET request has no body"),
+        (", contentType: a/b", "contentType requires body or bodyText"),
         (", body: {zip: 01234}", "write it in quotes"),
         (", bodyText: x, contentType: text", "not a media type"),
-        (", query: {api_key: abc}", "a credential is not stated in clear text"),
+        (", query: {api_key: abc}", "a credential must not be in clear text"),
         (", body: \"{{ event.id\"", "destination.body: "),
         (
             ", body: {a: [0, \"{% set x = 1 %}\"]}",
@@ -262,12 +263,12 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
     let reply = with("") + "  reply: 'https://r.example.com/{{ event.id }}'\n";
     let findings = read(&reply).findings;
     assert!(
-        findings.iter().any(|of| of.to_string().contains("expressions are possible only")),
+        findings.iter().any(|of| of.to_string().contains("expressions are supported only")),
         "{findings:#?}"
     );
     let host = with("").replace("a.example.com", "{{ event.id }}.example.com");
     let findings = read(&host).findings;
-    assert!(findings.iter().any(|of| of.to_string().contains("only the path")), "{findings:#?}");
+    assert!(findings.iter().any(|of| of.to_string().contains("only in the path")), "{findings:#?}");
 }
 
 #[test]
@@ -330,6 +331,6 @@ fn a_subscription_replaces_the_body_of_its_topic_or_sends_the_event() {
     }
     let findings = read(&inheriting("body: {a: 1}", ", method: GET")).findings;
     let shown: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    let expected = "a GET has no body: state another method; its body is that at bodies.yaml:4:";
+    let expected = "a GET request has no body: set another method; body is set at bodies.yaml:4:";
     assert!(shown.iter().any(|of| of.contains(expected)), "{shown:#?}");
 }

@@ -77,7 +77,7 @@ pub enum ClientError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The HTTP client could not be built.
-    #[error("no HTTP client can be built")]
+    #[error("the HTTP client cannot be built")]
     Http(#[from] reqwest::Error),
 }
 
@@ -109,7 +109,7 @@ impl Clients {
         recent.get_or_insert(&(kind, tls.fingerprint()), || {
             let tls = match kind.in_clear {
                 true if tls.identity.is_some() => {
-                    return Err(TlsError::Identity("it is shown by https only".to_owned()));
+                    return Err(TlsError::Identity("it can be sent over https only".to_owned()));
                 }
                 true => self.tls.in_clear(),
                 false => self.tls.of(tls)?,
@@ -169,7 +169,8 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, self.0.call(uri));
         Box::pin(async move {
-            let late = |_| io::Error::new(io::ErrorKind::TimedOut, "connecting takes too long");
+            let late =
+                |_| io::Error::new(io::ErrorKind::TimedOut, "the connection attempt timed out");
             connecting.await.map_err(late)?
         })
     }

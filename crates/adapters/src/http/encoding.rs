@@ -28,7 +28,7 @@ pub(super) struct Decoded {
 
 /// The error for a complete body that contradicts its `Content-Encoding`.
 #[derive(Debug, Error)]
-#[error("the body of the answer is not {coding}: {why}")]
+#[error("the response body is not valid {coding}: {why}")]
 pub(super) struct Undecodable {
     coding: &'static str,
     #[source]
@@ -72,7 +72,7 @@ impl Coding {
             Self::Deflate if is_zlib(body) => read(ZlibDecoder::new(body), max_bytes),
             Self::Deflate => read(DeflateDecoder::new(body), max_bytes),
             Self::Brotli if has_large_window(body) => {
-                let why = "its window is larger than the standard allows";
+                let why = "the window is larger than the standard allows";
                 (Vec::new(), Err(io::Error::new(io::ErrorKind::InvalidData, why)))
             }
             Self::Brotli => read(Decompressor::new(body, BROTLI_BUFFER_BYTES), max_bytes),
@@ -223,7 +223,7 @@ mod tests {
             ("br", &[0x11; 9]),
         ] {
             let why = decoded(&[encoding], body, true).expect_err(encoding);
-            assert!(why.contains(&format!("is not {encoding}")), "{why}");
+            assert!(why.contains(&format!("is not valid {encoding}")), "{why}");
         }
         // A byte too many: what was decoded is kept, and not the rest, in which no credential would be found.
         let mut headers = HeaderMap::new();

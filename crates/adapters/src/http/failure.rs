@@ -26,19 +26,22 @@ const DETAIL_MAX_CHARS: usize = 300;
 /// hold a secret.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
-    #[error("no request can be sent to such a URL")]
+    #[error("the URL is not valid for an HTTP request")]
     Url,
     /// A fault of this machine, or of a secret that an operator can repair. The request is retried.
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the request cannot be sent")]
     Request(#[from] hyper_util::client::legacy::Error),
-    #[error("the answer cannot be read")]
+    #[error("the response cannot be read")]
     Answer(#[from] hyper::Error),
-    #[error("the rest of a long answer came too slowly while others waited to be read")]
+    #[error(
+        "the rest of a long response arrived too slowly while other responses waited to be read"
+    )]
     TurnOver,
     #[error(
-        "the head of its answer has more than {HEADERS_MAX} headers, or {HEAD_MAX_BYTES} bytes"
+        "the response has more than {HEADERS_MAX} headers, or more than {HEAD_MAX_BYTES} bytes of \
+         headers"
     )]
     Head,
     #[error(transparent)]
@@ -104,7 +107,9 @@ pub(super) fn is_unprocessed(failure: &Failure) -> bool {
 pub(super) fn detail(failure: &Failure) -> String {
     let text = match (caused_by::<NameFailure>(failure), refusal(failure)) {
         (Some(failure), _) => failure.to_string(),
-        (None, Some(alert)) => format!("it refused who is calling: {}", alert_words(alert)),
+        (None, Some(alert)) => {
+            format!("the endpoint refused the client certificate: {}", alert_words(alert))
+        }
         (None, None) => match failure {
             Failure::Request(_) | Failure::Answer(_) => cause_words(failure),
             Failure::Tls(TlsError::Config(error)) => format!("{failure}: {}", tls_words(error)),

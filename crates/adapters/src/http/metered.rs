@@ -33,8 +33,8 @@ const BYTES_PER_BODY_BYTE: u64 = 8;
 /// parsing some frames.
 const READ_MIN_BYTES: u64 = 32;
 
-const FLOODED: &str = "the endpoint sent more than 384 KiB beside the body of its answer";
-const UNREAD: &str = "an answer on this connection was not read to its end";
+const FLOODED: &str = "the endpoint sent more than 384 KiB in addition to the response body";
+const UNREAD: &str = "an earlier response on this connection was not read completely";
 
 /// The number of bytes that may still be read from a connection.
 #[derive(Debug)]

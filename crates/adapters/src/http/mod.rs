@@ -39,6 +39,7 @@ use delivery::event::binary::header_text;
 use delivery::machine::reply::declares_reply;
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Needs, Request};
+use delivery::time::duration::SECOND_MS;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT,
 };
@@ -437,7 +438,15 @@ fn left(request: &Request, started_ms: u64) -> Duration {
 
 fn timed_out(request: &Request) -> Exchange {
     Exchange::new(TransportResult::TimedOut, 0, 0)
-        .with_detail(format_args!("no whole answer within {} ms", request.timeout_ms))
+        .with_detail(format_args!("no complete response within {}", seconds(request.timeout_ms)))
+}
+
+/// Formats a timeout in seconds, and in milliseconds only if it is not a whole number of seconds.
+fn seconds(timeout_ms: u64) -> String {
+    match timeout_ms % SECOND_MS {
+        0 => format!("{} s", timeout_ms / SECOND_MS),
+        _ => format!("{timeout_ms} ms"),
+    }
 }
 
 /// Converts the URL for the client. Removes user and password, which become a header.
@@ -482,7 +491,7 @@ fn header_map<'a>(
         // Any value may be a secret, so none may enter the HTTP/2 header tables.
         value.set_sensitive(true);
         // `append` panics when a map is full, at 32,768 entries.
-        map.try_append(known, value).map_err(|_| "a request with too many headers".to_owned())?;
+        map.try_append(known, value).map_err(|_| "the request has too many headers".to_owned())?;
     }
     Ok(map)
 }

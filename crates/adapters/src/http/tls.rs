@@ -31,11 +31,11 @@ use crate::tls_words::tls_words;
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// The machine trusts no authority, so no certificate can be verified.
-    #[error("the certificate authorities of this machine cannot be read: {0}")]
+    #[error("the CA certificates of this machine cannot be read: {0}")]
     Authorities(String),
     /// The network's authorities are invalid, or the cryptography provider supports no required TLS
     /// version.
-    #[error("no TLS configuration can be built")]
+    #[error("the TLS configuration cannot be built")]
     Config(#[from] Error),
     /// The secrets for the client certificate of a subscription are not a certificate and its key.
     #[error("the client certificate cannot be used: {0}")]
@@ -135,7 +135,8 @@ impl TlsConfigs {
     fn verifier_of(&self, bundle: &CaBundle) -> Result<Arc<WebPkiServerVerifier>, String> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(bundle.pem().as_bytes()) {
-            let certificate = certificate.map_err(|_| "it is not in PEM form".to_owned())?;
+            let certificate =
+                certificate.map_err(|_| "the certificate is not in PEM format".to_owned())?;
             roots.add(certificate).map_err(|error| tls_words(&error))?;
         }
         let provider = Arc::clone(&self.provider);
@@ -155,10 +156,10 @@ fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Certi
     // Do not use the errors of the PEM reader, because they may quote a line.
     let chain = CertificateDer::pem_slice_iter(identity.certificate.expose().as_bytes());
     let chain = chain.collect::<Result<Vec<_>, _>>().ok().filter(|chain| !chain.is_empty());
-    let chain = chain.ok_or("its secret holds no certificate in PEM form")?;
+    let chain = chain.ok_or("the secret contains no certificate in PEM format")?;
     let key = PrivateKeyDer::from_pem_slice(identity.key.expose().as_bytes());
-    let key = key
-        .map_err(|_| "the secret of its key holds no private key in PEM form without a password")?;
+    let key =
+        key.map_err(|_| "the secret of the key contains no unencrypted private key in PEM format")?;
     CertifiedKey::from_der(chain, key, provider).map_err(|error| tls_words(&error))
 }
 

@@ -27,14 +27,15 @@ pub(super) async fn newest_usable<T, Requesting: Future<Output = Result<Option<T
     request: impl Fn(String) -> Requesting,
 ) -> Result<Earlier<T>, String> {
     let versions = objects.storage().versions(key).await;
-    let versions = versions.map_err(|error| format!("its versions cannot be listed: {error}"))?;
+    let versions =
+        versions.map_err(|error| format!("the object versions cannot be listed: {error}"))?;
     let mut earlier = versions.into_iter().filter(|version| !version.is_current).peekable();
     if earlier.peek().is_none() {
         return Ok(Earlier::None);
     }
     for version in earlier.take(VERSIONS_TRIED) {
         let found = request(version.id).await;
-        let found = found.map_err(|why| format!("no earlier version can be read: {why}"))?;
+        let found = found.map_err(|why| format!("an earlier version cannot be read: {why}"))?;
         let Some(found) = found else { continue };
         let of = version.description;
         tracing::warn!(object = key, version = of, "subscriptions.earlier_version_used");

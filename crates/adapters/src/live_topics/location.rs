@@ -35,7 +35,8 @@ impl Location {
                 Ok(Self::Bucket { name: bucket.to_owned(), prefix: prefix.to_owned() })
             }
             _ => Err(format!(
-                "\"{uri}\" is not where subscriptions are: s3://bucket/prefix/ or file:///folder/ is expected"
+                "\"{uri}\" is not a location of subscriptions: expected s3://bucket/prefix/ or \
+                 file:///folder/"
             )),
         }
     }

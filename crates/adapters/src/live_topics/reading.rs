@@ -19,7 +19,7 @@ use super::{LOOK_EVERY_MS, LiveTopics, UNKNOWN_EVERY_MS};
 /// is in use.
 const BROKEN_EVERY_MS: u64 = LOOK_EVERY_MS;
 /// The problem of a topic whose object was deleted, but not by `lastmile apply`.
-const GONE: &str = "its object is gone, and it was not removed";
+const GONE: &str = "its object was deleted without `lastmile apply --prune`";
 
 /// The result of reading a topic.
 pub(super) enum Read {
@@ -81,10 +81,10 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 Read::Known(kept.confirmed_at(self.clock.now_ms()), None)
             }
             Some(kept) => {
-                let problem = report(name, "its newest version still cannot be used", true);
+                let problem = report(name, "its newest version is still not usable", true);
                 Read::Known(Kept { not_before_ms: self.broken_until_ms(), ..kept }, Some(problem))
             }
-            None => Read::Unknown(report(name, "storage did not send it", false)),
+            None => Read::Unknown(report(name, "storage did not return its content", false)),
         }
     }
 

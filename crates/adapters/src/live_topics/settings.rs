@@ -18,7 +18,7 @@ use super::objects::{PUBLISHERS, SETTINGS, TopicObjects};
 use crate::storage::{Fetched, StorageError};
 
 /// Advice that is shown if there are no settings.
-const WRITE_IT: &str = "write it with lastmile apply; until then events wait";
+const WRITE_IT: &str = "create it with lastmile apply; events wait until then";
 
 /// An object that is read repeatedly, as it was last read.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl<T: DeploymentObject> Watched<T> {
                 self.problem = None;
                 return false;
             }
-            Ok(Fetched::Unchanged) => "its newest version still cannot be used".to_owned(),
+            Ok(Fetched::Unchanged) => "its newest version is still not usable".to_owned(),
             Ok(Fetched::Changed { bytes, etag, .. }) => match self.usable(&bytes) {
                 Ok(object) => {
                     (self.good, self.etag) = (Some(object), Some(etag));
@@ -202,7 +202,7 @@ impl<T: DeploymentObject> Watched<T> {
     fn is_not_there(&mut self, what: &str) -> bool {
         if self.good.is_none() && !self.is_optional {
             let is_told = self.problem.is_some();
-            self.problem = Some(format!("{what} cannot be read: it does not exist: {WRITE_IT}"));
+            self.problem = Some(format!("{what} does not exist: {WRITE_IT}"));
             if !is_told {
                 tracing::warn!(source = what, help = WRITE_IT, "subscriptions.missing");
             }

@@ -62,27 +62,27 @@ impl fmt::Display for SecretId {
 /// The reason why the extension returned no value. No variant contains any part of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum ExtensionError {
-    #[error("{PORT} is not a port")]
+    #[error("{PORT} is not a valid port")]
     NoPort,
     #[error(
-        "nothing listens on 127.0.0.1:{0}, where the AWS Parameters and Secrets extension should be: set the template \
-         parameter SecretsExtensionLayerArn to the ARN of its layer"
+        "the AWS Parameters and Secrets extension does not listen on 127.0.0.1:{0}: set the \
+         template parameter SecretsExtensionLayerArn to the ARN of its layer"
     )]
     Absent(u16),
-    #[error("the connection to the secrets extension broke")]
+    #[error("the connection to the secrets extension was lost")]
     Broken,
-    #[error("the secrets extension did not answer within {} seconds", DEADLINE.as_secs())]
+    #[error("the secrets extension did not respond within {} s", DEADLINE.as_secs())]
     TimedOut,
-    #[error("the secrets extension does not become ready")]
+    #[error("the secrets extension did not become ready")]
     NotReady,
     #[error(
-        "the secrets extension answered with status {0}: perhaps it does not exist, or the template parameter \
-         SecretArns does not name it"
+        "the secrets extension responded with status {0}: the secret may not exist, or the \
+         template parameter SecretArns may not list it"
     )]
     Refused(u16),
-    #[error("its response is longer than {RESPONSE_MAX_BYTES} bytes")]
+    #[error("the response of the secrets extension is longer than {RESPONSE_MAX_BYTES} bytes")]
     TooLong,
-    #[error("it holds bytes (SecretBinary), and only text can be used")]
+    #[error("the secret is binary (SecretBinary); only text (SecretString) is supported")]
     Binary,
     #[error("the response of the secrets extension cannot be read")]
     Unreadable,

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-const NO_OBJECT: &str = "it is not a JSON object, so it has no members";
+const NO_OBJECT: &str = "the value is not a JSON object, so it has no members";
 const MISSING: &str = "the JSON object has no such member";
-const NO_TEXT: &str = "that member is not a string, a number, true or false";
+const NO_TEXT: &str = "the member is not a string, a number, true or false";
 
 /// Returns the value of a member as text, or the reason why there is none.
 pub(super) fn member(object: &str, name: &str) -> Result<String, &'static str> {

@@ -85,7 +85,11 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
         };
         // An empty key signs nothing and an empty token grants nothing, so an empty value is
         // probably a mistake.
-        if secret.expose().trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(secret) }
+        if secret.expose().trim().is_empty() {
+            Err("the value is empty".to_owned())
+        } else {
+            Ok(secret)
+        }
     }
 
     /// Reads an environment variable. The value is not cached, because the environment does not
@@ -93,11 +97,11 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
     fn variable(&self, name: &str, to: Option<&Url>) -> Result<Secret, String> {
         // Check here too, because not every name comes from a file.
         if is_reserved_variable(name) {
-            return Err(format!("it is the function's own and is not sent: {VARIABLE_RULE}"));
+            return Err(format!("the variable is reserved and is not sent: {VARIABLE_RULE}"));
         }
         (self.environment)(name, to)
             .map(Secret::new)
-            .ok_or_else(|| "the function has no such variable".to_owned())
+            .ok_or_else(|| "the environment variable is not set".to_owned())
     }
 
     async fn stored(&self, id: SecretId) -> Result<Secret, String> {

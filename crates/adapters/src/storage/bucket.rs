@@ -202,7 +202,7 @@ impl Bucket {
             // The response is 200 even if some keys were not removed.
             if let [first, ..] = deleted.errors() {
                 return Err(StorageError::Unavailable(format!(
-                    "{} objects were not removed, the first is {}: {}",
+                    "{} objects were not removed; the first error is for {}: {}",
                     deleted.errors().len(),
                     first.key().unwrap_or_default(),
                     first.message().unwrap_or_default()
@@ -291,7 +291,7 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
 }
 
 fn without_etag() -> StorageError {
-    StorageError::Unavailable("S3 answered without an ETag".to_owned())
+    StorageError::Unavailable("the response of S3 has no ETag".to_owned())
 }
 
 fn status<E>(error: &SdkError<E>) -> Option<u16> {

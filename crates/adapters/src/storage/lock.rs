@@ -62,7 +62,7 @@ impl Lock {
             }
             new.set_modified(last + Duration::from_nanos(10_u64.pow(power)))?;
         }
-        Err(io::Error::other("the file system takes no later modification time"))
+        Err(io::Error::other("the file system does not accept a later modification time"))
     }
 }
 

@@ -62,7 +62,7 @@ pub enum StorageError {
     #[error("{0}")]
     Refused(String),
     /// The object exceeds the caller's size limit.
-    #[error("it has {bytes} bytes, and only {max_bytes} are expected at most")]
+    #[error("the object has {bytes} bytes; the limit is {max_bytes} bytes")]
     TooLarge {
         /// The size of the object in bytes.
         bytes: u64,

@@ -99,13 +99,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let removes = show(&plan, [&before, &after], owner)?;
     if let (true, Some(stack)) = (removes, stack) {
         let waiting = stack.messages_in("RetryQueueUrl").await?;
-        out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
+        out(&format!(
+            "the retry queue contains about {waiting} deliveries of all subscriptions\n"
+        ))?;
     }
     let sets = arguments.public_keys.compare([&before, &after], &reading.catalogue).await?;
     sets.print()?;
     let name = topics.objects.to_string();
     if plan.objects() == 0 && sets.is_empty() {
-        out(&format!("{name}: nothing to do, it is up to date\n"))?;
+        out(&format!("{name}: up to date, nothing to do\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.dry_run {
@@ -141,26 +143,29 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     let [old, new] = plan.destinations();
     if print_mappings([&old, &new])? {
         note(
-            "subscriptions keep other fields of changed entries, and addresses of removed ones: apply their files again",
+            "existing subscriptions keep the old settings of changed and removed Destinations \
+             entries: apply their files again",
         );
     }
     if plan.readdressed() > 0 {
         let count = plan.readdressed();
         note(format_args!(
-            "stored entries that get the new address of a reference, whoever owns them: {count}"
+            "stored entries of all owners that change to the new address of a reference: {count}"
         ));
     }
     if plan.left() > 0 {
         let left = plan.left();
         note(format_args!(
-            "{left} entries of {owner:?} are not in the files: --prune removes them"
+            "entries of {owner:?} that are not in the files: {left}; use --prune to remove them"
         ));
     }
     let objects = plan.objects();
     if objects > OBJECTS_UNPRICED {
         let cents = objects.div_ceil(OBJECTS_PER_CENT);
         let (dollars, cents) = (cents / 100, cents % 100);
-        note(format_args!("{objects} objects are written, for about ${dollars}.{cents:02}"));
+        note(format_args!(
+            "{objects} objects will be written, which costs about ${dollars}.{cents:02}"
+        ));
     }
     Ok(removes)
 }
@@ -178,7 +183,7 @@ fn check_removal(
     }
     if files.subscriptions().next().is_none() && !allow_empty {
         return Err(usage_error(
-            "the files contain no subscription; apply them with --allow-empty",
+            "the files contain no subscription; use --allow-empty to apply them",
         ));
     }
     Ok(())

@@ -117,12 +117,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         logs_all: arguments.log_level == LogLevel::Info,
     };
     if plan.events * plan.fan_out.max(1.0) > DELIVERIES_MAX {
-        return Err(usage_error("--events: more than 1e14 deliveries a month are not estimated"));
+        return Err(usage_error("--events: the limit is 1e14 deliveries per month"));
     }
     let request_bytes = plan.publish_batch * plan.events_per_message * plan.event_bytes;
     if request_bytes > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?) {
         return Err(usage_error(
-            "--publish-batch: so many messages of --events-per-message events of --event-bytes exceed the 1 MiB of one request",
+            "--publish-batch: the messages of one request exceed the limit of 1 MiB; lower \
+             --publish-batch, --events-per-message or --event-bytes",
         ));
     }
     let (estimate, beside) = (estimate(&plan), Beside::of(&plan));
@@ -138,12 +139,13 @@ fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
     let average = &estimate.average;
     let (day, month, million) = totals(plan, estimate);
     format!(
-        "{} events of {} bytes in {MONTH_DAYS} days, {} deliveries; an attempt succeeds with probability {}\n\
-         the average delivery: {} attempts, {} messages of waits, {} dead letters\n\n{}\n\n\
-         {MONTH_DAYS} days: ${}   a day: ${}   a million events: ${}\nprices: {PRICES_FROM}\n\n{}\n{}\n\
-         a million deliveries that wait a day for a destination that is down: ${}\n\
-         a million dead letters, stored and kept for {MONTH_DAYS} days: ${}; replayed: ${}\n\
-         up to {} deliveries can wait for destinations that are down; beyond that, every waiting delivery is late\n",
+        "{} events of {} bytes in {MONTH_DAYS} days, {} deliveries; probability that an attempt \
+         succeeds: {}\naverage per delivery: {} attempts, {} messages for waits, {} dead \
+         letters\n\n{}\n\n{MONTH_DAYS} days: ${}   per day: ${}   per million events: \
+         ${}\nprices: {PRICES_FROM}\n\n{}\n{}\na million deliveries that wait one day for a \
+         destination that is down: ${}\na million dead letters, stored and kept for {MONTH_DAYS} \
+         days: ${}; replayed: ${}\nup to {} deliveries can wait for destinations that are down; \
+         with more, all waiting deliveries are late\n",
         count(plan.events),
         count(plan.event_bytes),
         count(estimate.deliveries),
@@ -187,7 +189,7 @@ fn bill(lines: &[Line]) -> String {
 }
 
 fn needed(needs: &[Need]) -> String {
-    let head = ["need", "amount", "limit", "used, with full batches", "how"];
+    let head = ["need", "amount", "limit", "used, full batches", "how"];
     let mut table = table(&head, &[1, 2, 3]);
     for need in needs {
         table.add_row([
@@ -204,9 +206,9 @@ fn needed(needs: &[Need]) -> String {
 /// Describes the limit that is reached first, and the load at which it is reached.
 fn first_limit(plan: &Plan, needs: &[Need]) -> String {
     let Some(need) = tightest(needs) else { return String::new() };
-    let late = if need.share > 1.0 { ", so its queue grows" } else { "" };
+    let late = if need.share > 1.0 { ", so the queue grows" } else { "" };
     format!(
-        "first limit: {}, {} of {} ({}){late}; reached at {} such events a day\n",
+        "first limit: {}, {} of {} ({}){late}; reached at {} such events per day\n",
         need.what,
         percent(need.share),
         count(need.limit),
@@ -285,23 +287,23 @@ fn number(text: &str) -> Result<f64, String> {
     let number: f64 =
         text.replace('_', "").parse().map_err(|_| format!("{text:?} is not a number"))?;
     let valid = Some(number).filter(|number| number.is_finite() && *number >= 0.0);
-    valid.ok_or_else(|| format!("{text:?} is not zero or more"))
+    valid.ok_or_else(|| format!("{text:?} must be zero or more"))
 }
 
 fn concurrency(text: &str) -> Result<Shares, String> {
     let allowed = || SHARES.iter().map(|row| row.all.to_string()).collect::<Vec<_>>().join(", ");
     let shares = text.parse().ok().and_then(shares_of);
-    shares.ok_or_else(|| format!("{text:?} is none of {}", allowed()))
+    shares.ok_or_else(|| format!("{text:?} is not valid: expected one of {}", allowed()))
 }
 
 fn up_to_a_million(text: &str) -> Result<f64, String> {
     let amount = number(text)?;
-    if amount <= 1e6 { Ok(amount) } else { Err(format!("{text:?} is more than a million")) }
+    if amount <= 1e6 { Ok(amount) } else { Err(format!("{text:?} is greater than one million")) }
 }
 
 fn probability(text: &str) -> Result<f64, String> {
     let probability = Some(number(text)?).filter(|probability| *probability <= 1.0);
-    probability.ok_or_else(|| format!("{text:?} is not between 0 and 1, such as 0.99"))
+    probability.ok_or_else(|| format!("{text:?} must be between 0 and 1, such as 0.99"))
 }
 
 fn answer_ms(text: &str) -> Result<f64, String> {
@@ -310,6 +312,6 @@ fn answer_ms(text: &str) -> Result<f64, String> {
     let possible_ms = possible_ms.and_then(|answer_ms| u32::try_from(answer_ms).ok());
     possible_ms.map(f64::from).ok_or_else(|| {
         let minutes = RESPONSE_TIMEOUT_MAX_MS / MINUTE_MS;
-        format!("{text:?} is more than the {minutes} minutes that a response can take")
+        format!("{text:?} is longer than the maximum response timeout of {minutes} minutes")
     })
 }

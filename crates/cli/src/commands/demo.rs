@@ -111,8 +111,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     publish(&stack, &events).await?;
     let ends = wait_for_ends(&mut log, events.len() * EXPECTED.len(), &letters);
     let ends = tokio::time::timeout(TIMEOUT, ends).await;
-    let ends =
-        ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))??;
+    let ends = ends.with_context(|| {
+        format!("some deliveries did not finish within {} s", TIMEOUT.as_secs())
+    })??;
     stack.stop().await?;
     endpoints.abort();
     // Write the port from the options, so that a later replay reaches the server on that port, such
@@ -134,8 +135,8 @@ async fn listen(port: u16) -> anyhow::Result<Subscriber> {
             let subscriber = Subscriber::listen(0).await?;
             let free = subscriber.port()?;
             note(format_args!(
-                "another program listens on 127.0.0.1:{port}, perhaps `lastmile subscriber`; the endpoints of this demo \
-                 are on 127.0.0.1:{free}"
+                "another program listens on 127.0.0.1:{port}, for example `lastmile subscriber`; \
+                 this demo uses 127.0.0.1:{free}"
             ));
             Ok(subscriber)
         }
@@ -167,7 +168,7 @@ fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
     }
     std::fs::remove_file(letters)?;
     if removed > 0 {
-        out(&format!("removed the {removed} dead letters of the last demo\n"))?;
+        out(&format!("removed the {removed} dead letters of the previous demo\n"))?;
     }
     Ok(())
 }

@@ -218,8 +218,8 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         return Ok(vec![usual]);
     }
     Err(usage_error(format!(
-        "there is no {USUAL_FILE} here: name files of subscriptions with -f FILE, or begin with those of the demo: \
-         lastmile demo, then lastmile dev -f .lastmile/{USUAL_FILE}"
+        "{USUAL_FILE} does not exist in this folder: specify files with -f FILE, or use those of \
+         the demo: lastmile demo, then lastmile dev -f .lastmile/{USUAL_FILE}"
     )))
 }
 
@@ -285,8 +285,8 @@ fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     if listen.is_loopback() {
         if keys.is_empty() && !arguments.host.is_empty() {
             note(format_args!(
-                "WARNING: the ingress answers for {} and wants no key: whoever reaches it, as by a tunnel, can publish; add \
-                 --key env:NAME",
+                "WARNING: the ingress accepts requests for {} without a key: anyone who can reach \
+                 it, for example through a tunnel, can publish; add --key env:NAME",
                 text::line(&arguments.host.join(", "))
             ));
         }
@@ -294,12 +294,13 @@ fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     }
     if keys.is_empty() {
         return Err(usage_error(format!(
-            "with --listen {listen} other machines can publish, so requests have to show a key: add --key env:NAME"
+            "with --listen {listen}, other machines can publish, so a key is required: add --key \
+             env:NAME"
         )));
     }
     note(format_args!(
-        "WARNING: the ingress listens on {listen}, without TLS: whoever reaches this machine and has a key can publish, \
-         and whoever reads the network sees keys and events"
+        "WARNING: the ingress listens on {listen} without TLS: keys and events are visible on the \
+         network"
     ));
     Ok(keys)
 }
@@ -321,7 +322,9 @@ fn hosts(arguments: &Arguments) -> Hosts {
 /// Stops the stack after the requests in progress have ended. After a second Ctrl-C, stops
 /// immediately and returns a failure.
 async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
-    note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
+    note(format_args!(
+        "stopping after the requests in progress; press Ctrl-C again to stop at once"
+    ));
     tokio::select! {
         lost = stack.stop() => {
             print_lost_messages(&lost?);
@@ -355,7 +358,7 @@ async fn start_console(
     let listener = match listen(port).await {
         Ok(listener) => listener,
         Err(_) => {
-            note(format_args!("port {port} is taken, so the console has another one"));
+            note(format_args!("port {port} is in use, so the console uses another port"));
             listen(0).await?
         }
     };
@@ -388,7 +391,7 @@ fn print_lost_messages(lost: &[(String, u64)]) {
     match messages {
         0 => note(format_args!("stopped; the queues were empty")),
         _ => note(format_args!(
-            "stopped; the queues in memory still held {messages} messages, which are lost: {}",
+            "stopped; {messages} messages in the in-memory queues are lost: {}",
             queues.join(", ")
         )),
     }

@@ -29,6 +29,6 @@ pub(crate) fn run(arguments: &Arguments, command: Command) -> anyhow::Result<Exi
         .with_context(|| format!("the folder {shown} cannot be created"))?;
     clap_mangen::generate_to(command, &arguments.folder)
         .with_context(|| format!("the manual pages cannot be written to {shown}"))?;
-    note(format_args!("written: `man -l {shown}/lastmile.1` shows the first page"));
+    note(format_args!("written; open the first page with `man -l {shown}/lastmile.1`"));
     Ok(ExitCode::SUCCESS)
 }

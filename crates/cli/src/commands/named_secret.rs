@@ -15,11 +15,12 @@ const VARIABLE: &str = "env:";
 /// A usage error when the secret cannot be read; it never quotes the secret.
 pub(crate) fn read(name: &str, what: &str) -> anyhow::Result<String> {
     match name.strip_prefix(VARIABLE) {
-        Some(variable) => std::env::var(variable)
-            .map_err(|_| usage_error(format!("there is no variable {variable}, or it is no text"))),
+        Some(variable) => std::env::var(variable).map_err(|_| {
+            usage_error(format!("the environment variable {variable} is not set, or is not text"))
+        }),
         None => std::fs::read_to_string(name).map_err(|error| {
             usage_error(format!(
-                "the {what} {name} cannot be read: {}; env:NAME or a file is expected",
+                "the {what} {name} cannot be read: {}; expected env:NAME or a file",
                 io_words(&error)
             ))
         }),

@@ -191,7 +191,9 @@ impl Target {
                 }
                 match send.send().await {
                     Ok(_) => Ok(()),
-                    Err(error) => Err(aws_error(&error)).context("the queue did not accept it"),
+                    Err(error) => {
+                        Err(aws_error(&error)).context("the queue did not accept the message")
+                    }
                 }
             }
             Self::Ingress { client, url } => {
@@ -202,7 +204,7 @@ impl Target {
                 match answer.status() {
                     status if status.is_success() => Ok(()),
                     status => bail!(
-                        "{} answered {status}: {}",
+                        "{} responded with {status}: {}",
                         display(url),
                         answer.text().await.unwrap_or_default()
                     ),
@@ -216,7 +218,7 @@ impl Target {
 /// because it contains the address with its query.
 fn unreachable(url: &Url, error: &reqwest::Error) -> anyhow::Error {
     let start = if is_here(url) { "; is `lastmile dev` running?" } else { "" };
-    anyhow!("{} does not answer: {}{start}", display(url), cause_words(error))
+    anyhow!("{} does not respond: {}{start}", display(url), cause_words(error))
 }
 
 #[cfg(test)]

@@ -32,8 +32,11 @@ struct Moment {
 }
 
 fn at(text: &str) -> Result<Moment, String> {
-    let expected =
-        || format!("{text:?} is not a date-time of RFC 3339: write it as in 2026-12-01T09:00:00Z");
+    let expected = || {
+        format!(
+            "{text:?} is not an RFC 3339 date-time: expected a value such as 2026-12-01T09:00:00Z"
+        )
+    };
     let at_ms = date_time(text).ok_or_else(expected)?;
     Ok(Moment { at_ms, text: text.to_owned() })
 }
@@ -63,9 +66,9 @@ impl MomentArgs {
                 // A time after the year 9999 is stored as the maximum, which cannot be formatted.
                 let first_ms = Some(at_ms).filter(|at_ms| *at_ms < u64::MAX);
                 let first_ms = first_ms.map(|at_ms| rfc3339(at_ms - LIFETIME_MAX_MS));
-                let advice = first_ms.map(|of| format!(": publish it after {of}"));
+                let advice = first_ms.map(|of| format!("; publish the event after {of}"));
                 Err(usage_error(format!(
-                    "an event can wait for less than {} days, and {text} is later{}",
+                    "{text} is too late: the delivery of an event must be within {} days{}",
                     LIFETIME_MAX_MS / DAY_MS,
                     advice.unwrap_or_default()
                 )))
@@ -89,7 +92,8 @@ impl PublishMoment {
         };
         let text = event.text_with_deliver_at(at_ms).ok_or_else(|| {
             format!(
-                "no CloudEvent, and only CloudEvents have {DELIVER_AT}: leave out --in and --at"
+                "the event is not a CloudEvent, and only CloudEvents have {DELIVER_AT}: remove \
+                 --in and --at"
             )
         })?;
         match decode_one(&text.into(), Input::CloudEvents) {

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 }
 
 fn time(text: &str) -> Result<u64, String> {
-    moment::parse(text).ok_or_else(|| "a time is written as 2026-11-20T07:00:00Z".to_owned())
+    moment::parse(text).ok_or_else(|| "expected a time such as 2026-11-20T07:00:00Z".to_owned())
 }
 
 /// A topic to restore: its content before and after, and the change between them.
@@ -78,7 +78,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let topics = Topics::at(&location).await;
     let names = match name.parse::<TopicName>() {
         Ok(topic) => vec![topic],
-        Err(_) if name.contains('/') => return Err(usage_error(format!("{name:?} is no topic"))),
+        Err(_) if name.contains('/') => {
+            return Err(usage_error(format!("{name:?} is not a topic")));
+        }
         Err(_) => {
             let all = topics.names().await?;
             all.into_iter().filter(|topic| topic.namespace == name).collect()
@@ -86,13 +88,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     ensure!(!names.is_empty(), "{} has no topic in the namespace {name}", topics.objects);
     if names.len() > 1 && at.is_none() {
-        return Err(usage_error("for all topics of a namespace, --at is required"));
+        return Err(usage_error("a rollback of a whole namespace requires --at"));
     }
     // If the settings are missing or invalid, restore the topics without them.
     let secrets = match topics.settings().await {
         Ok(settings) => settings.secrets,
         Err(error) => {
-            note(format_args!("the policy of secrets is not checked: {}", chain(&error)));
+            note(format_args!("the SecretPolicy is not checked: {}", chain(&error)));
             SecretPolicy::default()
         }
     };
@@ -103,7 +105,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let [before, after] = catalogues(&restored, &secrets)?;
     print_changes(&before, &after)?;
     if restored.is_empty() {
-        out("nothing to do, it is as it was\n")?;
+        out("already in this state, nothing to do\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     let sets = public_keys.compare([&before, &after], &after).await?;
@@ -143,7 +145,7 @@ async fn restored_of(
         Some(version) => {
             let object = topics.version(&name, &version).await?.object;
             object
-                .with_context(|| format!("the version {} of {name} is not restored", version.id))?
+                .with_context(|| format!("the version {} of {name} was not restored", version.id))?
         }
         None => None,
     };
@@ -153,7 +155,7 @@ async fn restored_of(
         None => Change::Replace { earlier, shown },
     };
     let after = change.made_in(before.as_ref(), owner.unwrap_or_default());
-    let after = after.with_context(|| format!("the topic {name} is not changed"))?;
+    let after = after.with_context(|| format!("the topic {name} was not changed"))?;
     Ok((after != before).then_some(Restored { name, before, after, change }))
 }
 
@@ -177,7 +179,10 @@ async fn version_of(
             let at_that_time = versions.into_iter().find(|version| version.modified_ms <= at_ms);
             Ok(Some(at_that_time.with_context(|| {
                 let oldest = text::at(Some(oldest_ms));
-                format!("the topic {name} has no version of that time: its oldest is of {oldest}")
+                format!(
+                    "the topic {name} has no version of that time; its oldest version is of \
+                     {oldest}"
+                )
             })?))
         }
         None => {
@@ -198,9 +203,9 @@ fn catalogues(restored: &[Restored], secrets: &SecretPolicy) -> anyhow::Result<[
         old.into_iter().for_each(|topic| before.add_whole_topic(topic));
         let Some(new) = new else { continue };
         let topic = topic_object::read(name, new, secrets);
-        let topic = topic.with_context(|| format!("the topic {name} is not restored"))?;
+        let topic = topic.with_context(|| format!("the topic {name} was not restored"))?;
         if let Some((subscription, why)) = topic.unusable().first_key_value() {
-            bail!("{name}/{subscription}: {why}: the version has errors and is not restored");
+            bail!("{name}/{subscription}: {why}: the version has errors and was not restored");
         }
         after.add_whole_topic(topic);
     }

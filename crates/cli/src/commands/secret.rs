@@ -37,7 +37,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let random = Machine.random_bytes().context("no random bytes; start again")?;
+    let random =
+        Machine.random_bytes().context("no random bytes are available; run the command again")?;
     let output = arguments.output;
     let steps = if arguments.key_pair {
         let KeyPair { private_key, public_key } = key_pair(random);
@@ -60,9 +61,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Describes how to install a shared secret.
 fn secret_steps() -> String {
     format!(
-        "lastmile dev: export {VARIABLE}=whsec_…; in the subscription, signing: {{secrets: [\"env:{VARIABLE}\"]}}\n\
-         {}\n\
-         receiver: needs the same secret; lastmile subscriber --secret env:{VARIABLE} checks signatures",
+        "lastmile dev: export {VARIABLE}=whsec_…; in the subscription, signing: {{secrets: \
+         [\"env:{VARIABLE}\"]}}\n{}\nreceiver: use the same secret; lastmile subscriber --secret \
+         env:{VARIABLE} verifies signatures",
         stack_step()
     )
 }
@@ -70,10 +71,9 @@ fn secret_steps() -> String {
 /// Describes how to install a key pair.
 fn key_pair_steps(public_key: &PublicKey) -> String {
     format!(
-        "lastmile dev: export {VARIABLE}={PRIVATE_PREFIX}…; in the subscription, \
-         signing: {{secrets: [\"env:{VARIABLE}\"], publicKeys: [\"{public_key}\"]}}\n\
-         {}\n\
-         receiver: needs the public key only",
+        "lastmile dev: export {VARIABLE}={PRIVATE_PREFIX}…; in the subscription, signing: \
+         {{secrets: [\"env:{VARIABLE}\"], publicKeys: [\"{public_key}\"]}}\n{}\nreceiver: use \
+         only the public key",
         stack_step()
     )
 }

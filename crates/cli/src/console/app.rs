@@ -70,7 +70,7 @@ impl Console {
     /// A page that explains that only `lastmile dev` has a live part.
     pub(super) fn live(&self) -> Result<&Live, PageError> {
         self.live.as_ref().ok_or_else(|| {
-            let why = "Only the console of `lastmile dev` shows deliveries as they happen.";
+            let why = "Only the console of `lastmile dev` shows live deliveries.";
             PageError::new(StatusCode::NOT_FOUND, "No such page", why)
         })
     }

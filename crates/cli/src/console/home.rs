@@ -91,9 +91,10 @@ impl Home<'_> {
         html! {
             div .head { div {
                 h1 { @match causes.len() {
-                    0 if !self.query.is_all() => "No dead letter matches",
-                    0 if self.seen.is_any_unhealthy() => "No dead letter is open, but a destination is not healthy",
-                    0 => "Nothing is broken",
+                    0 if !self.query.is_all() => "No dead letters match",
+                    0 if self.seen.is_any_unhealthy() => "No open dead letters, but a destination \
+                                                          is not healthy",
+                    0 => "No open dead letters",
                     several => {
                         (text::counted(several as u64, "cause")) " with "
                         (text::grouped(count)) " open dead letter" @if count != 1 { "s" }
@@ -118,12 +119,12 @@ impl Home<'_> {
         html! { p .sub {
             @if self.cache.letters.is_empty() {
                 "There are no dead letters in " code { (line(&self.console.letters.container.name)) }
-                ". New ones appear here as they are stored. "
-                code { "lastmile demo" } " writes some to try this page."
+                ". New dead letters appear here as soon as they are stored. "
+                code { "lastmile demo" } " creates some samples."
             } @else {
-                @if self.query.is_all() { "No dead letter is open. " }
-                @else { "None is open in this time. " a href="/" { "At any time" } " · " }
-                a href=(href(LIST, [("state", "all")])) { "Show those in other states" }
+                @if self.query.is_all() { "There are no open dead letters. " }
+                @else { "There are no open dead letters in this period. " a href="/" { "At any time" } " · " }
+                a href=(href(LIST, [("state", "all")])) { "Show dead letters in other states" }
             }
         } }
     }
@@ -134,14 +135,14 @@ impl Home<'_> {
         let letters: HashMap<Uuid, &StoredDeadLetter> =
             self.summary.letters.iter().map(|letter| (letter.id, *letter)).collect();
         html! { section aria-labelledby="causes" {
-            h2 #causes { "What is broken" }
+            h2 #causes { "Causes" }
             table .cards.causes role="table" aria-labelledby="causes" {
                 thead role="rowgroup" { tr role="row" {
                     th role="columnheader" .number { "Open" }
                     th role="columnheader" { "Cause" }
-                    th role="columnheader" { "For whom" }
+                    th role="columnheader" { "Affected subscriptions" }
                     th role="columnheader" { "Arriving" }
-                    th role="columnheader" { "If you replay" }
+                    th role="columnheader" { "Replay forecast" }
                 } }
                 tbody role="rowgroup" { @for cause in causes.iter().take(CAUSES_MAX) {
                     (self.cause(cause, letters.get(&cause.example).copied()))
@@ -168,11 +169,11 @@ impl Home<'_> {
                 a .id href=(self.query.with_period_of(&path)) { (line(&cause.title)) }
                 @if let Some(letter) = example { (said(letter)) }
             } }
-            td role="cell" data-label="For whom" { (subscriptions_of(cause)) }
+            td role="cell" data-label="Affected subscriptions" { (subscriptions_of(cause)) }
             td role="cell" data-label="Arriving" { (arriving(cause, self.cache.read_ms)) }
-            td role="cell" .replay-of data-label="If you replay" { div {
+            td role="cell" .replay-of data-label="Replay forecast" { div {
                 span .kind { (forecast.short()) }
-                @if forecast.is_risky() { " " b .state.bad { "its destination is not healthy" } }
+                @if forecast.is_risky() { " " b .state.bad { "the destination is not healthy" } }
                 " " (self.console.access.link(Action::Replay, false, &replay, &html! { "Replay…" }))
             } }
         } }
@@ -208,7 +209,7 @@ fn said(letter: &StoredDeadLetter) -> Markup {
     html! { div .kind {
         @match letter.status {
             Some(_) => { "Last: " (outcome(letter.outcome.as_deref(), letter.status)) },
-            None if letter.destination.is_none() => "No endpoint was asked",
+            None if letter.destination.is_none() => "No request was sent",
             // The title already names the failure of the connection.
             None => "Last: no response",
         }
@@ -220,7 +221,8 @@ fn said(letter: &StoredDeadLetter) -> Markup {
 pub(super) fn placeholders(causes: &[Cause]) -> Markup {
     html! { @if causes.iter().any(Cause::has_placeholder) {
         p .hint {
-            "A placeholder in a title, such as " code { "<number>" } ", stands for values that differ from event to event."
+            "A placeholder in a title, such as " code { "<number>" } ", stands for a value that \
+                                                                      differs between events."
         }
     } }
 }
@@ -246,7 +248,7 @@ pub(super) fn arriving(cause: &Cause, now_ms: u64) -> Markup {
     html! { div .arriving {
         @match (cause.trend, quiet_ms) {
             (Trend::Over, Some(quiet_ms)) => { "none for " (text::duration(quiet_ms / SECOND_MS * SECOND_MS)) },
-            (Trend::Over, None) => "at no known time",
+            (Trend::Over, None) => "at an unknown time",
             (trend, _) => { b .state.bad { "still arriving" } ", " (trend.as_str()) },
         }
         @if cause.is_reopened { " " b .state.open { "reopened" } }

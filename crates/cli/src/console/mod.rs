@@ -133,7 +133,7 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> anyhow::Result<Serve
     let served = axum::serve(listener, router(&console));
     tasks.spawn(async move {
         if let Err(error) = served.await {
-            note(format_args!("the console has ended: {error}"));
+            note(format_args!("the console has stopped: {error}"));
         }
     });
     Ok(Served { address, console, tasks })
@@ -153,7 +153,8 @@ impl Served {
         }
         let names = jobs.join(", ");
         note(format_args!(
-            "waiting for the replays under way: {names}; Ctrl-C again interrupts them, and --resume continues them"
+            "waiting for the running replays: {names}; press Ctrl-C again to interrupt them, and \
+             continue them later with --resume"
         ));
         tokio::select! {
             () = self.console.jobs.finish() => Ok(()),
@@ -190,12 +191,12 @@ fn router(console: &SharedConsole) -> Router {
         .route("/events/{id}", get(event::answer))
         .route(PUBLISH, publish.layer(DefaultBodyLimit::max(EVENT_FORM_MAX_BYTES)))
         .fallback(async || {
-            let why = "There is no page at this address.";
+            let why = "This address has no page.";
             PageError::new(StatusCode::NOT_FOUND, "No such page", why)
         })
         .method_not_allowed_fallback(async || {
-            let why = "This address does not take such a request.";
-            PageError::new(StatusCode::METHOD_NOT_ALLOWED, "Not here", why)
+            let why = "This address does not accept the method of the request.";
+            PageError::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed", why)
         })
         // axum runs the last layer first, so the guard sees every request before any route and
         // fallback.

@@ -179,10 +179,10 @@ impl FileSources {
         let name = self.names();
         match count {
             0 => None,
-            1 => Some(format!("1 error in {name}: it is not used until that is corrected.")),
-            count => {
-                Some(format!("{count} errors in {name}: it is not used until they are corrected."))
-            }
+            1 => Some(format!("1 error in {name}, which is ignored until the error is corrected.")),
+            count => Some(format!(
+                "{count} errors in {name}, which is ignored until they are corrected."
+            )),
         }
     }
 
@@ -212,7 +212,7 @@ impl FileSources {
         }
         let blank = files.blank();
         if let Some(finding) = blank.iter().find(|finding| finding.severity == Severity::Error) {
-            return stays(format!("{finding}. What was read before stays in use."));
+            return stays(format!("{finding}. The previous version stays in use."));
         }
         let reading = files.reading();
         Some(SourcesRead { reading, problem: None, at_ms, names: self.names(), texts: Some(texts) })

@@ -65,7 +65,8 @@ pub(crate) async fn access(container: &DeadLetterContainer) -> Access {
         let key = [container.prefix.as_str(), folder, "permission"];
         let key = key.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
         if is_denied(&client, bucket, &key).await {
-            *reason = Some(format!("these credentials may not write s3://{bucket}/{key}"));
+            *reason =
+                Some(format!("these credentials have no permission to write s3://{bucket}/{key}"));
         }
     }
     let [replay, dismiss] = reasons;

@@ -36,9 +36,8 @@ impl TargetRules {
         match stack {
             Some(stack) => Self::of_stack(stack).map(Some),
             None if std::env::var_os(AWS_TARGETS).is_none() => Ok(None),
-            None => {
-                Self::of_variable("the variable AWS_TARGETS, as the deployment has it").map(Some)
-            }
+            None => Self::of_variable("the environment variable AWS_TARGETS, as in the deployment")
+                .map(Some),
         }
     }
 
@@ -49,7 +48,8 @@ impl TargetRules {
     /// If the variable is invalid.
     pub(crate) fn here() -> anyhow::Result<Self> {
         Self::of_variable(
-            "the variable AWS_TARGETS and start again; requests are signed with your own AWS credentials",
+            "the environment variable AWS_TARGETS, and run the command again; requests are signed \
+             with your own AWS credentials",
         )
     }
 
@@ -80,7 +80,7 @@ impl TargetRules {
         let (what, help) = match &refusal {
             AwsRefusal::Own(arn) => (
                 format!("{arn}, which belongs to the deployment itself"),
-                "name a resource that is no part of the stack".to_owned(),
+                "use a resource that does not belong to the stack".to_owned(),
             ),
             AwsRefusal::NotListed { arn, namespace } => (
                 format!("{arn}, which {} does not list for the namespace {namespace}", self.list),
@@ -88,10 +88,10 @@ impl TargetRules {
             ),
             AwsRefusal::OtherAccount { arn, account } => (
                 format!(
-                    "{arn}, and Firehose finds streams in the account of the role only, {account}"
+                    "{arn}, but Firehose finds streams only in the account of the role, {account}"
                 ),
                 format!(
-                    "name a stream of {account}, or a role of the other account as InvokeRoleArn"
+                    "use a stream in {account}, or set InvokeRoleArn to a role of the other account"
                 ),
             ),
         };
@@ -181,9 +181,21 @@ mod tests {
             ),
             (QUEUE, "SendMessage", "bank=arn:aws:sqs:*:*:*", "for the namespace shop", "add shop="),
             (foreign, "SendMessage", of_account, "AwsTargets of the stack live", "add shop="),
-            (own, "SendMessage", all, "belongs to the deployment itself", "no part of the stack"),
-            (alias, "Invoke", all, "belongs to the deployment itself", "no part of the stack"),
-            (stream, "PutRecord", all, "in the account of the role only", "123456789012"),
+            (
+                own,
+                "SendMessage",
+                all,
+                "belongs to the deployment itself",
+                "does not belong to the stack",
+            ),
+            (
+                alias,
+                "Invoke",
+                all,
+                "belongs to the deployment itself",
+                "does not belong to the stack",
+            ),
+            (stream, "PutRecord", all, "streams only in the account of the role", "123456789012"),
         ] {
             let problem = problem(arn, action, targets).expect(arn);
             assert_eq!(problem.severity, Severity::Error);

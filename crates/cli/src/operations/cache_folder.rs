@@ -29,7 +29,9 @@ pub(crate) fn folder(
         Some(value) if value == OFF => return Ok(None),
         Some(value) => {
             let value = value.to_string_lossy();
-            return Err(usage_error(format!("{CACHE} is {value:?}; its only value is \"{OFF}\"")));
+            return Err(usage_error(format!(
+                "{CACHE} is {value:?}, but the only valid value is \"{OFF}\""
+            )));
         }
         None => {}
     }
@@ -64,7 +66,7 @@ mod tests {
         assert_eq!(folder_of(&[home, ("LASTMILE_CACHE", "")]), folder_of(&[home]));
         assert_eq!(folder_of(&[home, ("LASTMILE_CACHE", "off")]), Ok(None));
         assert_eq!(folder_of(&[]), Ok(None));
-        let problem = "LASTMILE_CACHE is \"no\"; its only value is \"off\"";
+        let problem = "LASTMILE_CACHE is \"no\", but the only valid value is \"off\"";
         assert_eq!(folder_of(&[home, ("LASTMILE_CACHE", "no")]), Err(problem.to_owned()));
     }
 }

@@ -56,14 +56,14 @@ impl RecordArgs {
         let message = self.message.clone();
         if let Location::Folder(_) = location {
             if message.is_some() {
-                note("a folder keeps no history: --message is not stored");
+                note("a folder has no history, so --message is not stored");
             }
             return ChangeRecord::default();
         }
         let by = caller().await;
         if let Err(problem) = &by {
             note(format_args!(
-                "the history will not show who makes this change: {}",
+                "the history will not contain the author of this change: {}",
                 chain(problem)
             ));
         }
@@ -92,9 +92,9 @@ impl ChangeRecord {
 fn message(text: &str) -> Result<String, String> {
     let text = text.trim();
     match text.chars().count() {
-        0 => Err("a reason is expected".to_owned()),
+        0 => Err("the message is empty".to_owned()),
         count if count > MESSAGE_MAX_CHARACTERS => Err(format!(
-            "it has {count} characters; a message has at most {MESSAGE_MAX_CHARACTERS}"
+            "the message has {count} characters; the limit is {MESSAGE_MAX_CHARACTERS}"
         )),
         _ => Ok(text.to_owned()),
     }
@@ -108,8 +108,8 @@ async fn caller() -> anyhow::Result<String> {
     let sts = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
     let answer = sts.get_caller_identity().send().await;
     let answer =
-        answer.map_err(|error| aws_error(&error)).context("STS does not name the caller")?;
-    answer.arn.context("STS does not name the caller")
+        answer.map_err(|error| aws_error(&error)).context("STS did not return the caller")?;
+    answer.arn.context("STS did not return the caller")
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
         let longest = "\u{1f980}".repeat(MESSAGE_MAX_CHARACTERS);
         for (text, expected) in [
             (" why ", Ok("why".to_owned())),
-            ("  ", Err("a reason is expected".to_owned())),
+            ("  ", Err("the message is empty".to_owned())),
             (&longest, Ok(longest.clone())),
         ] {
             assert_eq!(message(text), expected);

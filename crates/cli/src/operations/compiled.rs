@@ -31,7 +31,7 @@ impl Compiled {
     pub(crate) async fn below(data: &Path) -> anyhow::Result<Self> {
         let folder = data.join(FOLDER);
         let made = std::fs::create_dir_all(&folder).and_then(|()| folder.canonicalize());
-        let folder = made.with_context(|| format!("{} cannot be made", folder.display()))?;
+        let folder = made.with_context(|| format!("{} cannot be created", folder.display()))?;
         let topics = Topics::at(&Location::Folder(folder.clone())).await;
         Ok(Self { folder, topics })
     }

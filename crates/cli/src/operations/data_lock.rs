@@ -46,14 +46,16 @@ impl DataLock {
                     _ => String::new(),
                 };
                 anyhow::bail!(
-                    "another lastmile dev uses the data folder {}{at}; end it, or choose another folder with --data DIR",
+                    "another lastmile dev uses the data folder {}{at}; stop it, or choose another \
+                     folder with --data DIR",
                     text::path(data)
                 );
             }
             // Some network file systems have no locks. Another user of the folder cannot be
             // detected there.
             Err(TryLockError::Error(error)) => note(format_args!(
-                "whether another lastmile dev uses the data folder {} is unknown: {}",
+                "the lock of the data folder {} cannot be checked, so another lastmile dev may use \
+                 it: {}",
                 text::path(data),
                 io_words(&error)
             )),
@@ -88,7 +90,7 @@ pub(crate) fn is_in(data: &Path) -> bool {
 pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
     let nobody = || {
         anyhow!(
-            "no lastmile dev uses the data folder {}; its queues and its table ended with it",
+            "no lastmile dev uses the data folder {}; its queues and states exist only while it runs",
             text::path(data)
         )
     };
@@ -112,10 +114,10 @@ mod tests {
         let data = folder.path().join("data");
         let mut first = DataLock::take(&data).expect("nobody uses it");
         let refused = || DataLock::take(&data).expect_err("it is used").to_string();
-        assert!(refused().ends_with("/data; end it, or choose another folder with --data DIR"));
+        assert!(refused().ends_with("/data; stop it, or choose another folder with --data DIR"));
         first.says(&["http://127.0.0.1:8080"]);
         first.says(&["http://127.0.0.1:80", "http://127.0.0.1:4566"]);
-        assert!(refused().contains("/data, at http://127.0.0.1:80; end it"), "{}", refused());
+        assert!(refused().contains("/data, at http://127.0.0.1:80; stop it"), "{}", refused());
         assert_eq!(aws_endpoint(&data).ok().as_deref(), Some("http://127.0.0.1:4566"));
         drop(first);
         assert!(data.join(NAME).exists());

@@ -56,7 +56,8 @@ impl DevLog {
             let folder = text::path(&self.folder);
             let why = io_words(&error);
             note(format_args!(
-                "lastmile trace will not find everything: the log in {folder} cannot be written: {why}"
+                "lastmile trace will be incomplete, because the log in {folder} cannot be written: \
+                 {why}"
             ));
         }
     }
@@ -84,8 +85,8 @@ pub(crate) fn lines(
     let [newest, full] = FILES.map(|name| folder.join(name));
     if !newest.exists() {
         bail!(
-            "{} has no log lines: `lastmile dev` writes them there; --data names another folder, and --stack a deployed \
-             stack",
+            "{} contains no log lines of `lastmile dev`: use --data for another folder, or --stack \
+             for a deployed stack",
             text::path(folder)
         );
     }
@@ -129,6 +130,6 @@ mod tests {
     fn a_folder_without_lines_is_an_error_that_says_who_writes_them() {
         let folder = tempfile::tempdir().unwrap();
         let error = lines(folder.path(), |_| true).unwrap_err().to_string();
-        assert!(error.contains("has no log lines: `lastmile dev`"), "{error}");
+        assert!(error.contains("contains no log lines of `lastmile dev`"), "{error}");
     }
 }

@@ -110,9 +110,10 @@ impl EnvironmentArgs {
         let listed: String = hosts.iter().map(|(name, hosts)| sends(name, hosts)).collect();
         let options: String =
             hosts.keys().map(|name| format!(" --env {}", shell::typed(name))).collect();
-        let what = format!("the files name variables of your environment as secrets:\n{listed}");
-        let otherwise = format!("{what}nothing was sent; this allows it:{}", text::line(&options));
-        let question = format!("{what}send them?");
+        let what =
+            format!("the files use environment variables of this machine as secrets:\n{listed}");
+        let otherwise = format!("{what}nothing was sent; to allow it, add{}", text::line(&options));
+        let question = format!("{what}send the values?");
         if !is_confirmed(&question, &otherwise)? {
             return Err(usage_error("nothing was sent"));
         }
@@ -143,12 +144,12 @@ impl EnvironmentArgs {
         }
         let listed: String = agreed.iter().map(|it| format!("  {}\n", text::line(it))).collect();
         if self.identity {
-            note(format_args!("requests show who you are at AWS:\n{}", listed.trim_end()));
+            note(format_args!("requests contain your AWS identity:\n{}", listed.trim_end()));
             return Ok(Shows { all: true, agreed });
         }
-        let what = format!("the files have requests show who you are at AWS:\n{listed}");
-        let otherwise = format!("{what}nothing was sent; this allows it: --identity");
-        if !is_confirmed(&format!("{what}show it?"), &otherwise)? {
+        let what = format!("requests of these files would contain your AWS identity:\n{listed}");
+        let otherwise = format!("{what}nothing was sent; to allow it, add --identity");
+        if !is_confirmed(&format!("{what}send it?"), &otherwise)? {
             return Err(usage_error("nothing was sent"));
         }
         Ok(Shows { all: false, agreed })
@@ -186,7 +187,7 @@ pub(crate) fn lookup(
             let (option, host) = (shell::command(&["--env", name]), text::line(&host_of(to)));
             let name = text::line(name);
             note(format_args!(
-                "{name} is not sent to {host}: start again with {option} to allow that"
+                "{name} is not sent to {host}; start again with {option} to allow it"
             ));
         }
         None
@@ -227,7 +228,7 @@ fn shown(destination: &Destination) -> Option<String> {
 pub(crate) fn report(receivers: &Receivers) {
     if !receivers.is_empty() {
         let lines: String = receivers.iter().map(|(name, hosts)| sends(name, hosts)).collect();
-        note(format_args!("variables of your environment are sent:\n{}", lines.trim_end()));
+        note(format_args!("these environment variables are sent:\n{}", lines.trim_end()));
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn headers(headers: &[(String, String)]) -> String {
 /// Formats the body after a blank line, and notes whether it is cut.
 pub(crate) fn body(body: &ShownBody) -> String {
     let cut = if body.is_cut {
-        format!("(the beginning of {})\n", text::counted(body.bytes as u64, "byte"))
+        format!("(truncated, {} in total)\n", text::counted(body.bytes as u64, "byte"))
     } else {
         String::new()
     };

@@ -45,8 +45,11 @@ impl Files {
                 }
             }
             if files.len() == found {
-                let expected = "one that ends with .yaml, .yml or .json is expected";
-                return Err(usage_error(format!("{} has no file: {expected}", text::path(path))));
+                let expected = "expected a file that ends with .yaml, .yml or .json";
+                return Err(usage_error(format!(
+                    "{} contains no usable file: {expected}",
+                    text::path(path)
+                )));
             }
         }
         Ok(Self(files))

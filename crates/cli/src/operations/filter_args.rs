@@ -118,7 +118,7 @@ impl FilterArgs {
             && since_ms >= until_ms
         {
             return Err(usage_error(format!(
-                "--since {} is not before --until {}: nothing can match",
+                "--since {} must be before --until {}",
                 text::at(Some(since_ms)),
                 text::at(Some(until_ms))
             )));
@@ -137,14 +137,14 @@ impl FilterArgs {
             let parts: Vec<&str> = name.split('/').collect();
             let is_whole = parts.len() == depth || parts.len() == 1;
             if !is_whole || parts.contains(&"") {
-                let expected = "is neither a name nor a full name";
+                let expected = "is not a name or a full name";
                 return Err(usage_error(format!("{option} {name:?} {expected}")));
             }
             let fields = fields.into_iter().take(depth).skip(depth - parts.len());
             for (field, part) in fields.zip(parts) {
                 if field.as_deref().is_some_and(|field| field != part) {
                     let other = field.as_deref().unwrap_or_default();
-                    let problem = format!("{option} {name:?} contradicts {other:?}");
+                    let problem = format!("{option} {name:?} conflicts with {other:?}");
                     return Err(usage_error(problem));
                 }
                 *field = Some(part.to_owned());

@@ -63,7 +63,7 @@ impl Place {
         match bucket.filter(|bucket| !bucket.is_empty() && !bucket.contains('/')) {
             Some(bucket) => Ok(Self::Bucket(bucket.to_owned())),
             None => {
-                Err("a bucket without a prefix is expected, s3://bucket, or file:///folder/"
+                Err("expected a bucket without a prefix, s3://bucket, or file:///folder/"
                     .to_owned())
             }
         }
@@ -93,7 +93,10 @@ impl PublicKeys {
         let (before, after) = (keys(before), keys(after));
         let Some(place) = &self.place else {
             if before != after {
-                note("public keys change and are not published: --public-keys s3://BUCKET does it");
+                note(
+                    "public keys change but are not published; use --public-keys s3://BUCKET to \
+                     publish them",
+                );
             }
             return Ok(ChangedSets { storage: None, sets: Keys::new() });
         };

@@ -26,7 +26,7 @@ use crate::terminal::text;
 /// The timeout of a request to the ingress of `lastmile dev`.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The advice in the error about an unknown topic.
-const ADVICE: &str = "its events would become dead letters; --allow-unknown publishes them anyway";
+const ADVICE: &str = "events would become dead letters; use --allow-unknown to publish anyway";
 
 /// The response of the ingress of `lastmile dev` for an unknown topic.
 #[derive(Deserialize)]

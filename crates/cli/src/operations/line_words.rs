@@ -103,7 +103,7 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
     };
     Some(match line.name.as_str() {
         "delivery.attempting" => LineWords {
-            outcome: "waiting for an answer".to_owned(),
+            outcome: "waiting for a response".to_owned(),
             ..attempt(line, Kind::UnderWay)
         },
         "delivery.attempted" => attempted(line),
@@ -119,7 +119,7 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             outcome: text::outcome(None, line.field("status").parse().ok()),
             duration_ms: number(line, "duration_ms"),
             next: "delivered".to_owned(),
-            ..LineWords::new(Kind::Good, "late answer")
+            ..LineWords::new(Kind::Good, "late response")
         },
         "delivery.held" | "delivery.put_off" | "delivery.abandoned" => waiting(line),
         "delivery.ended" => match line.field("end") {
@@ -128,35 +128,35 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
         },
         "deadletter.stored" => stored(line),
         "deadletter.handed_over" => LineWords {
-            next: format!("accepted by its sink, {}", line.field("sink")),
+            next: format!("accepted by the sink, {}", line.field("sink")),
             ..reason(Kind::Stored, "dead letter")
         },
         "deadletter.returned" => LineWords {
-            next: format!("not accepted by its sink {}", after(line)),
+            next: format!("not accepted by the sink {}", after(line)),
             ..reason(Kind::End, "dead letter")
         },
         "destination.retired" => LineWords {
             outcome: field("destination"),
-            ..LineWords::new(Kind::End, "destination is gone for good")
+            ..LineWords::new(Kind::End, "destination is permanently gone")
         },
         "event.unmatched" => LineWords {
-            outcome: "no subscription wants it".to_owned(),
+            outcome: "no subscription matches".to_owned(),
             ..LineWords::new(Kind::End, "unmatched")
         },
         "probation.began" | "probation.goes_on" => {
             let lasts = number(line, "lasts_ms").map(text::duration).unwrap_or_default();
             LineWords {
                 outcome: format!("no request for {lasts}, then a probe"),
-                detail: "its destination keeps failing".to_owned(),
+                detail: "the destination keeps failing".to_owned(),
                 ..LineWords::new(Kind::Wait, "on probation")
             }
         }
         "destination.slow" => LineWords {
-            outcome: "its deliveries have a lane of their own".to_owned(),
-            ..LineWords::new(Kind::Wait, "slow to answer")
+            outcome: "deliveries use the slow lane".to_owned(),
+            ..LineWords::new(Kind::Wait, "slow responses")
         },
         "destination.disabled" => LineWords {
-            outcome: "it failed for too long".to_owned(),
+            outcome: "the destination failed for too long".to_owned(),
             ..LineWords::new(Kind::End, "destination disabled")
         },
         // Skip lines that the attempts and their outcomes already imply.
@@ -179,7 +179,7 @@ fn after(line: &Line) -> String {
 
 fn attempt(line: &Line, kind: Kind) -> LineWords {
     let target = match line.field("leg") {
-        "sink" => "to its sink",
+        "sink" => "to the sink",
         "reply" => "reply",
         _ => "",
     };
@@ -196,7 +196,7 @@ fn attempted(line: &Line) -> LineWords {
     let wait_ms = number(line, "wait_ms");
     let next = match (line.field("verdict"), wait_ms) {
         ("retry", Some(wait_ms)) => format!("retry in {}", text::rounded(wait_ms)),
-        ("retry", None) => "no attempt is left".to_owned(),
+        ("retry", None) => "no attempts left".to_owned(),
         ("undeliverable", _) => "not retried".to_owned(),
         (verdict, _) => verdict.to_owned(),
     };
@@ -220,7 +220,7 @@ fn outcome(line: &Line) -> String {
     let happened = match word {
         "TimedOut" => {
             let took_ms = line.field("duration_ms").parse().unwrap_or_default();
-            format!("no answer within {}", text::rounded(took_ms))
+            format!("no response within {}", text::rounded(took_ms))
         }
         _ => why.to_owned(),
     };
@@ -230,8 +230,8 @@ fn outcome(line: &Line) -> String {
 fn waiting(line: &Line) -> LineWords {
     let (name, outcome, detail) = match line.name.as_str() {
         "delivery.held" => ("held", line.field("why"), held_because(line.field("why"))),
-        "delivery.put_off" => ("put off", line.field("outcome"), "its destination keeps failing"),
-        _ => ("abandoned", "no answer yet", "its destination is slow"),
+        "delivery.put_off" => ("deferred", line.field("outcome"), "the destination keeps failing"),
+        _ => ("abandoned", "no response yet", "the destination is slow"),
     };
     let wait_ms = number(line, "wait_ms");
     let next = match wait_ms {
@@ -250,13 +250,13 @@ fn waiting(line: &Line) -> LineWords {
 /// Explains why a delivery is held before its next attempt.
 fn held_because(word: &str) -> &'static str {
     match word {
-        "scheduled" => "it waits: its event or its subscription states a later start",
+        "scheduled" => "the event or the subscription sets a later start",
         "consent" => "the destination has not consented yet",
-        "rate" => "the rate of the destination is used up",
-        "concurrency" => "the destination takes no more requests at once",
+        "rate" => "the rate limit of the destination is reached",
+        "concurrency" => "the concurrency limit of the destination is reached",
         "time" => "the invocation had no time left",
-        "slow" => "the destination is slow: attempted in the slow lane",
-        "retryAfter" => "the destination asked to be left alone",
+        "slow" => "the destination is slow, so the delivery uses the slow lane",
+        "retryAfter" => "the destination requested a wait (Retry-After)",
         _ => "",
     }
 }
@@ -303,7 +303,7 @@ pub(crate) mod tests {
             attempted(&[&busy[..], &[("wait_ms", "10000")]].concat()),
             (Kind::Failed, Style::Waiting, said.clone(), "retry in 10 s".to_owned())
         );
-        let last = (Kind::Failed, Style::Bad, said, "no attempt is left".to_owned());
+        let last = (Kind::Failed, Style::Bad, said, "no attempts left".to_owned());
         assert_eq!(attempted(&busy), last);
         let delivered = [("status", "200"), ("attempt", "2"), ("duration_ms", "5")];
         let delivered = words(&line("delivery.delivered", &delivered)).unwrap();
@@ -328,7 +328,7 @@ pub(crate) mod tests {
     fn without_an_answer_the_cause_is_said_for_people() {
         for (word, why, shown) in [
             ("SocketError", "connection refused", "connection refused (SocketError)"),
-            ("TimedOut", "no whole answer within 30000 ms", "no answer within 30 s (TimedOut)"),
+            ("TimedOut", "no complete response within 30 s", "no response within 30 s (TimedOut)"),
             ("ResolutionError", "no such name", "no such name (ResolutionError)"),
             ("Blocked", "", "Blocked"),
         ] {
@@ -346,19 +346,24 @@ pub(crate) mod tests {
                 [
                     "held",
                     "scheduled",
-                    "it waits: its event or its subscription states a later start",
+                    "the event or the subscription sets a later start",
                     "again in 10 min",
                 ],
             ),
             (
                 "delivery.held",
                 [("why", "rate"), ("wait_ms", "4970")],
-                ["held", "rate", "the rate of the destination is used up", "again in 5 s"],
+                ["held", "rate", "the rate limit of the destination is reached", "again in 5 s"],
             ),
             (
                 "delivery.abandoned",
                 [("slow_after_ms", "2000"), ("attempts", "1")],
-                ["abandoned", "no answer yet", "its destination is slow", "again in the slow lane"],
+                [
+                    "abandoned",
+                    "no response yet",
+                    "the destination is slow",
+                    "again in the slow lane",
+                ],
             ),
         ] {
             let it = words(&line(name, &fields)).unwrap();

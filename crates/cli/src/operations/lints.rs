@@ -61,7 +61,7 @@ pub(crate) fn with_lints<'a>(
     findings.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
     sort_findings(names, &mut findings);
     if reading.catalogue.subscriptions().next().is_none() {
-        let none = "the files contain no subscription without an error".to_owned();
+        let none = "the files contain no valid subscription".to_owned();
         findings.push(Problem::warning(none).in_file(first.to_owned(), ""));
     }
     Ok(findings)
@@ -128,7 +128,10 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     });
     let unread = notices.iter().filter(|topic| has_no_subscription(topic, catalogue));
     let unread = unread.map(|topic| {
-        format!("notices are published to {topic}, which has no subscription without an error: nobody receives them")
+        format!(
+            "notices are published to {topic}, which has no valid subscription: nobody receives \
+             them"
+        )
     });
     let find = |message| Problem::warning(message).in_file(SETTINGS.to_owned(), "");
     lost.chain(unread).map(find).collect()
@@ -154,7 +157,8 @@ impl AddressRules {
             Some(stack) => Self {
                 policy: AddressPolicy::new(stack.private_destinations()?, OwnAddresses::default()),
                 consequence: format!(
-                    "that is refused, as AllowPrivateDestinations of the stack {} does not name it",
+                    "this is refused, because AllowPrivateDestinations of the stack {} does not \
+                     list the host",
                     stack.name
                 ),
                 allowance: "add the host to the parameter AllowPrivateDestinations of the stack"
@@ -163,10 +167,11 @@ impl AddressRules {
             None => Self {
                 policy: AddressPolicy::new(allowed_here()?, OwnAddresses::default()),
                 consequence:
-                    "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
+                    "this is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment lists the \
+                     host"
                         .to_owned(),
-                allowance: "name the stack that allows it with --stack, or set \
-                     ALLOW_PRIVATE_DESTINATIONS here to what the deployment has"
+                allowance: "specify the stack with --stack, or set ALLOW_PRIVATE_DESTINATIONS as \
+                            in the deployment"
                     .to_owned(),
             },
         })
@@ -213,20 +218,23 @@ fn unreachable_attempts<'a>(
     let made = attempts.of(subscription).attempts;
     let (name, allowed) = (&subscription.name, policy.max_attempts);
     u32::try_from(made).is_ok_and(|made| made < allowed).then(|| {
-        format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery can last")
+        format!(
+            "{name} allows {allowed} attempts, but only {made} fit into 14 days, the maximum \
+             duration of a delivery"
+        )
     })
 }
 
 fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
     let past = subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
-    past.then(|| format!("{} has expired and takes no new events", subscription.name))
+    past.then(|| format!("{} has expired and accepts no new events", subscription.name))
 }
 
 /// Warns if the destination is a placeholder from `check --write-destinations`.
 fn placeholder(subscription: &Subscription) -> Option<String> {
     has_placeholder(subscription).then(|| {
         format!(
-            "{} has a placeholder as its destination, which receives nothing: replace it",
+            "the destination of {} is a placeholder: replace it with a real address",
             subscription.name
         )
     })
@@ -236,19 +244,19 @@ fn placeholder(subscription: &Subscription) -> Option<String> {
 fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
     let (name, destination) = (&subscription.name, &subscription.destination);
     let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {
-        format!("has requests signed, but the stack {} has no InvokeRoleArn", stack.name)
+        format!("requires signed requests, but the stack {} has no InvokeRoleArn", stack.name)
     } else if let Some(TokenSource::Aws(identity)) = destination.token_source()
         && !stack.identity_audiences().any(|of| of == identity.audience)
     {
         let audience = &identity.audience;
         format!(
-            "shows a token for {audience}, which IdentityAudiences of the stack {} does not name",
+            "uses a token for {audience}, which IdentityAudiences of the stack {} does not list",
             stack.name
         )
     } else {
         return None;
     };
-    Some(format!("{name} {missing}: its attempts are aborted"))
+    Some(format!("{name} {missing}: all attempts are aborted"))
 }
 
 fn token_server(subscription: &Subscription) -> Option<&Url> {
@@ -273,7 +281,7 @@ fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Opt
     let ReplyTo::Topic(topic) = subscription.reply.as_ref()? else { return None };
     has_no_subscription(topic, catalogue).then(|| {
         format!(
-            "replies to {} go to {topic}, which has no subscription without an error: nobody receives them",
+            "replies to {} go to {topic}, which has no valid subscription: nobody receives them",
             subscription.name
         )
     })
@@ -284,7 +292,8 @@ fn unsubscribed_destination(subscription: &Subscription, catalogue: &Catalogue) 
     let topic = subscription.destination.topic()?;
     has_no_subscription(&topic, catalogue).then(|| {
         format!(
-            "events of {} go on to {topic}, which has no subscription without an error: nobody receives them",
+            "events of {} are forwarded to {topic}, which has no valid subscription: nobody \
+             receives them",
             subscription.name
         )
     })
@@ -343,7 +352,8 @@ impl<'a> StatedLimits<'a> {
         let other = if is_first { (*other)? } else { first };
         let others = number(&other.destination)?;
         Some(format!(
-            "{} and {} have the same address and share its {field}, but state {stated} and {others}: state one number",
+            "{} and {} share the {field} of their address, but set {stated} and {others}: use the \
+             same value",
             subscription.name, other.name
         ))
     }
@@ -374,6 +384,9 @@ fn shortened_timeout(subscription: &Subscription, cut_to_ms: Option<u64>) -> Opt
     let timeout_ms = subscription.destination.response_timeout_ms;
     let (name, timeout, most) = (&subscription.name, format_ms(timeout_ms), format_ms(cut_to_ms));
     (timeout_ms > cut_to_ms).then(|| {
-        format!("{name} has a response timeout of {timeout}, but the stack shortens it to {most}, DispatchTimeout less 15 s")
+        format!(
+            "{name} has a response timeout of {timeout}, but the stack shortens it to {most} \
+             (DispatchTimeout minus 15 s)"
+        )
     })
 }

@@ -23,7 +23,7 @@ use crate::terminal::usage::usage_error;
 const PLACEHOLDER_HOST: &str = "replace-me.invalid";
 
 /// The advice that is added if a destination uses tokens.
-const TOKENS: &str = ", and say who asks for tokens";
+const TOKENS: &str = ", and add the OAuth clients";
 
 /// Returns true if the destination of a subscription is a placeholder.
 pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
@@ -36,7 +36,7 @@ pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
     let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
     if is_found {
         note(format_args!(
-            "nothing is written: replace the placeholders, which are the addresses at {PLACEHOLDER_HOST}"
+            "nothing is written: replace the placeholder addresses at {PLACEHOLDER_HOST} first"
         ));
     }
     is_found
@@ -54,9 +54,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
         only_destinations(path)?;
     } else if path.extension().is_some_and(|of| of.eq_ignore_ascii_case("json")) {
         let path = text::path(path);
-        return Err(usage_error(format!(
-            "{path} is not written: name a file that ends with .yaml"
-        )));
+        return Err(usage_error(format!("{path} is not written: use a file that ends with .yaml")));
     }
     let is_listed = is_among(path, files);
     let mut read = files.clone();
@@ -84,7 +82,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
 /// Describes the entries that were written, and the next step.
 fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> String {
     if entries == 0 {
-        return format!("{path} written: remove the # before what dead letters shall go to");
+        return format!("{path} written: remove the # in front of the sinks for dead letters");
     }
     let tokens = if missing.values().any(|of| !of.needs.is_empty()) { TOKENS } else { "" };
     format!(
@@ -107,7 +105,7 @@ fn only_destinations(path: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(usage_error(format!(
-        "{} is there already, and not YAML with nothing but valid Destinations: name a new file",
+        "{} already exists, but is not a YAML file with only valid Destinations: use a new file",
         text::path(path)
     )))
 }
@@ -161,7 +159,8 @@ fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
 fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     let mut text = if is_first { String::new() } else { "\n---\n".to_owned() };
     text.push_str(
-        "# What references in other files are here. Replace each address with a real one.\n",
+        "# The addresses of references in other files. Replace each placeholder with a real \
+         address.\n",
     );
     text.push_str("apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:");
     let (events, dead_letters): (Vec<_>, Vec<_>) =
@@ -174,14 +173,15 @@ fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
         text.push_str(&match needs.is_empty() {
             true => format!("  {key}: {address}\n"),
             false => format!(
-                "  {key}:\n    url: {address}\n    # auth: {{oauth2: {{{}}}}}   # without it, requests show no token\n",
+                "  {key}:\n    url: {address}\n    # auth: {{oauth2: {{{}}}}}   # without auth, \
+                 requests contain no token\n",
                 needs.join(", ")
             ),
         });
     }
     for (key, _) in dead_letters.into_iter().filter(|_| is_first) {
         text.push_str(&format!(
-            "  # {}: \"s3://bucket/prefix\"   # without it, to the default container\n",
+            "  # {}: \"s3://bucket/prefix\"   # without this line, the default container\n",
             in_quotes(key)
         ));
     }

@@ -22,8 +22,8 @@ pub(crate) fn named(
 pub(crate) fn listed(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.map(|name| format!("\n  {name}")).collect();
     if names.is_empty() {
-        ": the files have none".to_owned()
+        "; the files contain none".to_owned()
     } else {
-        format!("; there are{}", names.concat())
+        format!("; available:{}", names.concat())
     }
 }

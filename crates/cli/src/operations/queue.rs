@@ -78,8 +78,8 @@ pub(crate) async fn reach(stack: Option<&Stack>, queue: &Url) -> anyhow::Result<
     if is_here(queue) && !answers {
         let at = queue.origin().ascii_serialization();
         anyhow::bail!(
-            "nothing listens on {at}: start `lastmile dev -f FILE` (after `lastmile demo`: \
-             .lastmile/subscriptions.yaml), or name a queue with --queue-url or --stack"
+            "no program listens on {at}: start `lastmile dev -f FILE` (after `lastmile demo`: \
+             .lastmile/subscriptions.yaml), or specify a queue with --queue-url or --stack"
         );
     }
     Err(aws_error(&error)).with_context(|| format!("the queue {queue} cannot be used"))

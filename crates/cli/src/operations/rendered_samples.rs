@@ -38,7 +38,10 @@ pub(crate) fn unrendered(
     let refused = |message: String, help: &str| Problem::refused(message, help.to_owned());
     elements(catalogue, &name.topic, &sample).iter().find_map(|element| match element {
         Element::Malformed { why, .. } => {
-            let message = format!("{name}: the sample of {} is no event of it: {why}", name.topic);
+            let message = format!(
+                "{name}: the sample of {} is not a valid event of the topic: {why}",
+                name.topic
+            );
             Some((TEMPLATES, refused(message, "correct spec.sample of the Topic")))
         }
         Element::Event(event) => {
@@ -48,7 +51,7 @@ pub(crate) fn unrendered(
                 NameRange { from: name.name.clone(), before: Some(format!("{}\0", name.name)) };
             catalogue.matching(&name.topic, &own, event, now_ms).next()?;
             let problem = rendered_request(subscription, event)?.err()?;
-            let message = format!("{name}: the sample of its topic cannot be sent: {problem}");
+            let message = format!("{name}: the sample of the topic cannot be sent: {problem}");
             let field = field_of(&problem);
             Some((field, refused(message, "correct the template, or spec.sample of the Topic")))
         }

@@ -41,7 +41,7 @@ impl fmt::Display for RateUsed {
         match &self.why {
             Why::Given => Ok(()),
             Why::OfJob => f.write_str(", the rate of the job"),
-            Why::OfDestinations => f.write_str(", by maxPerSecond of the destinations"),
+            Why::OfDestinations => f.write_str(", from maxPerSecond of the destinations"),
             Why::Default => f.write_str(", the default"),
             Why::Unread(problem) => write!(
                 f,
@@ -77,7 +77,7 @@ impl RateUsed {
         match self.why {
             Why::Given => self.to_string(),
             Why::OfJob | Why::OfDestinations | Why::Default | Why::Unread(_) => {
-                format!("{self}; --rate changes it")
+                format!("{self}; use --rate to change it")
             }
         }
     }
@@ -150,12 +150,14 @@ mod tests {
         let used =
             |of: &[(&str, u64)]| RateUsed::of_destinations(&catalogue, &counts(of)).with_option();
         let by_limit = |rate| {
-            format!("at most {rate}, by maxPerSecond of the destinations; --rate changes it")
+            format!(
+                "at most {rate}, from maxPerSecond of the destinations; use --rate to change it"
+            )
         };
         assert_eq!(used(&[("a", 3)]), by_limit("4/s"));
         assert_eq!(used(&[("a", 3), ("b", 5)]), by_limit("2/s"));
         assert_eq!(used(&[("b", 5), ("c", 5)]), by_limit("4/s"));
-        let default = "at most 50/s, the default; --rate changes it";
+        let default = "at most 50/s, the default; use --rate to change it";
         assert_eq!(used(&[("c", 5)]), default);
         assert_eq!(used(&[("removed", 5)]), default);
     }

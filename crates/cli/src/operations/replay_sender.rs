@@ -106,15 +106,15 @@ impl ReplayQueues {
                     return Err(no_queue_for_bucket());
                 }
                 let url = named.unwrap_or(&default);
-                url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?
+                url.parse().with_context(|| format!("the queue URL {url} is not valid"))?
             }
         };
         let name = url.path_segments().and_then(|mut path| path.next_back()).unwrap_or("");
         let is_events = name == "events" || name.contains("EventsQueue");
         if is_events && *target == ReplayTarget::Subscription {
             return Err(usage_error(format!(
-                "{url} is an events queue, which does not take deliveries: name the retry queue, or \
-                 --stack"
+                "{url} is an events queue, which does not accept deliveries: use the retry queue, \
+                 or --stack"
             )));
         }
         Ok(Some(url))

@@ -263,7 +263,7 @@ pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::R
     };
     event_for(input)?.ok_or_else(|| {
         usage_error(format!(
-            "the topic of {} reads messages of another service: give one with --event",
+            "the topic of {} reads messages of another service: specify a message with --event",
             subscription.name
         ))
     })

@@ -224,8 +224,8 @@ mod tests {
         let mut file = started(&folder, &document("a", "https://a.example.com/"));
         for (text, message) in [
             ("", "the file is empty"),
-            ("# later\n", "there is nothing but comments here"),
-            ("null\n", "there is no document here, only null or an empty list"),
+            ("# later\n", "the file contains only comments"),
+            ("null\n", "the file contains no document, only null or an empty list"),
         ] {
             write(&file, text);
             let Saved::Broken(findings) = file.saved().await else { panic!() };

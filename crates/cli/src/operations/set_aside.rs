@@ -51,7 +51,7 @@ pub(crate) async fn tell(
             Ok(None) => "dead letters".to_owned(),
             Err(error) => format!("dead letters (not counted: {})", chain(&error)),
         };
-        note(format_args!("{name} has {count} from the pause; this replays them:"));
+        note(format_args!("{name} has {count} from the pause; replay them with:"));
         note(format_args!("  {}", command(stack.map(|stack| stack.name.as_str()), name, reason)));
     }
 }

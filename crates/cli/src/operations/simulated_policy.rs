@@ -36,7 +36,7 @@ pub(crate) async fn refused(
     let actions = actions.iter().map(ToString::to_string).collect();
     let simulate = simulate.set_action_names(Some(actions)).resource_arns(arn);
     let answer = simulate.send().await.map_err(|error| aws_error(&error));
-    let answer = answer.context("IAM simulates no policy")?;
+    let answer = answer.context("IAM cannot simulate the policy")?;
     let results = answer.evaluation_results.unwrap_or_default().into_iter();
     let refused = results.filter(|it| it.eval_decision != PolicyEvaluationDecisionType::Allowed);
     let refused = refused.map(|it| Refused {

@@ -194,8 +194,8 @@ impl Stack {
 #[cfg(not(feature = "aws"))]
 pub(crate) fn built_without_aws() -> anyhow::Error {
     anyhow::anyhow!(
-        "this build of lastmile cannot look at a deployed stack. In its source folder, install the complete one: \
-         cargo install --locked --path crates/cli --features aws"
+        "this build of lastmile does not support deployed stacks. Install the complete build in \
+         its source folder: cargo install --locked --path crates/cli --features aws"
     )
 }
 

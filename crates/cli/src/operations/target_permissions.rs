@@ -74,15 +74,15 @@ fn needs(catalogue: &Catalogue) -> Needs<'_> {
 }
 
 fn problem(name: &SubscriptionName, action: &str, arn: &str, is_denied: bool) -> Problem {
-    let message = |why| format!("{name} needs {action} on {arn}, and {why}");
+    let message = |why| format!("{name} requires {action} on {arn}, but {why}");
     if is_denied {
-        let help = "remove what denies it: a policy of the role, its boundary or the organization";
+        let help = "remove the denial in a policy of the role, its boundary or the organization";
         return Problem::refused(
             message("a policy denies it to the role InvokeRoleArn"),
             help.to_owned(),
         );
     }
-    let help = "allow it there, unless a policy of the target itself does";
+    let help = "allow it in a policy of the role, unless a policy of the target allows it";
     Problem {
         help: Some(help.to_owned()),
         ..Problem::warning(message("no policy of the role InvokeRoleArn allows it"))

@@ -51,9 +51,14 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
         Some(value) if value.trim().is_empty() => "empty",
         Some(_) => return None,
     };
-    let message =
-        format!("the variable {name} is {what} here, so requests that need it are not sent");
-    Some(Problem { severity, message, help: Some(format!("export {name}=…, and start again")) })
+    let message = format!(
+        "the environment variable {name} is {what}, so requests that require it are not sent"
+    );
+    Some(Problem {
+        severity,
+        message,
+        help: Some(format!("export {name}=…, and run the command again")),
+    })
 }
 
 /// Creates a finding at the place where a document names the secret. Without a document, as in a
@@ -105,18 +110,22 @@ mod tests {
         let all = reading.catalogue.subscriptions().map(AsRef::as_ref);
         let found = unset_secrets(&reading, all, Severity::Warning, variable);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let rest = "here, so requests that need it are not sent; export";
+        let rest = ", so requests that require it are not sent; export";
         assert_eq!(
             found,
             [
                 format!(
-                    "f:5:79: warning: spec.destination.signing.secrets[1]: the variable EMPTY is empty {rest} EMPTY=…, and start again"
+                    "f:5:79: warning: spec.destination.signing.secrets[1]: the environment \
+                     variable EMPTY is empty{rest} EMPTY=…, and run the command again"
                 ),
                 format!(
-                    "f:11:83: warning: spec.destination.signing.secrets[1]: the variable MISSING is not set {rest} MISSING=…, and start again"
+                    "f:11:83: warning: spec.destination.signing.secrets[1]: the environment \
+                     variable MISSING is not set{rest} MISSING=…, and run the command again"
                 ),
                 format!(
-                    "f:16:61: warning: spec.delivery.destination.headers[0].secret: the variable MISSING is not set {rest} MISSING=…, and start again"
+                    "f:16:61: warning: spec.delivery.destination.headers[0].secret: the \
+                     environment variable MISSING is not set{rest} MISSING=…, and run the command \
+                     again"
                 ),
             ]
         );

@@ -38,7 +38,7 @@ pub(crate) fn reports(
     };
     let reports: Vec<EventReport> = topics.iter().flat_map(of_topic).collect();
     if topics.is_empty() {
-        return Err(usage_error("no file names a topic"));
+        return Err(usage_error("the files contain no topic"));
     }
     if reports.is_empty() {
         return Err(usage_error(format!("{} contains no event", text::line(file))));

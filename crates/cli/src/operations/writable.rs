@@ -85,25 +85,25 @@ fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> O
     if let Some(region) = stack.region().filter(elsewhere) {
         let stack = &stack.name;
         let message = format!(
-            "{name} sends its dead letters to {sink}, which is not in {region}, the region of {stack}"
+            "{name} sends dead letters to {sink}, which is not in {region}, the region of {stack}"
         );
-        let help =
-            format!("functions only send to queues of their own region: name one in {region}");
+        let help = format!(
+            "functions can send only to queues in their own region: use a queue in {region}"
+        );
         return Some(Problem::refused(message, help));
     }
     if stack.own_queues().any(|url| queue.is_at(url)) {
         let message = format!(
-            "{name} sends its dead letters to {sink}, a queue of the stack {} itself",
+            "{name} sends dead letters to {sink}, a queue of the stack {} itself",
             stack.name
         );
-        let help = "its messages would be read as events or deliveries again: name another queue"
+        let help = "the messages would be read as events or deliveries again: use another queue"
             .to_owned();
         return Some(Problem::refused(message, help));
     }
     let Some(arn) = arn else {
-        let message = format!(
-            "{sink} is not an AWS host: whether the stack may send there cannot be checked"
-        );
+        let message =
+            format!("{sink} is not an AWS host, so the permission of the stack cannot be checked");
         return Some(Problem::warning(message));
     };
     let may_send = stack.extra_sinks().any(|extra| covers(extra, &[&arn]));
@@ -112,7 +112,9 @@ fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> O
 
 fn refused(name: &SubscriptionName, sink: &str, arn: &str, stack: &Stack) -> Problem {
     let stack = &stack.name;
-    let message =
-        format!("{name} sends its dead letters to {sink}, where the stack {stack} may not write");
+    let message = format!(
+        "{name} sends dead letters to {sink}, but the stack {stack} has no permission to write \
+         there"
+    );
     Problem::refused(message, format!("add {arn} to the parameter ExtraSinkArns of the stack"))
 }

@@ -15,7 +15,7 @@ const DENIALS: &[&str] = &["AccessDenied", "AllAccessDisabled", "AuthorizationEr
 const ADVICE: [(&[&str], &str); 10] = [
     (
         &["ExpiredToken", "RequestExpired", "TokenRefreshRequired"],
-        "the credentials have expired: renew them, for example with `aws sso login`",
+        "the credentials have expired; renew them, for example with `aws sso login`",
     ),
     (
         &[
@@ -28,21 +28,25 @@ const ADVICE: [(&[&str], &str); 10] = [
         "AWS does not accept these credentials: check AWS_PROFILE, or AWS_ACCESS_KEY_ID, \
          AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
     ),
-    (DENIALS, "these credentials lack a permission: use others (AWS_PROFILE), or have it granted"),
+    (
+        DENIALS,
+        "these credentials lack a permission: use other credentials (AWS_PROFILE), or request the \
+         permission",
+    ),
     (
         &["NoSuchBucket"],
-        "there is no bucket of this name: check its spelling, and that it is in the account of the \
-         credentials (AWS_PROFILE)",
+        "the bucket does not exist: check its name, and the account of the credentials \
+         (AWS_PROFILE)",
     ),
     (
         &["ValidationError"],
         "check the name of the stack, its region (AWS_REGION) and its account (AWS_PROFILE)",
     ),
-    (&["PermanentRedirect"], "the bucket is in another region: set AWS_REGION to it"),
+    (&["PermanentRedirect"], "the bucket is in another region: set AWS_REGION to that region"),
     (
         &["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"],
-        "there is no such queue: check its URL and its region, or let --stack find the queues of a \
-         deployment",
+        "the queue does not exist: check its URL and its region, or use --stack to find the queues \
+         of a deployment",
     ),
     (
         &["Invalid Configuration: Missing Region", "A region must be set"],
@@ -53,7 +57,7 @@ const ADVICE: [(&[&str], &str); 10] = [
         "no AWS credentials were found: set AWS_PROFILE, or log in with `aws sso login`",
     ),
     (
-        &["no connection:", "there was no answer in time"],
+        &["no connection:", "there was no response in time"],
         "check the network, and AWS_ENDPOINT_URL if it is set",
     ),
 ];
@@ -109,9 +113,9 @@ mod tests {
             ("ExpiredToken: The provided token has expired.", "aws sso login"),
             ("ExpiredTokenException: expired", "aws sso login"),
             ("InvalidAccessKeyId: it does not exist", "AWS_PROFILE"),
-            ("AccessDenied: not you", "have it granted"),
-            ("AccessDeniedException: not you", "have it granted"),
-            ("NoSuchBucket: none", "check its spelling"),
+            ("AccessDenied: not you", "request the permission"),
+            ("AccessDeniedException: not you", "request the permission"),
+            ("NoSuchBucket: none", "check its name"),
             ("AWS.SimpleQueueService.NonExistentQueue: none", "--stack"),
             ("Invalid Configuration: Missing Region", "AWS_REGION"),
             ("no connection: connection refused", "AWS_ENDPOINT_URL"),

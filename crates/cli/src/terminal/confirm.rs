@@ -10,7 +10,7 @@ use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
 /// The error message if a question cannot be asked, because standard input is not a terminal.
-const NOBODY_TO_ASK: &str = "nothing was changed, since nobody can be asked: standard input is not a terminal; \
+const NOBODY_TO_ASK: &str = "nothing was changed, because standard input is not a terminal: \
                              confirm with --yes";
 
 /// Returns true if an irreversible action may proceed: with `--yes`, or after a confirmation.

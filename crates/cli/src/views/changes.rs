@@ -22,8 +22,8 @@ pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<
     let changes = diff(old, new);
     let restricts = |of: &Catalogue| of.settings().secrets.rules().is_some();
     match (restricts(old), restricts(new)) {
-        (false, true) => out("+ SecretPolicy\n    a secret may be sent only where it is listed\n")?,
-        (true, false) => out("- SecretPolicy\n    every secret may be sent anywhere\n")?,
+        (false, true) => out("+ SecretPolicy\n    secrets may be sent only to the listed hosts\n")?,
+        (true, false) => out("- SecretPolicy\n    all secrets may be sent to any host\n")?,
         (true, true) | (false, false) if changes.is_empty() => out("no subscription changes\n")?,
         (true, true) | (false, false) => {}
     }
@@ -55,14 +55,15 @@ fn describe(subject: &Subject, change: &Change) -> String {
 fn consequence(subject: &Subject) -> &'static str {
     match subject {
         Subject::Secrets(_) => {
-            "its hosts no longer may have it; if no entry of a SecretPolicy is left, every secret may be sent anywhere"
+            "the secret may no longer be sent to its hosts; without any entry of a SecretPolicy, \
+             all secrets may be sent to any host"
         }
         Subject::Notifications => {
             "notices about destinations and dead letters are no longer published"
         }
-        Subject::Topic(_) => "events published to it become dead letters (TopicNotFound)",
+        Subject::Topic(_) => "events published to the topic become dead letters (TopicNotFound)",
         Subject::Subscription(_) => {
-            "removed; its deliveries that wait for a retry become dead letters (SubscriptionNotFound)"
+            "removed; deliveries that wait for a retry become dead letters (SubscriptionNotFound)"
         }
     }
 }

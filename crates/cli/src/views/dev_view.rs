@@ -82,10 +82,11 @@ impl DevView {
                 let (dead_letters, from) = (dead_letters.display(), subscriptions);
                 let count = text::counted(count as u64, "subscription");
                 let console =
-                    console.map_or_else(String::new, |console| format!("the console: {console}\n"));
+                    console.map_or_else(String::new, |console| format!("console: {console}\n"));
                 out(&format!(
-                    "ready: publish to {ingress}/topics/{{namespace}}/{{topic}} or to the queue {queue}; \
-                     SQS, S3 and DynamoDB on {aws}; dead letters in {dead_letters}\n{console}{count} from {from}, read again at each save\n{}",
+                    "ready: publish to {ingress}/topics/{{namespace}}/{{topic}} or to the queue \
+                     {queue}; SQS, S3 and DynamoDB on {aws}; dead letters in \
+                     {dead_letters}\n{console}{count} from {from}, reloaded after each save\n{}",
                     next(queue, catalogue)
                 ))
             }
@@ -155,14 +156,14 @@ impl DevView {
                 let is_error = |finding: &&Finding| finding.severity == Severity::Error;
                 let errors = findings.iter().filter(is_error).count();
                 let errors = text::counted(errors as u64, "error");
-                let text = format!("not reloaded: {errors}; what was read before stays in use");
+                let text = format!("not reloaded: {errors}; the previous version stays in use");
                 self.now(Style::Bad, text)
             }
             (Saved::Unreadable(problem), LineOutput::Json) => {
                 json_line("ERROR", "dev.broken", json!({ "problem": problem }))
             }
             (Saved::Unreadable(problem), LineOutput::Text) => {
-                let text = format!("not reloaded: {problem}; what was read before stays in use");
+                let text = format!("not reloaded: {problem}; the previous version stays in use");
                 self.now(Style::Bad, text)
             }
         }
@@ -221,7 +222,7 @@ fn destinations(catalogue: &Catalogue) -> BTreeMap<String, String> {
 /// starts a receiver if a subscription expects it on this machine.
 fn next(queue: &str, catalogue: &Catalogue) -> String {
     let Some(first) = catalogue.subscriptions().next() else {
-        return "next: write a subscription into it, as in examples/native.yaml\n".to_owned();
+        return "next: add a subscription to the file, as in examples/native.yaml\n".to_owned();
     };
     let mut lines = "next, in other terminals:\n".to_owned();
     let local = catalogue.subscriptions().find(|of| is_here(&of.destination.url));
@@ -308,7 +309,7 @@ mod tests {
             let shown = next(queue, &catalogue(input, url));
             assert_eq!(shown, format!("next, in other terminals:\n{commands}"));
         }
-        assert!(next(other, &Catalogue::default()).contains("write a subscription"));
+        assert!(next(other, &Catalogue::default()).contains("add a subscription"));
         let shown = next("http://h/a;b", &catalogue("auto", "https://a.example.com/"));
         assert!(
             shown.contains("publish --queue-url 'http://h/a;b' --topic n/t --sample"),

@@ -119,7 +119,7 @@ mod tests {
             ("status", "503"),
         ];
         for (target, mark) in
-            [("event", "-> a.example.com/in  "), ("reply", "reply  "), ("sink", "to its sink  ")]
+            [("event", "-> a.example.com/in  "), ("reply", "reply  "), ("sink", "to the sink  ")]
         {
             let more =
                 [("leg", target), ("verdict", "retry"), ("wait_ms", "10000"), ("duration_ms", "5")];
@@ -139,12 +139,12 @@ mod tests {
             (
                 "deadletter.handed_over",
                 [("sink", "address"), ("attempts", "3")],
-                "dead letter  TimeToLiveExceeded  accepted by its sink, address",
+                "dead letter  TimeToLiveExceeded  accepted by the sink, address",
             ),
             (
                 "deadletter.returned",
                 [("sink", "address"), ("attempts", "3")],
-                "dead letter  TimeToLiveExceeded  not accepted by its sink after 3 attempts",
+                "dead letter  TimeToLiveExceeded  not accepted by the sink after 3 attempts",
             ),
             (
                 "delivery.ended",
@@ -154,7 +154,7 @@ mod tests {
             (
                 "delivery.held",
                 [("why", "rate"), ("wait_ms", "5000")],
-                "held  rate  the rate of the destination is used up  again in 5 s",
+                "held  rate  the rate limit of the destination is reached  again in 5 s",
             ),
         ] {
             let shown = described(name, &[&of[..], &more].concat());

@@ -14,7 +14,7 @@ pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
     };
     let folder = &first.folder;
     let what = "update lastmile, or move the folder";
-    Some(text::line(&format!("not shown: {jobs}: {first}; {what} {folder} elsewhere")))
+    Some(text::line(&format!("not shown: {jobs}: {first}; {what} {folder} to another place")))
 }
 
 /// Explains why dead letters are not replayed if an unreadable ledger may record that they were
@@ -22,8 +22,8 @@ pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
 pub(crate) fn refusal(ledger: &UnreadableLedger) -> String {
     let folder = &ledger.folder;
     text::line(&format!(
-        "{ledger}: its job may have sent some of these dead letters; update lastmile, or, if it has sent none of them, \
-         move the folder {folder} elsewhere"
+        "{ledger}: the job may have sent some of these dead letters; update lastmile, or, if the \
+         job has sent none of them, move the folder {folder} to another place"
     ))
 }
 
@@ -33,6 +33,7 @@ pub(crate) fn dismissals_not_read(keys: &[String]) -> Option<String> {
     let first = text::line(keys.first()?);
     let records = text::counted(keys.len() as u64, "record");
     Some(format!(
-        "not read: {records} of dismissals, for example {first}; what they dismiss counts as open"
+        "{records} of dismissals cannot be read, for example {first}; their dead letters count as \
+         open"
     ))
 }

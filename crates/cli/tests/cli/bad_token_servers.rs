@@ -12,9 +12,9 @@ const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// The name of a subscription is the path at its token server, and why it has no token.
 const SERVERS: [(&str, &str); 5] = [
     ("hang", " within 2000 ms"),
-    ("flood", "its answer has more than 65536 bytes"),
+    ("flood", "the response has more than 65536 bytes"),
     ("endless-head", "no token from "),
-    ("redirect", "it answered 307"),
+    ("redirect", "the token server responded with 307"),
     ("metadata", "169.254.169.254 is not in ALLOW_PRIVATE_DESTINATIONS"),
 ];
 const CLIENT_SECRET: &str = "cl1ent-s+cret";

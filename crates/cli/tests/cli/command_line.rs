@@ -70,7 +70,7 @@ fn a_second_demo_replaces_the_dead_letters_of_the_first_and_keeps_others_while_i
     let second = run(folder.path(), &["demo", "--port", port]);
     assert!(second.status.success(), "{}\n{}", text(&second.stdout), text(&second.stderr));
     let said = text(&second.stdout);
-    assert!(said.contains("removed the 8 dead letters of the last demo"), "{said}");
+    assert!(said.contains("removed the 8 dead letters of the previous demo"), "{said}");
     assert!(other.is_file() && outside.is_file());
     let blobs = said.lines().filter(|line| line.starts_with(".lastmile/s3/dead-letters/"));
     assert!(blobs.clone().all(|blob| folder.path().join(blob).is_file()) && blobs.count() == 8);
@@ -121,7 +121,11 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
         ("0 accepted, 2 refused\n", Some(1))
     );
     let printed = text(&published.stderr);
-    for part in ["bad.ndjson:2: not JSON", "event 1: it has 1100", "at most 1032192"] {
+    for part in [
+        "bad.ndjson:2: the event is not JSON",
+        "event 1: the event with its topic has 1100",
+        "limit is 1032192",
+    ] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
 

@@ -124,7 +124,7 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
             let (status, said) =
                 status_and_text(server.post(path, form).send().await.expect("an answer")).await;
             assert_eq!(status, 403, "{path} {form:?}");
-            assert!(said.contains("Nothing was done"), "{said}");
+            assert!(said.contains("Nothing was changed"), "{said}");
         }
         let right = [("note", "some"), ("token", token.as_str())];
         for (name, value) in [
@@ -227,21 +227,21 @@ async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
     for (path, status, said) in [
         ("/letters?status=abc", 400, "503, or 5xx"),
         ("/letters?since=yesterday", 400, "2026-11-20T07:00:00Z"),
-        ("/letters?colour=red", 400, "there is no such filter"),
+        ("/letters?colour=red", 400, "this filter does not exist"),
         ("/replay?outcome=Sad", 400, "TimedOut"),
         ("/replay?to=topic&to_topic=x", 400, "is not a topic"),
-        ("/replay?to=url&to_url=ftp://a", 400, "is not supported here"),
+        ("/replay?to=url&to_url=ftp://a", 400, "is not supported"),
         ("/replay?to=url&to_url=localhost:80/x", 400, "the URL has no scheme"),
         ("/replay?rate=fast", 400, "50/s"),
-        ("/letters?subscription=nobody", 200, "No dead letter matches"),
+        ("/letters?subscription=nobody", 200, "No dead letters match"),
         ("/letters/00000000-0000-0000-0000-00000000abcd", 404, "No such dead letter"),
         ("/letters/00000000", 409, "several dead letters match"),
         ("/letters/..%2f..%2fx.json", 404, "No such dead letter"),
         ("/letters/..%2f..%2fx.json/raw", 404, "No such dead letter"),
         ("/jobs/none", 404, "there is no job none"),
         ("/jobs/a%20b", 404, "is not a valid job name"),
-        ("/letters/%ff", 400, "Nothing can be shown"),
-        ("/subscriptions/shop/orders/crm", 404, "No subscriptions are known here"),
+        ("/letters/%ff", 400, "Invalid request"),
+        ("/subscriptions/shop/orders/crm", 404, "Subscriptions are not available"),
         ("/elsewhere", 404, "No such page"),
     ] {
         let (code, page) = server.status_and_text(path).await;
@@ -302,10 +302,10 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     let queue = aws.queue_url("retry");
     let server = ConsoleServer::start(&container, &["--queue-url", &queue]);
     let malformed = server.page("/?subscription=_malformed").await;
-    assert!(malformed.contains("nothing is sent: they have no subscription"), "{malformed}");
+    assert!(malformed.contains("nothing to send: no subscription"), "{malformed}");
     let dry = server.page("/replay?status=503").await;
     assert!(
-        dry.contains("3 dead letters would be sent") && dry.contains("1 dead letter of shop/"),
+        dry.contains("3 dead letters to send") && dry.contains("1 dead letter of shop/"),
         "{dry}"
     );
     let (token, shown) = (hidden(&dry, "token"), hidden(&dry, "fingerprint"));
@@ -341,9 +341,9 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     assert!(server.page("/jobs").await.contains(&job));
     assert!(server.page(&format!("/letters/{}", LETTERS[3].id())).await.contains(&job));
     let replay = server.page("/replay?status=503").await;
-    assert!(replay.contains("Left out: 3 dead letters in another state"), "{replay}");
+    assert!(replay.contains("Omitted: 3 dead letters in another state"), "{replay}");
     let again = server.page("/replay?status=503&state=all").await;
-    assert!(again.contains("3 of them were replayed before"), "{again}");
+    assert!(again.contains("3 of them were already replayed"), "{again}");
 
     // The ledger looks as if the job had been killed between sending and writing it.
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
@@ -381,7 +381,7 @@ async fn the_error_for_a_missing_queue_says_what_to_start_and_leaves_no_ledger()
         status_and_text(server.post("/replay", &form).send().await.expect("an answer")).await;
     assert_eq!(status, 502);
     assert!(
-        said.contains("nothing listens on http://127.0.0.1:1: start <code>lastmile dev"),
+        said.contains("no program listens on http://127.0.0.1:1: start <code>lastmile dev"),
         "{said}"
     );
     assert!(!container.path().join("_replays").exists());

@@ -224,7 +224,7 @@ fn an_event_is_published_from_the_page_and_one_that_was_seen_is_sent_again() {
 
     for (topic, body, why) in [
         ("shop/orders", "{", "malformed"),
-        ("shop/nothing", EVENT, "there is no topic shop/nothing"),
+        ("shop/nothing", EVENT, "the topic shop/nothing does not exist"),
         ("", EVENT, "Choose a topic"),
     ] {
         let answer = dev.post("/publish", &[("topic", topic), ("body", body)]);
@@ -249,7 +249,7 @@ fn a_preview_says_what_each_subscription_would_get_and_sends_nothing() {
     assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
     for part in [
         "1 of 2 subscriptions",
-        "does not get it",
+        "does not match",
         "type is &quot;order.created&quot;",
         "application/cloudevents+json",
         "x-team",
@@ -280,13 +280,13 @@ fn a_destination_and_a_subscription_have_pages_with_what_happens_next() {
     for (page, parts) in [
         (
             dev.page(&path),
-            &["100 %", "of 1", "at most 3 requests a second", "destinations show"][..],
+            &["100 %", "of 1", "at most 3 requests per second", "destinations show"][..],
         ),
         (
             dev.page("/subscriptions/shop/orders/a"),
-            &["deliveries are attempted as they come", "maxPerSecond", "order.created"],
+            &["deliveries are attempted immediately", "maxPerSecond", "order.created"],
         ),
-        (dev.page("/"), &["Nothing is broken", "100 %"]),
+        (dev.page("/"), &["No open dead letters", "100 %"]),
     ] {
         for part in parts {
             assert!(page.contains(part), "{part}: {page}");
@@ -297,7 +297,7 @@ fn a_destination_and_a_subscription_have_pages_with_what_happens_next() {
     assert!(page.contains("<form method=\"post\""), "an event is in no URL: {page}");
     let explained = dev.post("/subscriptions/shop/orders/a", &[("event", &event)]);
     assert!(
-        explained.contains("does not get it") && explained.contains("order.paid"),
+        explained.contains("does not match") && explained.contains("order.paid"),
         "{explained}"
     );
     assert!(dev.get("/subscriptions/shop/orders/none").starts_with("HTTP/1.1 404"));
@@ -314,18 +314,18 @@ fn an_attempt_is_seen_when_it_begins_and_becomes_its_result() {
     dev.publish(EVENT);
     let begun = stream.json("begun");
     let said = ["id", "name", "destination", "what", "outcome"].map(|it| text(&begun, it));
-    let expected = ["order-1", "shop/orders/slow", &url, "attempt 1", "waiting for an answer"];
+    let expected = ["order-1", "shop/orders/slow", &url, "attempt 1", "waiting for a response"];
     assert_eq!(said, expected);
     received.recv().expect("a request");
     let event = event_page(&begun);
     for path in ["/live", "/live?outcome=under-way&text=order-1", &event] {
         let page = dev.page(path);
         assert!(
-            page.contains("waiting for an answer") && page.contains("since "),
+            page.contains("waiting for a response") && page.contains("since "),
             "{path}: {page}"
         );
     }
-    assert!(!dev.page("/live?outcome=delivered").contains("waiting for an answer"));
+    assert!(!dev.page("/live?outcome=delivered").contains("waiting for a response"));
     // A page that is opened now receives this step too.
     assert_eq!(dev.stream().json("begun"), begun);
 
@@ -334,7 +334,7 @@ fn an_attempt_is_seen_when_it_begins_and_becomes_its_result() {
     let attempt = stream.step("attempt 1");
     assert_eq!((&attempt["event"], text(&attempt, "outcome")), (&begun["event"], "200 OK"));
     for path in ["/live", &event] {
-        assert!(!dev.page(path).contains("waiting for an answer"), "{path}");
+        assert!(!dev.page(path).contains("waiting for a response"), "{path}");
     }
 }
 
@@ -365,7 +365,7 @@ fn numbers_belong_to_a_run_and_other_addresses_are_answered_by_a_page() {
         ("/events/1", "No such event"),
         ("/events/%ff", "No such event"),
         ("/events/00000000-1", "An event of an earlier run"),
-        (&format!("/events/{run}-999"), "The event is not kept"),
+        (&format!("/events/{run}-999"), "The event is no longer stored"),
         ("/publish?from=abc", "No such event"),
         ("/nothing", "No such page"),
     ] {
@@ -474,7 +474,7 @@ fn destinations_are_listed_with_state_and_limits() {
     let subscriptions = subscription("a", "http://127.0.0.1:1/in", ", maxPerSecond: 3", "");
     let dev = Dev::start(folder.path(), &subscriptions, &[]);
     let page = dev.page("/destinations");
-    for shown in ["1 destination", "healthy", "at most 3 requests a second", "orders/<wbr>a"] {
+    for shown in ["1 destination", "healthy", "at most 3 requests per second", "orders/<wbr>a"] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
 }
@@ -492,11 +492,11 @@ fn the_page_takes_another_port_if_its_own_is_taken_and_can_be_turned_off() {
         Running::start(lastmile(folder.path(), &arguments))
     };
     let mut dev = start(&["--console-port", &port]);
-    let page = dev.line_with("the console:");
+    let page = dev.line_with("console:");
     assert!(!page.contains(&format!(":{port}/")), "{page}");
     drop(dev);
     let mut dev = start(&["--no-console"]);
     dev.line_with("ready:");
     dev.line_with("subscription from");
-    assert!(!dev.seen().contains("the console:"), "{}", dev.seen());
+    assert!(!dev.seen().contains("console:"), "{}", dev.seen());
 }

@@ -67,7 +67,7 @@ impl Dev {
         let mut program = Running::start(command);
         let host = |url: String| url.split('/').nth(2).expect("a host").to_owned();
         let ingress = host(word(&program.line_with("ready:"), "http://"));
-        let page = host(word(&program.line_with("the console:"), "http://"));
+        let page = host(word(&program.line_with("console:"), "http://"));
         Self { _program: program, page, ingress }
     }
 

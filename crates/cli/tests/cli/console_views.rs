@@ -44,7 +44,7 @@ async fn the_page_of_a_dead_letter_leads_on_within_the_filters_and_back_to_its_p
     }
     let (status, said) =
         server.status_and_text(&format!("/letters/{}?colour=red", LETTERS[0].id())).await;
-    assert!(status == 400 && said.contains("there is no such filter"), "{said}");
+    assert!(status == 400 && said.contains("this filter does not exist"), "{said}");
     let other = server.page(&format!("/letters/{}?status=404", LETTERS[0].id())).await;
     assert!(!other.contains(" of 1</span>"), "it is not in that list");
 }
@@ -61,8 +61,8 @@ async fn the_page_of_a_dead_letter_tells_its_attempts_its_request_and_what_else_
     server.page("/").await;
     let page = server.page(&format!("/letters/{}", LETTERS[0].id())).await;
     for shown in [
-        "The connection was refused, reset or broken off.",
-        "The destination is overloaded, or down for now.",
+        "The connection was refused, reset or closed.",
+        "The destination is overloaded or temporarily unavailable.",
         "<b>503</b> Service Unavailable",
         "Response:</a> <span class=\"mono\">overloaded</span>",
         "1 dead letter besides this one",
@@ -78,7 +78,7 @@ async fn the_page_of_a_dead_letter_tells_its_attempts_its_request_and_what_else_
     let command = command.expect("a command");
     assert!(command.contains(" https://billing.example.com/events"), "{command}");
     assert!(command.contains(r"--header 'x-tenant: it'\''s acme'"), "{command}");
-    assert!(!command.contains("s3cret") && page.contains("Left out: Authorization."), "{page}");
+    assert!(!command.contains("s3cret") && page.contains("Omitted: Authorization."), "{page}");
 }
 
 #[tokio::test]
@@ -94,8 +94,12 @@ async fn the_first_page_names_each_cause_with_what_a_replay_would_do_and_leads_t
     let cause = cause.expect("a link to a cause");
     let page = server.page(&format!("/causes/{cause}")).await;
     let command = format!("--cause {cause}");
-    for part in ["What the endpoint said last", "For whom", command.as_str(), "dead letters from "]
-    {
+    for part in [
+        "Last response of the endpoint",
+        "Affected subscriptions",
+        command.as_str(),
+        "dead letters from ",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("href=\"/subscriptions/"), "a container has no subscriptions: {page}");
@@ -126,7 +130,7 @@ async fn the_dead_letters_of_a_cause_are_dismissed_together_with_a_note() {
     assert!(status == 409 && said.contains("Nothing was dismissed"), "{said}");
     assert_eq!(dismiss("known", &shown).await.expect("an answer").status(), 303);
     let page = server.page(&path).await;
-    assert!(page.contains("No dead letter of this cause is open"), "{page}");
+    assert!(page.contains("There are no open dead letters of this cause"), "{page}");
     assert!(!server.page("/").await.contains(&path), "it is no longer broken");
     assert_eq!(dismiss("again", &shown).await.expect("an answer").status(), 404, "none is open");
 }
@@ -140,7 +144,7 @@ async fn a_dismissal_warns_of_dead_letters_that_an_unfinished_replay_sends() {
     let plan = format!("{header}\n{{\"letter\":\"{letter}\",\"key\":\"{key}\"}}\n");
     container.write(&[("_replays/running/plan.ndjson".to_owned(), plan)]);
     let server = ConsoleServer::start(&container, &[]);
-    let warning = "An unfinished replay has 1 dead letter in its plan";
+    let warning = "An unfinished replay includes 1 dead letter";
     let page = server.page(&format!("/letters/{letter}")).await;
     assert!(page.contains(warning), "{page}");
     let cause = page.split("href=\"/causes/").nth(1).and_then(|rest| rest.split('"').next());
@@ -157,14 +161,14 @@ async fn a_replay_has_a_price_only_on_aws_and_its_page_names_what_is_not_known()
     let page = local.page("/replay?status=503").await;
     for part in [
         "the local queues of <code>lastmile dev</code> on 127.0.0.1",
-        "Destination not known here: 4 dead letters.",
+        "Unknown destination: 4 dead letters.",
         "costs nothing: the queue is on this machine",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains('`') && !page.contains(" on AWS"), "{page}");
     let to_url = local.page("/replay?status=503&to=url&to_url=https://a.example.com/").await;
-    assert!(!to_url.contains("Destination not known"), "no destination gets it: {to_url}");
+    assert!(!to_url.contains("Unknown destination"), "no destination gets it: {to_url}");
     let home = local.page("/").await;
     assert!(!home.contains("less than a cent"), "{home}");
     let queue = "https://sqs.eu-west-1.amazonaws.com/123456789012/live-RetryQueue";
@@ -202,7 +206,7 @@ async fn what_an_event_contains_is_hidden_if_that_is_asked_for() {
     server.page("/").await;
     let letter = format!("/letters/{}", LETTERS[0].id());
     let page = server.page(&letter).await;
-    assert!(page.contains("hidden: the console was started with --hide-events"), "{page}");
+    assert!(page.contains("hidden, because the console was started with --hide-events"), "{page}");
     assert!(!page.contains("id=\"curl\"") && !page.contains("/raw"), "{page}");
     assert_eq!(server.status_and_text(&format!("{letter}/raw")).await.0, 403);
 }
@@ -213,14 +217,14 @@ async fn picked_dead_letters_are_replayed_and_nothing_picked_is_not_everything()
     let server = ConsoleServer::start(&container, &[]);
     let ids = format!("id={}&id={}", LETTERS[0].id(), LETTERS[4].id());
     let page = server.page(&format!("/replay?picked=yes&{ids}")).await;
-    assert!(page.contains("2 dead letters would be sent"), "{page}");
+    assert!(page.contains("2 dead letters to send"), "{page}");
     let page = server.page(&format!("/replay?picked=yes&topic=orders&status=5xx&{ids}")).await;
-    assert!(page.contains("1 dead letter would be sent"), "{page}");
+    assert!(page.contains("1 dead letter to send"), "{page}");
     let (status, page) = server.status_and_text("/replay?picked=yes&topic=orders").await;
-    assert!(status == 400 && page.contains("Nothing is picked"), "{page}");
+    assert!(status == 400 && page.contains("Nothing is selected"), "{page}");
     let many: Vec<String> = LETTERS.iter().map(|letter| format!("id={}", letter.id())).collect();
     let page = server.page(&format!("/replay?picked=yes&id=x&{}", many.join("&"))).await;
-    assert!(page.contains("any of 6") && page.contains("5 dead letters would be sent"), "{page}");
+    assert!(page.contains("any of 6") && page.contains("5 dead letters to send"), "{page}");
 }
 
 #[tokio::test]

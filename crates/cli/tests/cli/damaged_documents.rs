@@ -131,7 +131,8 @@ async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless
     let (code, said, noted) = replay(&["order-2"]);
     assert_eq!((code, said.as_str()), (Some(1), ""), "{noted}");
     assert!(noted.contains(NEWER), "{noted}");
-    for way in ["update lastmile", "move the folder _replays/newer elsewhere", "--state all"] {
+    for way in ["update lastmile", "move the folder _replays/newer to another place", "--state all"]
+    {
         assert!(noted.contains(way), "{way}: {noted}");
     }
     let (code, said, noted) = replay(&["order-2", "--state", "all", "--name", "again"]);
@@ -159,14 +160,15 @@ async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wa
         let page = server.page(path).await;
         assert!(page.contains("not shown: the replay job newer"), "{path}: {page}");
         assert!(page.contains("/jobs/known"), "{path}: {page}");
-        let is_named =
-            page.contains("1 record of dismissals, for example _dismissed/strange.ndjson");
+        let is_named = page.contains(
+            "1 record of dismissals cannot be read, for example _dismissed/strange.ndjson",
+        );
         assert_eq!(is_named, path != "/jobs", "{path}: {page}");
     }
     let refused = server.page("/replay?id=order-2").await;
     assert!(refused.contains(NEWER) && !refused.contains("name=\"fingerprint\""), "{refused}");
     let wanted = server.page("/replay?id=order-2&state=all").await;
-    assert!(wanted.contains("1 dead letter would be sent"), "{wanted}");
+    assert!(wanted.contains("1 dead letter to send"), "{wanted}");
     let [token, shown] = ["token", "fingerprint"].map(|name| hidden(&wanted, name));
     let form = [("id", "order-2"), ("fingerprint", &shown), ("token", &token), ("job", "page")];
     let answer = server.post("/replay", &form).send().await.expect("an answer");
@@ -181,8 +183,8 @@ async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wa
 async fn the_page_does_not_show_a_removed_folder_as_a_container_without_dead_letters() {
     let container = TestContainer::folder();
     let server = ConsoleServer::start(&container, &[]);
-    std::fs::remove_dir(container.path()).expect("it is empty");
+    std::fs::remove_dir(container.path()).expect("the value is empty");
     let (status, said) = server.status_and_text("/").await;
     assert_eq!(status, 502, "{said}");
-    assert!(said.contains("there is no folder letters any more"), "{said}");
+    assert!(said.contains("the folder letters no longer exists"), "{said}");
 }

@@ -115,12 +115,12 @@ async fn only_new_blobs_are_read_and_a_purge_removes_its_own_from_the_cache() {
 
     let mut wrong = container.command(&["list"]);
     let output = wrong.env("LASTMILE_CACHE", "no").output().expect("the program runs");
-    let expected = "LASTMILE_CACHE is \"no\"; its only value is \"off\"";
+    let expected = "LASTMILE_CACHE is \"no\", but the only valid value is \"off\"";
     assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
     let unusable = container.command(&["list"]).env("XDG_CACHE_HOME", "/dev/null").output();
     let unusable = unusable.expect("the program runs");
     assert_eq!(unusable.status.code(), Some(0));
-    assert!(text(&unusable.stderr).contains("dead letters were not cached: "));
+    assert!(text(&unusable.stderr).contains("the cache of dead letters cannot be used: "));
     aws.stop().await;
 }

@@ -25,7 +25,7 @@ async fn the_page_dismisses_with_its_token_only_and_shows_the_note() {
     assert_eq!(done.status(), 303);
     let page = server.page(&path).await;
     assert!(page.contains("known &lt;b&gt;bug&lt;/b&gt;"), "{page}");
-    assert!(page.contains("Take the dismissal back"), "{page}");
+    assert!(page.contains("Undo the dismissal"), "{page}");
     assert!(!server.page("/letters").await.contains(&path), "it is not listed");
     let undo = format!("{path}/undismiss");
     let undone = server.post(&undo, &[("token", &token)]).send().await.expect("it answers");

@@ -80,7 +80,7 @@ async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_wi
     ]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert!(
-        text(&done.stdout).ends_with("5 of 5 dead letters sent by the job one\n"),
+        text(&done.stdout).ends_with("job one: 5 of 5 dead letters sent\n"),
         "{}",
         text(&done.stdout)
     );
@@ -120,14 +120,14 @@ fn check_left_out(container: &TestContainer, queue: &str) {
     assert!(listed.contains(r#""state":"replaying","replayed":"one""#), "{listed}");
     let again = container.run(&["replay", "--dry-run", "--state", "all", "order-5"]);
     assert!(
-        text(&again.stdout).contains("1 of them were replayed before"),
+        text(&again.stdout).contains("1 of them were already replayed"),
         "{}",
         text(&again.stdout)
     );
     let left_out = container.run(&["replay", "--dry-run", "order-5"]);
     assert_eq!(left_out.status.code(), Some(1));
     assert!(
-        text(&left_out.stderr).contains("left out: 1 replaying; --state all includes them"),
+        text(&left_out.stderr).contains("omitted: 1 replaying; use --state all to include them"),
         "{}",
         text(&left_out.stderr)
     );
@@ -249,7 +249,10 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
     let said = text(&done.stdout);
     assert!(
         said.contains("4 of 5 dead letters sent")
-            && said.contains("1 were refused: lastmile deadletters replay --container letters --resume http tries again"),
+            && said.contains(
+                "1 were refused; to try again: lastmile deadletters replay --container letters \
+                 --resume http"
+            ),
         "{said}"
     );
     // Anybody with write access to the container could have changed the ledger.
@@ -292,7 +295,8 @@ async fn an_interrupted_job_says_how_to_continue_and_keeps_its_rate_and_its_note
     let done = job.wait_with_output().expect("it ends");
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
     let said = text(&done.stdout);
-    let expected = "1 of 5 dead letters sent by the job slow\n4 were not sent yet: lastmile deadletters replay --container letters --resume slow";
+    let expected = "job slow: 1 of 5 dead letters sent\n4 were not sent yet; to continue: lastmile \
+                    deadletters replay --container letters --resume slow";
     assert!(said.contains(expected), "{said}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
     assert!(jobs.contains("\"rate\":\"1/m\"") && jobs.contains("\"note\":\"for ada\""), "{jobs}");
@@ -318,10 +322,7 @@ async fn a_replay_until_it_is_quiet_also_sends_what_comes_later() {
     let done = job.wait_with_output().expect("it ends");
     let said = text(&done.stderr);
     assert_eq!(done.status.code(), Some(0), "{said}");
-    assert!(
-        said.contains("no dead letter has come for 12 s; 2 jobs sent what there was"),
-        "{said}"
-    );
+    assert!(said.contains("no dead letter arrived for 12 s; finished after 2 jobs"), "{said}");
     received.extend(receive(&sqs, &queue).await);
     assert_eq!(received.len(), 6);
     aws.stop().await;
@@ -338,7 +339,7 @@ async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut said = BufReader::new(job.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     let waits = said.find(|line| line.contains("dead-letter queue")).expect("it waits");
-    assert!(waits.contains("about 1 message,") && waits.contains("at most 1 h"), "{waits}");
+    assert!(waits.contains("about 1 message;") && waits.contains("up to 1 h"), "{waits}");
     // Stores the dead letter and then deletes the message, as `deadletter` does.
     let late = receive(&sqs, &queue).await.remove(0);
     container.write(&[sample_letters::sample(7, (20, 9), "").blob()]);
@@ -346,7 +347,7 @@ async fn a_replay_until_it_is_quiet_also_waits_for_the_dead_letter_queue_of_the_
     sqs.delete_message().queue_url(&queue).receipt_handle(receipt).send().await.expect("deleted");
     let rest = said.collect::<Vec<_>>().join("\n");
     assert_eq!(job.wait().expect("it ends").code(), Some(0), "{rest}");
-    assert!(rest.contains("no dead letter has come for 1 s; 2 jobs sent what there was"), "{rest}");
+    assert!(rest.contains("no dead letter arrived for 1 s; finished after 2 jobs"), "{rest}");
     assert_eq!(receive(&sqs, &aws.queue_url("retry")).await.len(), 6);
     aws.stop().await;
 }
@@ -378,10 +379,10 @@ async fn the_credentials_of_a_url_are_neither_printed_nor_stored() {
     assert!(jobs.contains(&format!("\"to\":\"{shown}\"")), "{jobs}");
     let server = ConsoleServer::start(&container, &[]);
     let page = server.page("/jobs/secret").await;
-    assert!(page.contains("again, --to-url") && !page.contains("/resume"), "{page}");
+    assert!(page.contains("full --to-url") && !page.contains("/resume"), "{page}");
     let resume = ["--yes", "--resume", "secret"];
     let asked = run(&resume, 2);
-    assert!(asked.contains(&shown) && asked.contains("again, --to-url"), "{asked}");
+    assert!(asked.contains(&shown) && asked.contains("the full --to-url"), "{asked}");
     let elsewhere = run(&[&resume[..], &["--to-url", "http://127.0.0.1:1/again"]].concat(), 2);
     assert!(elsewhere.contains(&format!("sends to {shown}, not to")), "{elsewhere}");
     let sent = run(&[&resume[..], &["--to-url", &url]].concat(), 0);
@@ -404,11 +405,11 @@ async fn a_resume_leaves_out_what_another_job_has_sent_or_a_person_has_dismissed
     assert_eq!(dismissed.status.code(), Some(0), "{dismissed:?}");
     let second = replay(&["order-2", "--name", "second"]);
     assert_eq!(second.status.code(), Some(0), "{second:?}");
-    let warned = "also in the plan of the job first, which is not done: 1 dead letter";
+    let warned = "also in the plan of the unfinished job first: 1 dead letter";
     assert!(text(&second.stderr).contains(warned), "{second:?}");
     let resumed = text(&replay(&["--resume", "first"]).stdout);
     assert!(resumed.contains("3 of 5 dead letters sent"), "{resumed}");
-    assert!(resumed.contains("2 were sent by another job or dismissed meanwhile"), "{resumed}");
+    assert!(resumed.contains("2 were omitted, because another job sent them"), "{resumed}");
     let dismissed = container.run(&["list", "--state", "dismissed"]);
     assert!(text(&dismissed.stdout).contains("order-1"), "{dismissed:?}");
     let taken_back = container.run(&["undismiss", "--state", "all", "--since", "2026-11-01"]);
@@ -424,7 +425,9 @@ async fn a_refused_connection_sends_nothing_and_the_dead_letters_stay_open() {
     let done = container.run(&["replay", "--yes", "--to-url", "http://127.0.0.1:1/x"]);
     assert_eq!(done.status.code(), Some(1), "{done:?}");
     // A ledger identifies dead letters by their ids.
-    assert!(text(&done.stderr).contains("skipped: 1 dead letter with the id of another one"));
+    assert!(
+        text(&done.stderr).contains("skipped: 1 dead letter with the id of another dead letter")
+    );
     let open = container.run(&["list", "--output", "ndjson"]);
     assert_eq!(text(&open.stdout).lines().count(), 6, "{open:?}");
 }
@@ -452,7 +455,7 @@ async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     let skipped = container.run(&["replay", "--yes", "--resume", "cut", "--skip-uncertain"]);
     assert_eq!(skipped.status.code(), Some(0), "{}", text(&skipped.stderr));
     assert!(
-        text(&skipped.stdout).contains("2 were uncertain and skipped"),
+        text(&skipped.stdout).contains("2 may have been sent before, and were skipped"),
         "{}",
         text(&skipped.stdout)
     );
@@ -607,7 +610,7 @@ async fn a_last_resort_queue_is_emptied_into_the_container() {
         .expect("sent");
     let rescued = container.run(&["rescue", "--queue-url", &queue]);
     assert_eq!(rescued.status.code(), Some(0), "{}", text(&rescued.stderr));
-    assert_eq!(text(&rescued.stdout), "1 dead letter rescued into letters, 0 left in the queue\n");
+    assert_eq!(text(&rescued.stdout), "1 dead letter rescued to letters, 0 left in the queue\n");
     let shown = container.run(&["show", "lost"]);
     assert!(text(&shown.stdout).contains("ProcessingFailed"), "{}", text(&shown.stdout));
     assert_eq!(container.run(&["rescue", "--queue-url", &queue]).status.code(), Some(1));

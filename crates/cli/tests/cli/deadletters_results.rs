@@ -105,7 +105,10 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     let (said, noted) = (text(&done.stdout), text(&done.stderr));
     assert_eq!(done.status.code(), Some(1), "{said} {noted}");
     assert!(said.ends_with("90 delivered, 30 dead-again\n"), "{said}");
-    assert!(noted.contains("at most 50/s, the default") && noted.contains("5 first"), "{noted}");
+    assert!(
+        noted.contains("at most 50/s, the default") && noted.contains("the first 5"),
+        "{noted}"
+    );
     assert!(noted.contains("the local queues of `lastmile dev` on 127.0.0.1"), "{noted}");
 
     let job = results.job("first").await;
@@ -176,10 +179,10 @@ async fn what_was_delivered_is_told_by_the_job_by_the_dead_letter_and_on_the_pag
     assert!(page.contains("<dt>delivered</dt><dd>3</dd>"), "{page}");
     assert!(server.page("/jobs").await.contains("Dead-again"));
     let letter = server.page(&format!("/letters/{id}")).await;
-    assert!(letter.contains("Its replay") && letter.contains("delivered"), "{letter}");
+    assert!(letter.contains("Replay") && letter.contains("delivered"), "{letter}");
     let replay = server.page("/replay").await;
-    assert!(replay.contains("Left out: 3 dead letters in another state"), "{replay}");
-    assert!(server.page("/replay?state=all").await.contains("3 dead letters would be sent"));
+    assert!(replay.contains("Omitted: 3 dead letters in another state"), "{replay}");
+    assert!(server.page("/replay?state=all").await.contains("3 dead letters to send"));
     results.stack.stop().await.expect("it stops");
 }
 
@@ -205,7 +208,7 @@ async fn a_job_from_another_container_says_that_its_results_are_not_recorded() {
     let run = tokio::task::spawn_blocking(move || command.output().expect("the program runs"));
     let done = run.await.expect("nothing panics");
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    assert!(text(&done.stderr).contains("results are not recorded here"), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).contains("results are not recorded"), "{}", text(&done.stderr));
     let jobs = elsewhere.run(&["jobs", "--output", "json"]);
     let jobs: Value = serde_json::from_slice(&jobs.stdout).expect("JSON");
     assert_eq!((&jobs[0]["results"], &jobs[0]["under_way"]), (&false.into(), &Value::Null));
@@ -247,7 +250,7 @@ async fn a_reply_is_replayed_to_the_address_for_replies_and_what_a_sink_refused_
     let done = results.replay(&["--name", "j", "--wait", WAIT]).await;
     assert_eq!(done.status.code(), Some(0), "{done:?}");
     assert!(text(&done.stdout).ends_with("2 delivered\n"), "{done:?}");
-    assert!(text(&done.stderr).contains("1 dead letter with a subscriber's answer"), "{done:?}");
+    assert!(text(&done.stderr).contains("1 dead letter with a reply"), "{done:?}");
     let mut seen = seen.lock().expect("no panic").clone();
     seen.sort();
     let paths: Vec<&str> = seen.iter().map(|(path, _)| path.as_str()).collect();
@@ -287,7 +290,7 @@ async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_i
     // Each is another dead letter of the same event.
     assert_eq!(old["same_event"][0]["id"], new(1), "{old}");
     let shown = text(&results.run(&["show", &sample(2, (20, 9), "").id()]).await.stdout);
-    assert!(shown.contains("failed        its sink, https://sink.example.com/"), "{shown}");
+    assert!(shown.contains("failed        the sink, https://sink.example.com/"), "{shown}");
     assert!(shown.contains("the same event") && shown.contains(&new(2)), "{shown}");
     let why = results.json(&["why", "--state", "all"]).await;
     let parties: Vec<&Value> =
@@ -328,7 +331,7 @@ async fn an_end_that_never_came_is_unknown_and_can_be_sent_again() {
         (&job["under_way"], &job["unknown"], &job["sent"]),
         (&0.into(), &1.into(), &1.into())
     );
-    let no_end = "no end was reported; look at the destination and the logs";
+    let no_end = "no result was reported; check the destination and the logs";
     let table = text(&program.run(&["jobs", "lost"]).stdout);
     assert!(table.contains(&format!("1 unknown: {no_end}")), "{table}");
     let id = sample(1, (20, 9), "").id();

@@ -51,7 +51,7 @@ async fn a_replay_whose_first_five_deliveries_fail_stops_and_a_resume_sends_the_
     let (said, noted) = (text(&done.stdout), text(&done.stderr));
     assert_eq!(done.status.code(), Some(1), "{said} {noted}");
     assert!(
-        said.contains("5 of 20 dead letters sent by the job probed\n15 were not sent yet: "),
+        said.contains("job probed: 5 of 20 dead letters sent\n15 were not sent yet; to continue: "),
         "{said}"
     );
     let command = format!(
@@ -126,14 +126,18 @@ async fn a_url_that_refuses_the_first_five_gets_no_more_and_one_that_refuses_ten
     };
     let (said, noted) = run(&["--name", "posted"]);
     assert!(
-        noted.contains("stopped: nothing was accepted: ") && noted.contains("responded with 500"),
+        noted.contains("stopped: no delivery was accepted: ")
+            && noted.contains("responded with 500"),
         "{noted}"
     );
-    assert!(said.contains("0 of 60 dead letters") && said.contains("5 were refused: "), "{said}");
+    assert!(
+        said.contains("0 of 60 dead letters") && said.contains("5 were refused; to try again: "),
+        "{said}"
+    );
     assert_eq!(once_each(&seen), 5);
 
     let (said, noted) = run(&["--resume", "posted"]);
     assert!(noted.contains("stopped: the last 10 deliveries failed: "), "{noted}");
-    assert!(said.contains("5 of 60 dead letters sent by the job posted\n"), "{said}");
+    assert!(said.contains("job posted: 5 of 60 dead letters sent\n"), "{said}");
     assert!(said.contains("were not sent yet: "), "{said}");
 }

@@ -37,7 +37,7 @@ async fn each_hostile_object_is_named_in_a_folder_and_in_the_bucket_of_a_stack()
             "conditions",
         ),
         ("large", " ".repeat(17 * 1_024 * 1_024), "bytes"),
-        ("blank", String::new(), "a JSON object is expected"),
+        ("blank", String::new(), "expected a JSON object"),
         ("foreign", r#"{"kind":"Pod"}"#.to_owned(), "unknown field"),
     ] {
         let object = object(folder, &format!("hostile/{name}.json"));
@@ -113,7 +113,9 @@ async fn of_many_topics_only_those_are_read_that_are_known_to_deliver_to_a_desti
     let (printed, code) = destinations(&["list"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("shop/t7/a") && printed.contains("disabled "), "{printed}");
-    assert!(printed.contains("subscriptions of other topics that deliver there are not listed"));
+    assert!(
+        printed.contains("subscriptions of other topics with the same destination are not listed")
+    );
     assert!(!printed.contains("has errors"), "t8 is not read: {printed}");
     let (printed, code) = destinations(&["enable", "shop/t7/a"]);
     assert_eq!(code, Some(0), "{printed}");

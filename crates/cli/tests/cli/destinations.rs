@@ -69,7 +69,7 @@ async fn the_page_about_four_destinations() {
 async fn where_nothing_is_known_all_is_healthy() {
     let (folder, _known) = folder().await;
     let listed = destinations(folder.path(), &["list"]);
-    let expected = "all destinations are healthy, as far as the table tells\n";
+    let expected = "all destinations are healthy according to the table\n";
     assert_eq!((listed.out.as_str(), listed.code), (expected, Some(0)), "{}", listed.beside);
     let listed = destinations(folder.path(), &["list", "--output", "json"]);
     assert_eq!((listed.out.as_str(), listed.code), ("[]\n", Some(0)));
@@ -81,7 +81,11 @@ async fn a_document_that_cannot_be_read_is_reported_and_the_others_are_listed() 
     let newer = Entry { text: r#"{"v":2}"#.to_owned(), expires_ms: None };
     known.write(&item(SEARCH), &newer).await;
     let listed = destinations(folder.path(), &["list"]);
-    let problem = format!("item {} cannot be used: its version 2 is not known\n", item(SEARCH));
+    let problem = format!(
+        "item {} cannot be used: version 2 of the document is not supported; use a newer version \
+         of lastmile\n",
+        item(SEARCH)
+    );
     assert_eq!((listed.code, listed.beside.as_str()), (Some(1), problem.as_str()));
     assert!(listed.out.contains("shop/orders/crm"), "{}", listed.out);
     let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
@@ -94,8 +98,8 @@ async fn show_says_how_fast_a_destination_recovers_and_why() {
     known.recovers(SEARCH, 7, 1).await;
     let shown = destinations(folder.path(), &["show", SEARCH]).out;
     let line = shown.lines().find(|line| line.starts_with("recovery")).expect("a line");
-    assert!(line.contains("at most 4 requests a second since "), "{line}");
-    assert!(line.ends_with("7 good responses and 1 failures since then"), "{line}");
+    assert!(line.contains("at most 4 requests per second since "), "{line}");
+    assert!(line.ends_with("results since then: 7 good, 1 failed"), "{line}");
     let json = destinations(folder.path(), &["show", SEARCH, "--output", "json"]).json();
     let recovery = &json["recovery"];
     let numbers = ["rate", "good", "failed", "ceiling"].map(|name| recovery[name].as_u64());
@@ -111,7 +115,7 @@ async fn an_address_without_its_query_may_name_two_destinations() {
     known.write_state(other, &state).await;
     let shown = destinations(folder.path(), &["show", "https://billing.example.com/events"]);
     assert_eq!(shown.code, Some(1));
-    for part in ["names 2 destinations", &billing, &key(other).to_string(), "shop/orders/gone"] {
+    for part in ["matches 2 destinations", &billing, &key(other).to_string(), "shop/orders/gone"] {
         assert!(shown.beside.contains(part), "{part} in {}", shown.beside);
     }
 }

@@ -24,7 +24,7 @@ use crate::sample_destinations::{
     folder, item, key, lastmile, slow,
 };
 
-const KNOWN: &str = "functions know it within 30 seconds\n";
+const KNOWN: &str = "functions apply the change within 30 seconds\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_goes_on_to_a_topic_makes_no_requests_to_stop_or_try() {
@@ -37,7 +37,8 @@ async fn what_goes_on_to_a_topic_makes_no_requests_to_stop_or_try() {
     for verb in [&["disable"][..], &["enable", "--once"]] {
         let printed = destinations(folder.path(), &[verb, &["n/b/t"]].concat());
         assert_eq!((printed.code, printed.out.as_str()), (Some(1), ""), "{}", printed.beside);
-        let says = "n/b/t goes on to the topic n/c without a request, so there is nothing to stop or to try";
+        let says = "n/b/t forwards events to the topic n/c without requests, so it cannot be \
+                    disabled or probed";
         assert!(printed.beside.contains(says), "{}", printed.beside);
     }
 }
@@ -55,8 +56,8 @@ async fn disable_and_enable_change_the_item_and_tell_it() {
     };
     // Nothing was known of it.
     let expected = format!(
-        "https://billing.example.com/events: disabled: deliveries become dead letters until it is enabled\n  \
-         shop/orders/billing\n  shop/refunds/billing\n{KNOWN}"
+        "https://billing.example.com/events: disabled: deliveries become dead letters until the \
+         destination is enabled\n  shop/orders/billing\n  shop/refunds/billing\n{KNOWN}"
     );
     assert_eq!(run(&["disable", "shop/orders/billing"]), expected);
     let state = known.state(BILLING).await.expect("it is known");
@@ -69,14 +70,14 @@ async fn disable_and_enable_change_the_item_and_tell_it() {
     assert!(known.news().await.disabled().contains(&key(BILLING)));
 
     let again = run(&["disable", "shop/orders/billing"]);
-    assert!(again.contains("disabled already") && !again.contains(KNOWN), "{again}");
+    assert!(again.contains("already disabled") && !again.contains(KNOWN), "{again}");
     assert_eq!(known.state(BILLING).await, Some(state.clone()));
     let enabled = run(&["enable", "https://billing.example.com/events"]);
     assert!(enabled.contains(": enabled: ") && enabled.ends_with(KNOWN), "{enabled}");
     assert_eq!(known.state(BILLING).await.and_then(|state| state.disabled), None);
     assert_eq!(known.news().await.unhealthy().count(), 0);
     let enabled = run(&["enable", BILLING]);
-    assert!(enabled.contains(": enabled already\n") && !enabled.contains(KNOWN), "{enabled}");
+    assert!(enabled.contains(": already enabled\n") && !enabled.contains(KNOWN), "{enabled}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,9 +115,7 @@ async fn enable_forgets_what_was_known_and_of_a_failing_one_says_that_it_is_enab
     let state = failing(BILLING, "shop/orders/billing");
     known.write_state(BILLING, &state).await;
     let printed = destinations(folder.path(), &["enable", "shop/orders/billing"]);
-    assert!(
-        printed.code == Some(0) && printed.out.contains("enabled already, but it is not healthy")
-    );
+    assert!(printed.code == Some(0) && printed.out.contains("already enabled, but not healthy"));
     assert_eq!(known.state(BILLING).await.as_ref(), Some(&state));
     let state = state.disabled_by_operator(Machine.now_ms());
     known.write_state(BILLING, &state).await;
@@ -131,7 +130,7 @@ async fn enable_forgets_what_was_known_and_of_a_failing_one_says_that_it_is_enab
         known.write(&news.item(), &news.entry()).await;
     }
     let printed = destinations(folder.path(), &["enable", "shop/orders/crm"]);
-    assert!(printed.out.contains("enabled already"), "{}", printed.out);
+    assert!(printed.out.contains("already enabled"), "{}", printed.out);
     assert_eq!(known.news().await.disabled().get(&key(CRM)), None);
 }
 
@@ -140,7 +139,11 @@ async fn enable_once_ends_the_wait_of_a_failing_destination() {
     let (folder, known) = folder().await;
     known.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;
     let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/billing"]);
-    assert!(printed.out.contains("the next delivery that is due probes it;"), "{}", printed.beside);
+    assert!(
+        printed.out.contains("the next due delivery probes the destination;"),
+        "{}",
+        printed.beside
+    );
     assert!(printed.code == Some(0) && printed.out.ends_with(KNOWN), "{}", printed.out);
     let state = known.state(BILLING).await.expect("it is there");
     let until_ms = state.failing.expect("it still is failing").until_ms;
@@ -149,7 +152,7 @@ async fn enable_once_ends_the_wait_of_a_failing_destination() {
     let told = told.health().find(|(_, health)| health.destination == key(BILLING));
     assert_eq!(told.and_then(|(_, health)| health.failing), state.failing);
     let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/billing"]);
-    assert!(printed.out.contains("probes it anyway") && !printed.out.contains(KNOWN));
+    assert!(printed.out.contains("already probes the destination") && !printed.out.contains(KNOWN));
     assert_eq!(known.state(BILLING).await, Some(state));
 }
 
@@ -158,14 +161,16 @@ async fn enable_once_says_where_there_is_nothing_to_probe() {
     let (folder, known) = folder().await;
     known.write_state(MAIL, &slow(MAIL, "shop/orders/mail")).await;
     let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/mail"]);
-    assert!(printed.code == Some(0) && printed.out.contains("it is slow but not failing"));
+    assert!(
+        printed.code == Some(0) && printed.out.contains("the destination is slow but not failing")
+    );
     let printed = destinations(folder.path(), &["enable", "--once", SEARCH]);
-    assert!(printed.code == Some(0) && printed.out.contains("it is not failing"));
+    assert!(printed.code == Some(0) && printed.out.contains("the destination is not failing"));
     assert_eq!(known.state(SEARCH).await, None, "nothing is written");
     known.write_state(CRM, &disabled(CRM, "shop/orders/crm")).await;
     let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/crm"]);
-    let expected = "lastmile: https://crm.example.com/hooks is disabled, so no delivery probes it. Enable it: `lastmile \
-                    destinations enable` without --once\n";
+    let expected = "lastmile: https://crm.example.com/hooks is disabled, so no delivery probes it. \
+                    Use `lastmile destinations enable` without --once\n";
     assert_eq!((printed.beside.as_str(), printed.code), (expected, Some(1)));
 }
 
@@ -293,7 +298,10 @@ async fn errors_of_the_table_name_it_and_what_it_takes() {
     );
     let refusing = serve(Router::new().fallback(move || async move { denied })).await;
     let refused = run(&refusing, TABLE);
-    for part in ["AccessDeniedException: no; it takes dynamodb:GetItem", "of table lastmile"] {
+    for part in [
+        "AccessDeniedException: no; required permissions on the table: dynamodb:GetItem",
+        "of table lastmile",
+    ] {
         assert!(refused.contains(part), "{refused}");
     }
     let unreachable = run("http://127.0.0.1:1", TABLE);

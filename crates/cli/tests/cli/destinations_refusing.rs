@@ -46,5 +46,5 @@ fn a_destination_that_refuses_ten_events_in_a_row_is_listed_as_failing() {
     assert!(listed.contains("failing") && listed.contains("shop/orders/stock"), "{listed}");
     let shown = succeeded(folder, &["destinations", "show", "shop/orders/stock"]);
     assert!(shown.contains("400 Bad Request"), "{shown}");
-    assert!(shown.contains("deliveries are attempted as they come"), "{shown}");
+    assert!(shown.contains("deliveries are attempted immediately"), "{shown}");
 }

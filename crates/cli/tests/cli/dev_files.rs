@@ -113,7 +113,7 @@ fn a_file_in_utf_16_is_read_and_one_that_is_no_text_is_named_at_its_save() {
     dev.line_with("1 subscription from subscriptions.yaml");
     std::fs::write(&file, [text.as_bytes(), b"# caf\xe9\n"].concat()).expect("a file");
     let saved = dev.line_with("not reloaded");
-    assert!(saved.contains("line 5 is not UTF-8 text: it has the byte 0xE9"), "{saved}");
+    assert!(saved.contains("line 5 is not UTF-8 text: it contains the byte 0xE9"), "{saved}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn without_files_it_states_what_to_do() {
     let folder = tempfile::tempdir().expect("a folder");
     let (printed, code) = run(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);
     assert_eq!(code, Some(2), "{printed}");
-    for part in ["there is no subscriptions.yaml here", "-f FILE"] {
+    for part in ["subscriptions.yaml does not exist in this folder", "-f FILE"] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
     assert!(!folder.path().join(".lastmile").exists(), "{printed}");

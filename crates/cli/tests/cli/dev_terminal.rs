@@ -97,7 +97,7 @@ fn a_saved_file_is_in_use_at_once_and_a_broken_one_is_not() {
 
     save(folder.path(), "nowhere");
     let error = running.line_with("s.yaml:4:");
-    running.line_with("not reloaded: 1 error; what was read before stays in use");
+    running.line_with("not reloaded: 1 error; the previous version stays in use");
     assert!(error.contains("error: spec.destination.url"), "{error}");
     publish(folder.path(), &queue);
     running.line_with("delivered");
@@ -105,7 +105,7 @@ fn a_saved_file_is_in_use_at_once_and_a_broken_one_is_not() {
 
     programs::save(&folder.path().join("s.yaml"), "");
     running.line_with("s.yaml:1:1: error: the file is empty");
-    running.line_with("not reloaded: 1 error; what was read before stays in use");
+    running.line_with("not reloaded: 1 error; the previous version stays in use");
     publish(folder.path(), &queue);
     running.line_with("delivered");
     assert_eq!(received_before.try_iter().count(), 1);
@@ -129,7 +129,8 @@ fn a_second_one_on_the_same_folder_says_which_one_uses_it_and_a_killed_one_does_
     let arguments = ["dev", "--port", "0", "--aws-port", "0", "--file", "s.yaml"];
     let (printed, code) = run(folder.path(), &arguments);
     let expected = format!(
-        "another lastmile dev uses the data folder .lastmile, at {ingress}; end it, or choose another folder with --data DIR"
+        "another lastmile dev uses the data folder .lastmile, at {ingress}; stop it, or choose \
+         another folder with --data DIR"
     );
     assert!(code == Some(1) && printed.contains(&expected), "{printed}");
     let mut other = dev(folder.path(), &["--data", "elsewhere"]);

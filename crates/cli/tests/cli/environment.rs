@@ -88,7 +88,7 @@ fn a_handshake_asks_on_a_terminal_and_only_a_yes_sends() {
         let output = child.wait_with_output().expect("it ends");
         let (printed, code) = printed(&output);
         assert!(printed.contains("PRIVATE_TOKEN to 127.0.0.1:"), "{printed}");
-        assert!(printed.contains("send them? [y/N]"), "{printed}");
+        assert!(printed.contains("send the values? [y/N]"), "{printed}");
         assert_eq!(code, Some(if is_sent { 1 } else { 2 }), "{printed}");
         assert_eq!(received.try_recv().is_ok(), is_sent, "{printed}");
     }
@@ -102,8 +102,9 @@ fn unset(severity: &str, variable: &str) -> String {
     };
     let (at, field) = place;
     format!(
-        "subscriptions.yaml:{at}: {severity}: spec.destination.{field}: the variable {variable} is not set here, so \
-         requests that need it are not sent; export {variable}=…, and start again"
+        "subscriptions.yaml:{at}: {severity}: spec.destination.{field}: the environment variable \
+         {variable} is not set, so requests that require it are not sent; export {variable}=…, \
+         and run the command again"
     )
 }
 
@@ -179,7 +180,7 @@ fn dev_sends_variables_to_this_machine_and_to_no_host_that_the_file_names_later(
     save(&folder.path().join("subscriptions.yaml"), &both);
     dev.line_with("reloaded: 2 subscriptions");
     publish("shop/others");
-    let said = dev.line_with("is not sent to hooks.example.com: start again with --env");
+    let said = dev.line_with("is not sent to hooks.example.com; start again with --env");
     assert!(!said.contains(SECRET), "{said}");
     publish("shop/orders");
     let request = received.recv_timeout(Duration::from_secs(60)).expect("a request");

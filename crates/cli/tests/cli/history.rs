@@ -55,7 +55,10 @@ fn a_change_is_made_without_a_name_if_nobody_knows_the_caller() {
     let output = output.expect("the program runs");
     let notes = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{notes}");
-    assert!(notes.contains("the history will not show who makes this change: STS"), "{notes}");
+    assert!(
+        notes.contains("the history will not contain the author of this change: STS"),
+        "{notes}"
+    );
     let head = bucket.request("HEAD", "/subscriptions/shop/orders.json", "");
     assert!(head.contains("x-amz-meta-message: why") && !head.contains("x-amz-meta-by"), "{head}");
 }
@@ -97,7 +100,7 @@ fn the_changes_of_a_topic_are_listed_newest_first() {
     assert_eq!(column("subscriptions"), [json!(null), json!(null), json!(2), json!(2)]);
     assert_eq!(column("removed"), [true, false, false, false]);
     assert_eq!(column("current"), [true, false, false, false]);
-    assert!(versions[1]["problem"].as_str().is_some_and(|of| of.contains("not the object")));
+    assert!(versions[1]["problem"].as_str().is_some_and(|of| of.contains("not a valid object")));
     let changes = json!({"settings": false, "added": ["c"], "changed": ["a"], "removed": ["b"]});
     assert_eq!(column("changes"), [json!(null), json!(null), changes, json!(null)]);
     let lines: Vec<&str> = table.lines().collect();
@@ -113,7 +116,10 @@ fn the_changes_of_a_topic_are_listed_newest_first() {
     // A version is no longer the current one once its object was deleted.
     bucket.request("DELETE", path, "");
     let (table, versions) = history(&bucket);
-    assert!(table.contains("the object of shop/orders was deleted: lastmile rollback"), "{table}");
+    assert!(
+        table.contains("the object of shop/orders was deleted; restore it with lastmile rollback"),
+        "{table}"
+    );
     assert_eq!(versions.len(), 4);
 }
 

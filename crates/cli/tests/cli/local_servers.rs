@@ -144,7 +144,7 @@ fn the_ingress_says_how_large_a_body_is_and_may_be() {
     let headers = format!("host: {ingress}\r\ncontent-type: application/json\r\n");
     let event = "x".repeat(1_048_577);
     let refused = exchange(&ingress, "POST /topics/shop/orders", &headers, &event);
-    let expected = r#"{"error":"the body has 1048577 bytes; at most 1048576 bytes (1 MiB) are accepted, the limit of an SQS message"}"#;
+    let expected = r#"{"error":"the body has 1048577 bytes; the limit is 1048576 bytes (1 MiB), as for an SQS message"}"#;
     assert!(refused.starts_with("HTTP/1.1 413") && refused.ends_with(expected), "{refused}");
 }
 
@@ -178,7 +178,7 @@ fn the_server_of_confirmations_answers_for_its_public_name_and_this_machine_only
     let arguments = [&ask[..], &["--public-url", public]].concat();
     let mut running = Running::start(lastmile(folder.path(), &arguments));
     let address = word(&running.line_with("listening on"), "127.0.0.1:");
-    let path = word(&running.line_with("confirms"), public);
+    let path = word(&running.line_with("pending; confirm"), public);
     let path = path.strip_prefix("https://confirm.example.com").expect("the public URL");
     let confirm = |host: &str| exchange(&address, &format!("GET {path}"), host, "");
     assert!(confirm("host: rebound.example.com\r\n").starts_with("HTTP/1.1 421"));

@@ -5,8 +5,9 @@ use crate::deployments::document;
 use crate::versioned_bucket::VersionedBucket;
 
 const PAUSED: &str = ", paused: true";
-const COMMAND: &str = "shop/orders/a has dead letters from the pause; this replays them:\n  \
-    lastmile deadletters replay --subscription shop/orders/a --reason Paused --until-quiet PT12M\n";
+const COMMAND: &str = "shop/orders/a has dead letters from the pause; replay them with:\n  \
+                       lastmile deadletters replay --subscription shop/orders/a --reason Paused \
+                       --until-quiet PT12M\n";
 
 #[test]
 fn rollback_to_a_version_before_the_pause_prints_the_same_command() {

@@ -60,7 +60,10 @@ fn a_delivery_is_shown_with_its_headers_and_its_signature_is_checked() {
     assert!(unsigned.starts_with("HTTP/1.1 401"), "{unsigned}");
     let shown = receiver.line_with("POST /in");
     assert!(shown.contains("-> 401 Unauthorized"), "{shown}");
-    assert!(shown.ends_with("signature: invalid: there is no webhook-signature"), "{shown}");
+    assert!(
+        shown.ends_with("signature: invalid: the header webhook-signature is missing"),
+        "{shown}"
+    );
 
     let (mut dev, queue) = dev(folder.path(), &address);
     publish(folder.path(), &queue);
@@ -124,8 +127,8 @@ fn a_secret_that_is_none_is_a_usage_error_and_not_shown() {
     std::fs::write(folder.path().join("bad.txt"), "no base64!").expect("a file");
     for (secret, says) in [
         ("bad.txt", "the signing secret bad.txt is not base64"),
-        ("missing.txt", "env:NAME or a file is expected"),
-        ("env:NO_SUCH_VARIABLE", "there is no variable NO_SUCH_VARIABLE"),
+        ("missing.txt", "expected env:NAME or a file"),
+        ("env:NO_SUCH_VARIABLE", "the environment variable NO_SUCH_VARIABLE is not set"),
     ] {
         let (printed, code) =
             run(folder.path(), &["subscriber", "--port", "0", "--secret", secret]);

@@ -91,10 +91,10 @@ fn a_small_query_is_made_at_once_and_its_price_is_printed() {
     let (said, code) = run(&address, &[]);
     assert_eq!(code, Some(0), "{said}");
     for part in [
-        "shop/told/busy  event told-1  delivered by attempt 2, 2 s after it was published\n",
+        "shop/told/busy  event told-1  delivered by attempt 2, 2 s after publication\n",
         "503 Service Unavailable (Busy) in 10 ms  retry in 2 s\n",
-        "CloudWatch Logs Insights: one query or two, each scans about ",
-        "never more than the 2.0 MB that are stored (less than $0.01)",
+        "CloudWatch Logs Insights: one or two queries, each scanning about ",
+        "at most the stored 2.0 MB (less than $0.01)",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
@@ -124,7 +124,8 @@ fn what_the_stack_does_not_log_is_said_and_is_in_the_json() {
     let (address, _requests) = aws("failures", 1_000);
     let output = trace(&address, &["--output", "json"]).output().expect("the program runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    let said = "LogLevel=failures: a delivery that succeeded at its first attempt has no log line, so it is not shown";
+    let said = "LogLevel=failures: deliveries that succeeded at the first attempt are not logged, \
+                so they are not shown";
     assert!(errors.contains(said), "{errors}");
     let trace: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(trace["not_logged"], said);

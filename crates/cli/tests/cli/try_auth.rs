@@ -111,9 +111,9 @@ fn each_kind_is_delivered_and_printed_as_the_same_request() {
         assert_eq!(code, Some(0), "{path}: {printed}");
         // The token server gets no request either.
         assert_silent(&received);
-        assert!(printed.contains(&format!("{variable} has to be set")), "{path}: {printed}");
+        assert!(printed.contains(&format!("set {variable} before")), "{path}: {printed}");
         // The variables to set are on standard error.
-        let (command, _) = printed.split_once(&format!("\n{variable} has")).expect("a note");
+        let (command, _) = printed.split_once(&format!("\nset {variable} ")).expect("a note");
         let mut shell = Command::new("sh");
         let ran = shell.env(variable, value).arg("-c").arg(command).output();
         let ran = ran.expect("a shell");

@@ -58,18 +58,19 @@ async fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored(
     let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(
-        printed.contains("granted, 120 requests a minute") && printed.contains("granted, any rate"),
+        printed.contains("granted, 120 requests per minute")
+            && printed.contains("granted, any rate"),
         "{printed}"
     );
     assert!(
-        printed.contains("2 of 2 have consented; nothing was stored")
+        printed.contains("2 of 2 endpoints have consented; nothing was stored")
             && !printed.contains("orders/c"),
         "{printed}"
     );
     assert_eq!(stored(&known).await.len(), 0);
 
     let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--to", "."]);
-    assert!(code == Some(0) && printed.contains("the consents are stored"), "{printed}");
+    assert!(code == Some(0) && printed.contains("the consents were stored"), "{printed}");
     let mut found = stored(&known).await;
     found.sort();
     assert!(
@@ -93,9 +94,14 @@ async fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_
     let known = Known::beside(folder.path()).await;
     let (printed, code) = run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--to", "."]);
     assert_eq!(code, Some(1), "{printed}");
-    for part in
-        ["without a", "redirects", "other.example.com", "could not be asked", "0 of 4", "--listen"]
-    {
+    for part in [
+        "without a",
+        "redirects",
+        "other.example.com",
+        "the handshake request failed",
+        "0 of 4",
+        "--listen",
+    ] {
         assert!(printed.contains(part), "{part} is not in {printed}");
     }
     assert_eq!(stored(&known).await.len(), 0);
@@ -105,8 +111,8 @@ async fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_
 async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rate() {
     for (consent, query, granted) in [
         (EVENT_GRID, "", "granted, any rate"),
-        (CLOUD_EVENTS, "", "granted, 120 requests a minute"),
-        (CLOUD_EVENTS, "?rate=7", "granted, 7 requests a minute"),
+        (CLOUD_EVENTS, "", "granted, 120 requests per minute"),
+        (CLOUD_EVENTS, "?rate=7", "granted, 7 requests per minute"),
     ] {
         let folder = folder(&[document("a", &receiver(SILENT), consent)]);
         let known = Known::beside(folder.path()).await;
@@ -114,7 +120,7 @@ async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_t
         let listening = ["--listen", "127.0.0.1:0", "--wait", "PT2M"];
         let arguments = [&stored_here[..], &listening].concat();
         let mut running = Running::start(lastmile(folder.path(), &arguments));
-        let url = word(&running.line_with("confirms"), "http://");
+        let url = word(&running.line_with("pending; confirm"), "http://");
         let (host, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
         let get =
             |path: &str| exchange(host, &format!("GET /{path}"), &format!("host: {host}\r\n"), "");
@@ -143,7 +149,10 @@ fn a_consent_that_nobody_confirms_in_time_is_pending_and_exit_code_1() {
         "https://me.example.com/x",
     ];
     let (printed, code) = run(folder.path(), &[&arguments[..], &["--wait", "PT0.2S"]].concat());
-    assert!(code == Some(1) && printed.contains("pending: nobody confirmed in time"), "{printed}");
+    assert!(
+        code == Some(1) && printed.contains("pending: no confirmation arrived in time"),
+        "{printed}"
+    );
     assert!(printed.contains("GET or POST to https://me.example.com/x/"), "{printed}");
 }
 
@@ -169,7 +178,7 @@ fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has(
         (&[][..], "--handshake"),
         (&["--handshake", "cloudevents"], "--origin"),
         (&["--event", "s.yaml"], "--consent"),
-        (&["--handshake", "eventgrid", "--rate", "9"], "has no --origin"),
+        (&["--handshake", "eventgrid", "--rate", "9"], "cannot be combined with --origin"),
         (&["--handshake", "eventgrid", "shop/orders/none"], "there is no subscription"),
     ] {
         let (printed, code) = with(more);

@@ -142,7 +142,7 @@ fn the_printed_command_makes_the_same_request_and_has_no_secret() {
         assert!(received.try_recv().is_err(), "nothing was sent");
         let noted = String::from_utf8_lossy(&command.stderr).into_owned();
         for variable in ["LASTMILE_URL", "LASTMILE_X_API_KEY", "LASTMILE_X_API_KEY_2", "TRIED_TOKEN"] {
-            assert!(noted.contains(&format!("{variable} has to be set")), "{noted}");
+            assert!(noted.contains(&format!("set {variable} before")), "{noted}");
         }
         let command = String::from_utf8(command.stdout).expect("a text");
         assert_hidden(&format!("{command}{noted}"));

@@ -11,7 +11,7 @@ use delivery::delivery::outcome::Outcome;
 use super::template;
 
 /// Pairs of a fragment in the detail of a failure, in lower case, and its description for people.
-const MEANINGS: [(&str, &str); 37] = [
+const MEANINGS: [(&str, &str); 38] = [
     ("connection refused", "connection refused"),
     ("connection reset", "connection reset"),
     ("broken pipe", "connection closed while the request was sent"),
@@ -44,11 +44,12 @@ const MEANINGS: [(&str, &str); 37] = [
     ("aws_targets does not list", "AWS target not listed in AwsTargets"),
     ("belongs to this deployment", "AWS target of the deployment itself"),
     ("finds streams by name in the account", "Firehose stream of another account"),
-    ("came too slowly", "response arrived too slowly"),
+    ("arrived too slowly", "response arrived too slowly"),
     ("deadline has elapsed", "connection timed out"),
     ("connection timed out", "connection timed out"),
     ("timed out", "connection timed out"),
     ("headers, or", "response headers too large"),
+    ("response headers are too large", "response headers too large"),
 ];
 /// Prefixes that layers of the HTTP client add to an error. They are removed.
 const LAYERS: [&str; 6] = [
@@ -60,16 +61,16 @@ const LAYERS: [&str; 6] = [
     "connection error: ",
 ];
 /// Beginning of the detail of a timeout; a duration follows.
-const NO_ANSWER_WITHIN: &str = "no whole answer within ";
+const NO_ANSWER_WITHIN: &str = "no complete response within ";
 /// Beginning of the detail of a rejected client certificate.
-const REFUSED_CALLER: &str = "it refused who is calling: ";
+const REFUSED_CALLER: &str = "the endpoint refused the client certificate: ";
 
 /// Returns the title of a failure without a response.
 pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) -> String {
     let detail = detail.map(str::trim).filter(|detail| !detail.is_empty());
     let Some(detail) = detail else { return without_detail(outcome).to_owned() };
     if let Some(duration) = detail.strip_prefix(NO_ANSWER_WITHIN) {
-        return format!("no response within {}", in_seconds(duration));
+        return format!("no response within {duration}");
     }
     if let Some(alert) = detail.strip_prefix(REFUSED_CALLER) {
         return format!("client certificate refused: {}", template::of(alert));
@@ -88,15 +89,6 @@ pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) 
         return format!("blocked address: {line}");
     }
     line
-}
-
-/// Converts a duration to seconds if it is whole seconds: `30000 ms` becomes `30 s`.
-fn in_seconds(duration: &str) -> String {
-    let ms = duration.strip_suffix(" ms").and_then(|ms| ms.parse::<u64>().ok());
-    match ms {
-        Some(ms) if ms > 0 && ms % 1_000 == 0 => format!("{} s", ms / 1_000),
-        Some(_) | None => duration.to_owned(),
-    }
 }
 
 fn without_detail(outcome: Outcome) -> &'static str {

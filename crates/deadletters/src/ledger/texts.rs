@@ -48,7 +48,9 @@ fn read_with_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<(JobHeader, Vec
     // Check the version first: a newer header may have other members.
     let Versioned { v } = serde_json::from_str(header).map_err(|error| error.to_string())?;
     if v != VERSION {
-        return Err(format!("it has version {v}, and this program reads version {VERSION} only"));
+        return Err(format!(
+            "the ledger has version {v}, but this program supports only version {VERSION}"
+        ));
     }
     let header: JobHeader = serde_json::from_str(header).map_err(|error| error.to_string())?;
     let letters = lines
@@ -56,7 +58,11 @@ fn read_with_header<T: DeserializeOwned>(bytes: &[u8]) -> Result<(JobHeader, Vec
         .collect::<Result<Vec<T>, _>>()
         .map_err(|error| error.to_string())?;
     if letters.len() != header.letters {
-        return Err(format!("it has {} dead letters instead of {}", letters.len(), header.letters));
+        return Err(format!(
+            "the ledger has {} dead letters instead of {}",
+            letters.len(),
+            header.letters
+        ));
     }
     Ok((header, letters))
 }
@@ -111,7 +117,7 @@ mod tests {
         let cut = &text[..text.len() - plan[1].key.len() - 70];
         assert!(read_plan(cut).is_err());
         let newer = read_plan(b"{\"v\":2,\"name\":\"j\"}\n").unwrap_err();
-        assert_eq!(newer, "it has version 2, and this program reads version 1 only");
+        assert_eq!(newer, "the ledger has version 2, but this program supports only version 1");
         let entries = [
             entry(1, ReplayState::Intent),
             LedgerEntry { problem: Some("no".to_owned()), ..entry(2, ReplayState::Refused) },

@@ -98,7 +98,7 @@ impl SendFailures {
     /// Returns a reason if there were failures and no dead letter was accepted.
     pub(super) fn nothing_accepted(&self) -> Option<String> {
         let problem = self.problem.as_ref().filter(|_| !self.is_any_accepted)?;
-        Some(format!("stopped: nothing was accepted: {problem}"))
+        Some(format!("stopped: no delivery was accepted: {problem}"))
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
             let stop = chunks.iter().filter_map(|chunk| failures.add(chunk)).last();
             (stop, failures.nothing_accepted())
         };
-        let nothing = Some("stopped: nothing was accepted: no".to_owned());
+        let nothing = Some("stopped: no delivery was accepted: no".to_owned());
         assert_eq!(stopped(&[refused(4)]), (None, nothing.clone()));
         assert_eq!(stopped(&[refused(4), vec![unfit.clone()]]), (None, nothing.clone()));
         assert_eq!(stopped(&[refused(4), refused(1)]), (nothing.clone(), nothing));

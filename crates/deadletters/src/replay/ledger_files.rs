@@ -62,7 +62,7 @@ impl JobLedger {
 fn of_job<T>(job: &str, read: (JobHeader, Vec<T>)) -> Result<(JobHeader, Vec<T>), String> {
     match read.0.job == job {
         true => Ok(read),
-        false => Err("it is that of another job".to_owned()),
+        false => Err("the file belongs to another job".to_owned()),
     }
 }
 

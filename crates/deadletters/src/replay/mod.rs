@@ -125,7 +125,7 @@ impl ReplayJob {
         let NewJob { job, target, queue, results, rate, by, note } = new;
         let key = letters.ledger_key(&job, "plan");
         let exists = format!(
-            "there is a job {job} already: use --resume {}, or another --name",
+            "the job {job} already exists: use --resume {}, or another --name",
             quoted(&job)
         );
         let plan = plan.ordered();
@@ -155,8 +155,8 @@ impl ReplayJob {
         let Some((header, plan)) = letters.plan_of(job).await? else {
             let jobs = letters.job_names().await?;
             let others = match &jobs[..] {
-                [] => "nor any other".to_owned(),
-                jobs => format!("there are: {}", jobs.join(", ")),
+                [] => "there are no jobs".to_owned(),
+                jobs => format!("jobs: {}", jobs.join(", ")),
             };
             bail!("there is no job {job} in {}; {others}", letters.container.name);
         };

@@ -94,7 +94,8 @@ impl NewEnds {
         let what = match failed == sent {
             true => format!("the first {sent} deliveries failed"),
             false => format!(
-                "{failed} of the first {sent} deliveries failed, and the others did not end within {}",
+                "{failed} of the first {sent} deliveries failed, and the others did not finish \
+                 within {}",
                 format_ms(PROBE_MAX_MS)
             ),
         };

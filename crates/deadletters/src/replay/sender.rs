@@ -106,8 +106,8 @@ impl FromStr for ReplayTarget {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(shown) = text.strip_prefix(SHORTENED) {
             return Err(format!(
-                "the job does not have the user and the query of its address {shown}: continue with --resume \
-                 and, again, --to-url"
+                "the job does not store the user and the query of its address {shown}: continue \
+                 with --resume and the full --to-url"
             ));
         }
         match (text, text.strip_prefix("topic ")) {
@@ -221,7 +221,8 @@ fn entry(
     let bytes = message.size_bytes();
     if !message.fits() {
         return Err(format!(
-            "with its state it has {bytes} bytes, and a message has at most {MESSAGE_MAX_BYTES}"
+            "the event with its state has {bytes} bytes; the limit for a message is \
+             {MESSAGE_MAX_BYTES} bytes"
         ));
     }
     let mut entry =
@@ -372,14 +373,14 @@ async fn post(
             SendResult::Refused(CONNECTION_REFUSED.to_owned())
         }
         // The event may have arrived before the connection broke.
-        TransportResult::SocketError => SendResult::Uncertain(why("the connection broke")),
+        TransportResult::SocketError => SendResult::Uncertain(why("the connection was lost")),
         TransportResult::ResolutionError => {
             SendResult::Refused(why("the host name does not resolve"))
         }
         TransportResult::TlsError => SendResult::Refused(why("the certificate was not accepted")),
         TransportResult::Blocked => SendResult::Refused(why("the address is not allowed")),
         TransportResult::Unsendable | TransportResult::Aborted => {
-            SendResult::Unfit(why("no request can be made of it"))
+            SendResult::Unfit(why("the event cannot be sent as a request"))
         }
     }
 }
@@ -462,7 +463,7 @@ mod tests {
         assert_eq!(lengths(400_000, 5), [2, 2, 1]);
         assert!(
             entry(0, &item(MESSAGE_MAX_BYTES), None)
-                .is_err_and(|problem| problem.contains("at most 1048576"))
+                .is_err_and(|problem| problem.contains("is 1048576 bytes"))
         );
     }
 }

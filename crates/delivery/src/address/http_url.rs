@@ -15,7 +15,7 @@ const SCHEME_MAX: usize = 20;
 /// Fails if the text is not such a URL. The error describes the mistake and shows the expected
 /// form.
 pub fn http_url(text: &str) -> Result<Url, String> {
-    let refused = |problem: String| Err(format!("{problem}; https://… or http://… is expected"));
+    let refused = |problem: String| Err(format!("{problem}; expected https://… or http://…"));
     if let Some(mistake) = mistake(text) {
         return refused(mistake);
     }
@@ -37,7 +37,7 @@ pub fn mistake(text: &str) -> Option<String> {
     }
     if let Some((scheme, _)) = text.split_once("://") {
         let is_other = is_scheme(scheme) && !is_http(&scheme.to_ascii_lowercase());
-        return is_other.then(|| format!("the scheme \"{scheme}\" is not supported here"));
+        return is_other.then(|| format!("the scheme \"{scheme}\" is not supported"));
     }
     for scheme in ["https", "http", "s3", "sqs"] {
         match without_prefix(text, scheme) {
@@ -116,8 +116,8 @@ mod tests {
             ("HTTP:api.example.com", "two slashes are missing after http:"),
             ("s3:/bucket/prefix", "two slashes are missing after s3:"),
             ("https//api.example.com", "a colon is missing after https"),
-            ("htps://api.example.com", "the scheme \"htps\" is not supported here"),
-            ("ftp://api.example.com", "the scheme \"ftp\" is not supported here"),
+            ("htps://api.example.com", "the scheme \"htps\" is not supported"),
+            ("ftp://api.example.com", "the scheme \"ftp\" is not supported"),
             (" https://api.example.com", "there is a space before the URL"),
             ("\tapi.example.com", "there is a space before the URL"),
         ] {
@@ -133,12 +133,12 @@ mod tests {
         for (text, problem) in [
             ("a.example.com/x", "the URL has no scheme"),
             ("localhost:8080/x", "the URL has no scheme"),
-            ("s3://bucket", "the scheme \"s3\" is not supported here"),
+            ("s3://bucket", "the scheme \"s3\" is not supported"),
             ("mailto:a", "not an HTTP URL"),
             ("somewhere", "not a valid URL: relative URL without a base"),
             ("https://", "not a valid URL: empty host"),
         ] {
-            let expected = format!("{problem}; https://… or http://… is expected");
+            let expected = format!("{problem}; expected https://… or http://…");
             assert_eq!(http_url(text), Err(expected), "{text}");
         }
     }

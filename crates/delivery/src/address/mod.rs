@@ -48,16 +48,17 @@ pub enum Refusal {
     #[error("the URL has no host")]
     NoHost,
     /// The URL leads to a service that runs beside the function, in its own sandbox.
-    #[error("{0} is, on this port, an address of the function itself, which no request may reach")]
+    #[error("{0} is an address of the function itself on this port; requests to it are blocked")]
     Own(HostAddress),
     /// The URL uses plain HTTP, and neither its host name nor its address is in
     /// `ALLOW_PRIVATE_DESTINATIONS`.
     #[error(
-        "{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only destinations in it may be reached without TLS"
+        "{0} cannot be reached without TLS: use https, or add the host to \
+         ALLOW_PRIVATE_DESTINATIONS"
     )]
     InClear(HostAddress),
     /// The address is private, and not in `ALLOW_PRIVATE_DESTINATIONS`.
-    #[error("{0} is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS")]
+    #[error("{0} is not a public address and is not listed in ALLOW_PRIVATE_DESTINATIONS")]
     NotPublic(HostAddress),
 }
 
@@ -191,7 +192,7 @@ mod tests {
         let policy = policy("127.0.0.0/8");
         assert_eq!(
             says(led(&policy, "https://10.0.0.1/", &[])),
-            "10.0.0.1 is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS"
+            "10.0.0.1 is not a public address and is not listed in ALLOW_PRIVATE_DESTINATIONS"
         );
         assert!(
             says(led(&policy, "https://a.example/", &["10.0.0.1"]))
@@ -199,11 +200,13 @@ mod tests {
         );
         assert_eq!(
             says(led(&policy, "http://8.8.8.8/", &[])),
-            "8.8.8.8 is not in ALLOW_PRIVATE_DESTINATIONS, and only destinations in it may be reached without TLS"
+            "8.8.8.8 cannot be reached without TLS: use https, or add the host to \
+             ALLOW_PRIVATE_DESTINATIONS"
         );
         assert_eq!(
             says(led(&policy, "http://localhost:9001/", &["127.0.0.1"])),
-            "localhost (127.0.0.1) is, on this port, an address of the function itself, which no request may reach"
+            "localhost (127.0.0.1) is an address of the function itself on this port; requests to \
+             it are blocked"
         );
         assert_eq!(says(led(&policy, "mailto:a@example.com", &[])), "the URL has no host");
     }

@@ -41,8 +41,7 @@ impl PrivateDestinations {
                     allowed.ranges.push(IpAddr::V6(address).to_canonical().into());
                 }
                 Err(_) => {
-                    let problem =
-                        "is neither a host, nor an address, nor a range such as 10.0.0.0/8";
+                    let problem = "is not a host, an address, or a range such as 10.0.0.0/8";
                     return Err(format!("\"{entry}\" {problem}"));
                 }
             }

@@ -149,9 +149,9 @@ impl fmt::Display for Part {
     /// Prints the part for people. Example: `elements from 20 on, subscriptions from "b" on,
     /// subscriptions before "c"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "elements from {} on", self.first)?;
+        write!(f, "events from index {}", self.first)?;
         if !self.names.from.is_empty() {
-            write!(f, ", subscriptions from {:?} on", self.names.from)?;
+            write!(f, ", subscriptions from {:?}", self.names.from)?;
         }
         match &self.names.before {
             Some(before) => write!(f, ", subscriptions before {before:?}"),
@@ -206,7 +206,7 @@ mod tests {
     fn a_part_says_what_it_is() {
         let names = NameRange { from: "b".to_owned(), before: Some("c".to_owned()) };
         let part = Part { first: 20, input: Input::Auto, names };
-        let said = "elements from 20 on, subscriptions from \"b\" on, subscriptions before \"c\"";
+        let said = "events from index 20, subscriptions from \"b\", subscriptions before \"c\"";
         assert_eq!(part.to_string(), said);
     }
 }

@@ -74,7 +74,7 @@ impl<A: Alternatives> Kind for OneOf<A> {
                         parent.refuse(Message::new("the kind is missing").help(A::KEYS.join(", ")))
                     }
                     [..] => parent.refuse(
-                        Message::new(format!("{} has one kind", parent.name()))
+                        Message::new(format!("{} must have exactly one kind", parent.name()))
                             .help(A::KEYS.join(", ")),
                     ),
                 }
@@ -152,7 +152,7 @@ fn report_others<A: Alternatives>(tag: &'static str, key: &str, fields: &Fields<
     for (other, _, declarations) in &all {
         for Declaration { name, .. } in declarations.iter().filter(|of| !own(of.name)) {
             if let Some(at) = fields.key(name) {
-                let message = Message::new(format!("{name} does not belong to {tag}: {key}"));
+                let message = Message::new(format!("{name} is not allowed with {tag}: {key}"));
                 at.error(message.help(format!("{tag}: {other}")));
             }
         }

@@ -205,7 +205,7 @@ impl Kind for Checked {
         }
         if text.chars().count() > self.max_chars {
             return at
-                .refuse(format!("a text of at most {} characters is expected", self.max_chars));
+                .refuse(format!("expected a string of at most {} characters", self.max_chars));
         }
         Some(text.to_owned())
     }
@@ -241,7 +241,7 @@ impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
         let [one, several] = self.what;
         if !self.count.contains(&elements.len()) {
             at.error(format!(
-                "has to be a list of {least} to {most} {several}, has {}",
+                "must be a list of {least} to {most} {several}, but has {}",
                 elements.len()
             ));
         }

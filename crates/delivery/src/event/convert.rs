@@ -37,10 +37,10 @@ pub(crate) fn cloud_event(
         (Shape::CloudEvent, None) => Ok(Arc::clone(event.text())),
         (Shape::EventGrid, None) => of_event_grid(event, topic),
         (Shape::Opaque, None) => {
-            Err(impossible("text of an opaque topic", CLOUD_EVENT, "it has no attributes"))
+            Err(impossible("text of an opaque topic", CLOUD_EVENT, "text has no attributes"))
         }
         (Shape::Custom, None) => {
-            Err(impossible("a custom event", CLOUD_EVENT, "no mapping of its fields is known"))
+            Err(impossible("a custom event", CLOUD_EVENT, "the topic has no mapping of the fields"))
         }
     }
 }
@@ -99,14 +99,16 @@ pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<A
             Ok(event.finish().into())
         }
         (Shape::EventGrid, None) => Ok(Arc::clone(published.text())),
-        (Shape::CloudEvent, None) => {
-            Err(impossible("a CloudEvent", SCHEMA, "Event Grid converts into CloudEvents only"))
-        }
+        (Shape::CloudEvent, None) => Err(impossible(
+            "a CloudEvent",
+            SCHEMA,
+            "Event Grid converts events only into CloudEvents",
+        )),
         (Shape::Opaque, None) => {
-            Err(impossible("text of an opaque topic", SCHEMA, "it has no fields"))
+            Err(impossible("text of an opaque topic", SCHEMA, "text has no fields"))
         }
         (Shape::Custom, None) => {
-            Err(impossible("a custom event", SCHEMA, "no mapping of its fields is known"))
+            Err(impossible("a custom event", SCHEMA, "the topic has no mapping of the fields"))
         }
     }
 }
@@ -115,7 +117,7 @@ pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<A
 /// counts as UTC. `into` is the name of the schema, for error messages.
 fn moment<'a>(event_time: &'a str, into: &str) -> Result<Cow<'a, str>, String> {
     with_zone(event_time)
-        .ok_or_else(|| impossible("an event", into, "its eventTime is not an RFC 3339 time"))
+        .ok_or_else(|| impossible("an event", into, "eventTime is not an RFC 3339 time"))
 }
 
 fn impossible(what: &str, into: &str, why: &str) -> String {
@@ -124,7 +126,8 @@ fn impossible(what: &str, into: &str, why: &str) -> String {
 
 fn required<'a>(name: &str, value: Option<&'a str>, into: &str) -> Result<&'a str, String> {
     value.ok_or_else(|| {
-        let why = format!("its topic's mapping finds no {name} in it and has no default");
+        let why =
+            format!("the mapping of the topic finds no {name} in the event and has no default");
         impossible("a custom event", into, &why)
     })
 }

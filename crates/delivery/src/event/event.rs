@@ -134,25 +134,27 @@ pub(crate) fn is_cloud_event(text: &str) -> bool {
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     let invalid = |what: String| Err(Malformed::CloudEvent(what));
     if members.text("specversion").as_deref() != Some("1.0") {
-        return invalid("specversion has to be \"1.0\"".to_owned());
+        return invalid("specversion must be \"1.0\"".to_owned());
     }
     for name in ["id", "source", "type"] {
         if members.text(name).is_none_or(|text| text.is_empty()) {
-            return invalid(format!("{name} has to be a non-empty string"));
+            return invalid(format!("{name} must be a non-empty string"));
         }
     }
     // Null counts as absent, so both members may be present if one of them is null.
     let has = |name: &str| members.get(name).is_some_and(|value| value != "null");
     if has("data") && has("data_base64") {
-        return invalid("data and data_base64 exclude each other".to_owned());
+        return invalid("data and data_base64 cannot be combined".to_owned());
     }
     if has("data_base64") && members.text("data_base64").is_none() {
-        return invalid("data_base64 has to be a string".to_owned());
+        return invalid("data_base64 must be a string".to_owned());
     }
     for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "data" | "data_base64"))
     {
         if value.starts_with(['{', '[']) {
-            return invalid(format!("the attribute {name} is neither string, number nor boolean"));
+            return invalid(format!(
+                "the attribute {name} must be a string, a number or a boolean"
+            ));
         }
     }
     Ok(())
@@ -162,7 +164,7 @@ fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
 fn check_event_grid(members: &Members<'_>) -> Result<(), Malformed> {
     for name in ["id", "subject", "eventType", "eventTime"] {
         if members.text(name).is_none_or(|text| text.is_empty()) {
-            return Err(Malformed::EventGrid(format!("{name} has to be a non-empty string")));
+            return Err(Malformed::EventGrid(format!("{name} must be a non-empty string")));
         }
     }
     Ok(())

@@ -9,25 +9,25 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// The text is not JSON.
-    #[error("not JSON: {0}")]
+    #[error("the event is not JSON: {0}")]
     NotJson(String),
     /// Two members have the same name.
     #[error("the member \"{0}\" is defined twice")]
     DuplicateMember(String),
     /// The text is not a valid CloudEvent, but the topic accepts only CloudEvents, or the text
     /// declares itself one.
-    #[error("not a valid CloudEvent: {0}")]
+    #[error("the event is not a valid CloudEvent: {0}")]
     CloudEvent(String),
     /// The topic accepts only events in the Event Grid schema, and the text is not one.
-    #[error("not a valid Event Grid event: {0}")]
+    #[error("the event is not a valid Event Grid event: {0}")]
     EventGrid(String),
     /// The text is not a message of the service that the topic's input names.
-    #[error("not a message for the input {0}: {1}")]
+    #[error("the message does not match the input {0}: {1}")]
     Envelope(&'static str, String),
     /// The value of `deliverat` is not a date-time of RFC 3339.
-    #[error("deliverat has to be a date-time of RFC 3339 such as 2026-12-01T09:00:00Z")]
+    #[error("deliverat must be an RFC 3339 date-time such as 2026-12-01T09:00:00Z")]
     NoMoment,
     /// `deliverat` is 14 days or more after the publication. The values are both times, as text.
-    #[error("deliverat is {0}, which is not within 14 days of the publication at {1}")]
+    #[error("deliverat is {0}, but must be within 14 days of the publication at {1}")]
     TooFarAhead(String, String),
 }

@@ -117,7 +117,7 @@ impl Kind for Attribute {
 fn found(fields: &Fields<'_>) -> Option<Field> {
     if let Some(key) = fields.key("default") {
         let message = format!("{} has no default", fields.parent().name());
-        key.error(Message::new(message).help("field: its path in the event"));
+        key.error(Message::new(message).help("set field to a path in the event"));
     }
     let path = fields.required("field").and_then(|at| at.parsed("a path", PATH_RULE));
     Some(Field { path: Some(path?), default: None })
@@ -142,7 +142,7 @@ fn found_or_default(fields: &Fields<'_>) -> Option<Field> {
 fn not_empty(at: &Cursor<'_>) -> Option<String> {
     let text = at.scalar()?;
     if text.is_empty() {
-        return at.refuse("a default cannot be empty");
+        return at.refuse("default must not be empty");
     }
     Some(text)
 }

@@ -29,7 +29,7 @@ enum Step {
 
 /// The syntax of paths, for error messages.
 pub const PATH_RULE: &str =
-    "a path leads to one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]";
+    "a path selects one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]";
 
 impl Path {
     /// Returns the raw value at the path, in the publisher's spelling; `None` if the event has no
@@ -75,7 +75,7 @@ impl FromStr for Path {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let invalid = || format!("\"{text}\" is not a path: {PATH_RULE}");
+        let invalid = || format!("\"{text}\" is not a valid path: {PATH_RULE}");
         let mut steps = match text.strip_prefix('$') {
             Some(rest) => steps(rest),
             None => steps(&format!(".{text}")),

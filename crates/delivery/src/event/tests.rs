@@ -62,7 +62,7 @@ fn what_claims_to_be_a_cloud_event_has_to_be_one() {
         (r#"{"specversion":1.0,"id":"1","source":"s","type":"t"}"#, "specversion"),
         (
             r#"{"specversion":"1.0","id":"1","source":"s","type":"t","data":1,"data_base64":""}"#,
-            "exclude",
+            "cannot be combined",
         ),
         (
             r#"{"specversion":"1.0","id":"1","source":"s","type":"t","data_base64":7}"#,

@@ -257,7 +257,7 @@ fn changes(old: &Values, new: &Values) -> Vec<FieldChange> {
         let (before, after) = (old.text(path), new.text(path));
         let [was, is] = [old, new].map(|of| of.written.get(path).map(hidden).unwrap_or_default());
         let is_hidden = before == after || !is.is_empty() && was != is;
-        let hidden = if is_hidden { " (what is not shown changed)" } else { "" };
+        let hidden = if is_hidden { " (a hidden part changed)" } else { "" };
         FieldChange { field: path.clone(), old: before, new: format!("{after}{hidden}") }
     });
     changed.collect()

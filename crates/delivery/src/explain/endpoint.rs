@@ -72,7 +72,9 @@ impl TryFrom<OutcomeName> for Always {
                 Outcome::Blocked => Self::Blocked,
                 Outcome::Aborted => Self::Aborted,
                 Outcome::Probation => {
-                    return Err(format!("{outcome} is no outcome of an attempt: none is made"));
+                    return Err(format!(
+                        "{outcome} is not an outcome of an attempt: no request is sent"
+                    ));
                 }
             },
         })

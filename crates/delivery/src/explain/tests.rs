@@ -131,7 +131,10 @@ fn outcomes_are_read_back_and_others_refused() {
         assert!(text.parse::<Always>().is_err_and(|error| error.contains("timeout")), "{text}");
     }
     let none = "Probation".parse::<Always>();
-    assert_eq!(none, Err("Probation is no outcome of an attempt: none is made".to_owned()));
+    assert_eq!(
+        none,
+        Err("Probation is not an outcome of an attempt: no request is sent".to_owned())
+    );
 }
 
 #[test]

@@ -76,24 +76,26 @@ fn to_topic(
 ) -> Vec<FollowUp> {
     let Delivery { subscription: SubscriptionName { topic: from, .. }, via, .. } = &letter.delivery;
     if from == name || via.contains(name) {
-        return dead_letter(letter.store_in_default(format!("topic {name} is where it came from")));
+        return dead_letter(
+            letter.store_in_default(format!("the dead letter came from topic {name}")),
+        );
     }
     let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.settings.input);
     let event = match decode_one(&enriched(&letter).json.into(), input) {
         Element::Event(event) => event,
         Element::Malformed { why, .. } => {
-            let why = format!("topic {name} cannot read it: {why}");
+            let why = format!("topic {name} cannot read the dead letter: {why}");
             return dead_letter(letter.store_in_default(why));
         }
     };
     if catalogue.matching(name, &ALL_NAMES, &event, now_ms).next().is_none() {
-        let why = format!("no subscription of topic {name} takes it");
+        let why = format!("no subscription of topic {name} accepts the dead letter");
         return dead_letter(letter.store_in_default(why));
     }
     let message = published(&letter, &event, name, catalogue, now_ms);
     match message.fits() {
         true => vec![FollowUp::Publish(Box::new(message))],
-        false => dead_letter(letter.store_in_default("too large to travel to its sink")),
+        false => dead_letter(letter.store_in_default("too large for a message to its sink")),
     }
 }
 

@@ -68,11 +68,15 @@ impl Source<'_> {
     ) -> Result<u32, Refused> {
         let Self { delivery, subscription, catalogue, now_ms } = *self;
         if catalogue.topic(to).is_none() {
-            let why = format!("there is no topic {to}, where its subscription sends it");
+            let why =
+                format!("there is no topic {to}, which is the destination of the subscription");
             return Err((Reason::TopicNotFound, why));
         }
         if delivery.hops >= HOPS_MAX {
-            return Err((Reason::ReplyLoop, format!("a chain of more than {HOPS_MAX} replies")));
+            return Err((
+                Reason::ReplyLoop,
+                format!("the chain of replies is longer than {HOPS_MAX}"),
+            ));
         }
         let deliveries = catalogue.matching(to, &ALL_NAMES, event, now_ms).count();
         let onward = is_same_event.then_some(to);

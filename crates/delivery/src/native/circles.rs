@@ -22,12 +22,13 @@ pub(super) fn report(catalogue: &Catalogue, named_at: &BTreeMap<SubscriptionName
         let Some(first) = circle.first() else { continue };
         let topics: Vec<String> = circle.iter().map(|name| name.topic.to_string()).collect();
         let message = format!(
-            "its events can go in a circle: {} -> {}; what goes on too often is a dead letter, ReplyLoop",
+            "events can circulate forever: {} -> {}; after too many hops an event becomes a dead \
+             letter (ReplyLoop)",
             topics.join(" -> "),
             first.topic
         );
         if let Some(at) = named_at.get(*first) {
-            at.warn(Message::new(message).help("a filter that takes each event once"));
+            at.warn(Message::new(message).help("add a filter that accepts each event only once"));
         }
     }
 }

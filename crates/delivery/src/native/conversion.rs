@@ -18,7 +18,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     let destination = &subscription.destination;
     let event_type = ("eventType", &topic.settings.mapping.event_type);
     if destination.has_templates() && topic.settings.input == Input::Custom {
-        return unmapped(topic, "the CloudEvent that templates read", &[event_type]);
+        return unmapped(topic, "the CloudEvent for templates", &[event_type]);
     }
     if destination.has_body() {
         return None;
@@ -29,9 +29,9 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     match (topic.settings.input, schema) {
         (Input::Opaque, _) => {
             let problem = format!(
-                "the topic {name} has input opaque; its text cannot be delivered as {word}"
+                "the topic {name} has input opaque, so its events cannot be delivered as {word}"
             );
-            Some(Message::new(problem).help("leave schema out to send it as it was published"))
+            Some(Message::new(problem).help("omit schema to send each event as it was published"))
         }
         (
             Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3,
@@ -39,9 +39,9 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
         ) => {
             let input = topic.settings.input.as_str();
             let problem = format!(
-                "the topic {name} has input {input}; a CloudEvent cannot be delivered as {word}"
+                "the topic {name} has input {input}, and CloudEvents cannot be delivered as {word}"
             );
-            Some(Message::new(problem).help("it can be delivered as a CloudEvent"))
+            Some(Message::new(problem).help("use a CloudEvents schema"))
         }
         (Input::Custom, Schema::EventGrid) => unmapped(topic, word, &[event_type, subject]),
         (Input::Custom, Schema::CloudEventsStructured | Schema::CloudEventsBinary) => {
@@ -65,10 +65,10 @@ pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
         return None;
     }
     let problem = format!(
-        "events in the schema {} cannot share a request: its body is the data of one",
+        "events in the schema {} cannot share a request: the body is the data of one event",
         schema.as_str()
     );
-    Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
+    Some(Message::new(problem).help("use schema: cloudevents-structured, or omit batch"))
 }
 
 /// Returns the reason why the topic's events never share a request, although the subscription has
@@ -79,10 +79,10 @@ pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Optio
         return None;
     }
     let warning = format!(
-        "not used: the topic {} has input opaque, and each text has a request of its own",
+        "no effect: the topic {} has input opaque, so each event is sent in a separate request",
         topic.name
     );
-    Some(Message::new(warning).help("leave batch out"))
+    Some(Message::new(warning).help("omit batch"))
 }
 
 /// The name of an attribute that a schema requires, and the mapping of this attribute.
@@ -92,10 +92,11 @@ fn unmapped(topic: &Topic, schema: &str, needed: &[Needed<'_>]) -> Option<Messag
     let missing = |(_, field): &&Needed<'_>| field.path.is_none() && field.default.is_none();
     let missing: Vec<&str> = needed.iter().filter(missing).map(|(name, _)| *name).collect();
     let (first, named) = (missing.first()?, missing.join(" and no "));
-    let problem =
-        format!("the mapping of the topic {} gives no {named}, which {schema} needs", topic.name);
-    Some(
-        Message::new(problem)
-            .help(format!("in its spec, mapping: {{{first}: {{field: …, default: …}}}}")),
-    )
+    let problem = format!(
+        "the mapping of the topic {} provides no {named}, which {schema} requires",
+        topic.name
+    );
+    Some(Message::new(problem).help(format!(
+        "add to the spec of the Topic: mapping: {{{first}: {{field: …, default: …}}}}"
+    )))
 }

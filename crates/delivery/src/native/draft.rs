@@ -79,7 +79,8 @@ impl<'a> Draft<'a> {
         if let Some(delivery) = self.deliveries.remove(name) {
             let message =
                 format!("the delivery of {name} is configured by the object at {}", at.location());
-            delivery.error(Message::new(message).help("remove delivery here, and set it there"));
+            delivery
+                .error(Message::new(message).help("remove delivery here, and configure it there"));
         }
         take(&mut self.object_topics, name, at, "topic")
     }
@@ -125,11 +126,9 @@ impl<'a> Draft<'a> {
         if let Some(first) = self.publishers.get(publisher) {
             let message =
                 format!("the publisher {publisher} is defined twice: for {first} and for {topic}");
-            at.error(
-                Message::new(message).help(
-                    "a publisher has one topic; several subscriptions may receive its events",
-                ),
-            );
+            at.error(Message::new(message).help(
+                "assign the publisher to one topic; several subscriptions may receive its events",
+            ));
             return;
         }
         self.publishers.insert(publisher.clone(), topic.clone());
@@ -268,7 +267,7 @@ fn take<'a, N: Ord + Clone + std::fmt::Display>(
     if let Some(first) = taken.get(name) {
         let message =
             format!("the {what} {name} is defined twice; the first is at {}", first.location());
-        at.error(Message::new(message).help("remove one of them, or give it another name"));
+        at.error(Message::new(message).help("remove or rename one of them"));
         return false;
     }
     taken.insert(name.clone(), at.clone());

@@ -19,7 +19,7 @@ pub struct LeftOut {
 }
 
 /// The reason for a subscription whose own document has no error.
-const ELSEWHERE: &str = "what it refers to has an error";
+const ELSEWHERE: &str = "an object that the subscription refers to has an error";
 
 impl LeftOut {
     /// Describes the subscription at the cursor, whose name may be incomplete. `error` is the first

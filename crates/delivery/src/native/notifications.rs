@@ -24,7 +24,7 @@ pub(super) fn read(documents: &[Cursor<'_>], catalogue: &mut Catalogue) {
     for other in others {
         let message =
             format!("Notifications is defined twice; the first is at {}", first.location());
-        other.error(Message::new(message).help("a deployment has one topic of notices"));
+        other.error(Message::new(message).help("keep one; a deployment has one topic for notices"));
     }
     let read = first.mapping(|fields| {
         fields.accept(&["apiVersion", "kind"]);
@@ -33,7 +33,7 @@ pub(super) fn read(documents: &[Cursor<'_>], catalogue: &mut Catalogue) {
     });
     let Some(Some((topic, at))) = read else { return };
     if !catalogue.subscriptions().any(|subscription| subscription.name.topic == topic) {
-        at.warn(format!("no subscription gets the notices: none is for the topic {topic}"));
+        at.warn(format!("nobody receives the notices: the topic {topic} has no subscription"));
     }
     catalogue.notices_go_to(topic);
 }

@@ -45,7 +45,9 @@ impl Kind for Time {
 
     fn read(&self, at: &Cursor<'_>) -> Option<u64> {
         let ms = moment::read(at.text()?);
-        ms.or_else(|| at.refuse(Message::new("not a time").help("such as 2026-12-01T00:00:00Z")))
+        ms.or_else(|| {
+            at.refuse(Message::new("not a valid time").help("such as 2026-12-01T00:00:00Z"))
+        })
     }
 
     fn write(&self, value: &u64) -> Json {

@@ -88,13 +88,14 @@ impl Routes {
         let input = self.inputs.get(topic).copied().unwrap_or_default();
         let what = if topic == own {
             format!(
-                "{topic} is the subscription's own topic: its dead letters go to the default container"
+                "{topic} is the subscription's own topic: dead letters go to the default container"
             )
         } else if self.has_subscribers.get(topic) == Some(&false) {
             format!("{topic} has no subscription: its dead letters go to the default container")
         } else if self.reaches(topic, own) {
             format!(
-                "the sinks of {topic} lead back to {own}: dead letters that loop go to the default container"
+                "the sinks of {topic} lead back to {own}: dead letters in a loop go to the default \
+                 container"
             )
         } else {
             return unreadable(subscription, topic, input);
@@ -199,7 +200,7 @@ fn unused_layout(policy: &DeadLetterPolicy) -> Option<Message> {
     if policy.layout == Layout::Nested || format == Format::Namespace {
         return None;
     }
-    let unused = format!("not used: the format {} has one layout", format.as_str());
+    let unused = format!("no effect: the format {} has only one layout", format.as_str());
     Some(Message::new(unused).help("format: namespace"))
 }
 
@@ -209,6 +210,6 @@ fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
         return None;
     }
     let format = policy.format.name_for(None);
-    let unused = format!("not used: the format {format} has no knativeerrordata");
+    let unused = format!("no effect: the format {format} has no knativeerrordata");
     Some(Message::new(unused).help("format: knative"))
 }

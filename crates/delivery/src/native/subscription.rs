@@ -79,11 +79,11 @@ pub(super) fn read<'a>(
 fn check_target(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
     let at = |name: &str| spec.peek(name).unwrap_or_else(|| spec.clone());
     if subscription.batch.is_some() {
-        let message = Message::new("an AWS target gets one event with each request, not batches");
+        let message = Message::new("an AWS target receives one event per request, not batches");
         return at("batch").refuse(message.help("batch: none"));
     }
     if subscription.reply.is_some() {
-        return at("reply").refuse("an AWS target does not reply with events");
+        return at("reply").refuse("an AWS target cannot reply with events");
     }
     Some(())
 }
@@ -97,7 +97,7 @@ fn report_unused_of_topic(spec: &Cursor<'_>) {
     });
     let of_requests = of_requests.map(|entry| entry.key.clone());
     for key in of_requests.chain(spec.peek("reply").filter(|at| !at.is_null())) {
-        key.warn("not used: the destination is a topic, which is not called");
+        key.warn("no effect: the destination is a topic, so no request is sent");
     }
 }
 
@@ -213,7 +213,7 @@ fn read_subscription<'a>(
             check_target(&subscription, &spec)?;
         }
         if subscription.batch.is_some() && subscription.destination.reads_event() {
-            let message = "a batch has no `event`: use `events`, the list of them";
+            let message = "a batch has no `event`: use the list `events`";
             return spec.peek("destination").and_then(|at| at.refuse(message));
         }
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })

@@ -66,7 +66,9 @@ fn read_spec<'a>(
 ) -> Option<TopicSettings> {
     // Reads `delivery` only to report findings. Each Subscription reads it again, below its own
     // settings.
-    spec.given("delivery").iter().for_each(|of| check_defaults(of, "a topic has", defaults));
+    spec.given("delivery")
+        .iter()
+        .for_each(|of| check_defaults(of, "a Topic cannot have", defaults));
     let settings = TopicSettings::read(spec)?;
     let from = publishers::located(spec.given("from").as_ref(), &settings.from);
     publishers::report_unreadable(&from, settings.input);
@@ -87,14 +89,14 @@ fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
         return;
     }
     let message = Message::new(format!(
-        "not used: the input of this topic is {}, and only custom events are mapped",
+        "no effect: the input of this topic is {}, and only custom events are mapped",
         input.as_str()
     ));
     key.warn(message.help("input: custom or auto"));
 }
 
 /// Beginning of messages about the `defaults` of a Subscription.
-pub(super) const DEFAULTS_HAVE: &str = "defaults have";
+pub(super) const DEFAULTS_HAVE: &str = "defaults cannot have";
 
 /// Checks the `delivery` of a Topic, or the `defaults` of a Subscription. They must be valid
 /// settings of a subscription once an address is added.
@@ -103,7 +105,7 @@ pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node
     if let Some(at) = delivery.peek("deadLetter").filter(|_| whose == DEFAULTS_HAVE)
         && at.peek_text().is_some()
     {
-        return at.error(Message::new(format!("{whose} no such word")).help("state it in spec"));
+        return at.error(Message::new(format!("{whose} this value")).help("state it in spec"));
     }
     let bases = [&address, defaults].map(|node| delivery.beside(node));
     delivery.mapping_over(&bases, |fields| {
@@ -112,7 +114,7 @@ pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node
         for entry in
             entries.iter().filter(|entry| matches!(entry.name, "url" | "aws" | "reference"))
         {
-            let message = Message::new(format!("{whose} no {}", entry.name));
+            let message = Message::new(format!("{whose} {}", entry.name));
             entry.key.error(message.help("set it in the spec of each Subscription"));
         }
         DeliverySettings::read(fields);

@@ -49,8 +49,8 @@ pub fn message(
     let bytes = body.len() + of_topic;
     if bytes > MESSAGE_MAX_BYTES {
         let problem = format!(
-            "the message would have {bytes} bytes, and at most {MESSAGE_MAX_BYTES} are allowed, topic included; an event \
-             in binary mode whose data is not JSON travels as base64"
+            "the message with its topic has {bytes} bytes; the limit is {MESSAGE_MAX_BYTES} bytes. \
+             In binary mode, data that is not JSON is base64-encoded, which needs a third more"
         );
         return Err(Refusal::new(413, problem));
     }
@@ -70,8 +70,8 @@ pub fn topic_bytes(topic: &TopicName) -> usize {
 pub fn too_large(bytes: usize) -> Option<String> {
     (bytes > EVENT_MAX_BYTES).then(|| {
         format!(
-            "it has {bytes} bytes, topic included, and an event has at most {EVENT_MAX_BYTES}: the rest of an SQS message \
-             is for the state of retries; store the data elsewhere, and send a reference"
+            "the event with its topic has {bytes} bytes; the limit is {EVENT_MAX_BYTES} bytes. \
+             Store the data elsewhere, and send a reference"
         )
     })
 }
@@ -84,7 +84,7 @@ fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
         let is_none = |of: &str| of.is_empty() || of.eq_ignore_ascii_case("identity");
         if let Some(found) = text.split(',').map(str::trim).find(|of| !is_none(of)) {
             let problem = format!(
-                "the body has the content-encoding {found}, which is not read here: send it without one"
+                "the content-encoding {found} is not supported: send the body uncompressed"
             );
             return Err(Refusal::new(415, problem));
         }
@@ -100,7 +100,9 @@ fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refus
     let mode = ContentMode::of(content_type);
     if mode == ContentMode::Data && has_version(request) {
         if let Some((name, _)) = request.headers.iter().find(|(name, _)| is_data(name)) {
-            return Err(bad_request(format!("{name} is no attribute: the data is the body")));
+            return Err(bad_request(format!(
+                "{name} is not an attribute: send the data as the body"
+            )));
         }
         let structured =
             binary::structured(&binary_attributes(request), content_type, request.body);
@@ -110,8 +112,9 @@ fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refus
     if !is_json && input != Input::Opaque {
         let found = content_type.unwrap_or("none");
         let problem = format!(
-            "the content type is {found}; application/cloudevents+json, application/cloudevents-batch+json or \
-             application/json is expected, or ce-* headers for an event in binary mode"
+            "the content type is {found}; expected application/cloudevents+json, \
+             application/cloudevents-batch+json or application/json, or ce-* headers for an event \
+             in binary mode"
         );
         return Err(Refusal::new(415, problem));
     }
@@ -119,13 +122,13 @@ fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refus
     let body = body.map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
     let body = if input == Input::Opaque { body } else { without_mark(&body).to_owned() };
     if body.is_empty() {
-        return Err(bad_request("the body is empty, and no message is"));
+        return Err(bad_request("the body is empty; send an event"));
     }
     match (mode, body.trim_start().starts_with('[')) {
         (ContentMode::Structured, true) => {
-            Err(bad_request("an array is sent as application/cloudevents-batch+json"))
+            Err(bad_request("the body is an array; send it as application/cloudevents-batch+json"))
         }
-        (ContentMode::Batched, false) => Err(bad_request("a batch is a JSON array of events")),
+        (ContentMode::Batched, false) => Err(bad_request("a batch must be a JSON array of events")),
         (ContentMode::Structured, false)
         | (ContentMode::Batched, true)
         | (ContentMode::OtherFormat | ContentMode::Data, _) => Ok(body),
@@ -183,7 +186,8 @@ fn count_events(
     let elements = Elements::of(&body, input).map_err(|why| malformed(1, why))?;
     // The number is checked before any element is decoded.
     if elements.len() > EVENTS_MAX {
-        let problem = format!("{} events; a request has at most {EVENTS_MAX}", elements.len());
+        let problem =
+            format!("the request has {} events; the limit is {EVENTS_MAX}", elements.len());
         return Err(Refusal::new(413, problem));
     }
     for number in 1..=elements.len() {
@@ -290,9 +294,7 @@ mod tests {
                 let refusal = found.unwrap_err();
                 assert_eq!(refusal.status, 415);
                 assert!(
-                    refusal
-                        .text
-                        .contains(&format!("the content-encoding {name}, which is not read")),
+                    refusal.text.contains(&format!("the content-encoding {name} is not supported")),
                     "{}",
                     refusal.text
                 );
@@ -315,12 +317,12 @@ mod tests {
             (vec![STRUCTURED], too_far.as_str(), Input::Auto, 400, "within 14 days"),
             (vec![STRUCTURED], GRID, Input::Auto, 400, "cloudevents-batch+json"),
             (vec![STRUCTURED], r#"{"n":1}"#, Input::Auto, 400, "specversion"),
-            (vec![BATCH], CLOUD, Input::Auto, 400, "a batch is a JSON array"),
+            (vec![BATCH], CLOUD, Input::Auto, 400, "a batch must be a JSON array"),
             (vec![JSON], "{", Input::Auto, 400, "not JSON"),
             (vec![JSON], GRID, Input::CloudEvents, 400, "CloudEvent"),
             (vec![], CLOUD, Input::Auto, 415, "the content type is none"),
             (vec![("content-type", "text/plain")], "hi", Input::Auto, 415, "text/plain"),
-            (BINARY[..3].to_vec(), "", Input::Auto, 400, "type has to be"),
+            (BINARY[..3].to_vec(), "", Input::Auto, 400, "type must be"),
             (
                 vec![("content-type", "application/cloudevents+avro")],
                 "x",
@@ -333,7 +335,7 @@ mod tests {
                 "",
                 Input::Auto,
                 400,
-                "is no attribute",
+                "is not an attribute",
             ),
             (vec![("content-type", "text/plain")], "", Input::Opaque, 400, "the body is empty"),
             (vec![JSON], "", Input::Auto, 400, "the body is empty"),
@@ -356,7 +358,7 @@ mod tests {
         assert!(read(&[JSON], &sized(largest), Input::Auto).is_ok());
         // One event that is too large, and several that together are.
         let two = format!("[{},{}]", sized(room / 2), sized(room / 2));
-        for (body, why) in [(sized(largest + 1), "at most 1032192"), (two, "at most 1048576")] {
+        for (body, why) in [(sized(largest + 1), "limit is 1032192"), (two, "limit is 1048576")] {
             let refusal = read(&[JSON], &body, Input::Auto).expect_err("it is too large");
             assert!(refusal.status == 413 && refusal.text.contains(why), "{}", refusal.text);
         }
@@ -364,7 +366,7 @@ mod tests {
         assert_eq!(read(&[JSON], &list(EVENTS_MAX), Input::Auto).map(|it| it.1), Ok(EVENTS_MAX));
         let refusal = read(&[JSON], &list(EVENTS_MAX + 1), Input::Auto).expect_err("too many");
         assert!(
-            refusal.status == 413 && refusal.text.contains("at most 10000"),
+            refusal.status == 413 && refusal.text.contains("the limit is 10000"),
             "{}",
             refusal.text
         );

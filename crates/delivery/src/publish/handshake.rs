@@ -38,7 +38,8 @@ impl FromStr for AllowedOrigins {
         let named = |name: &str| match is_name(name) {
             true => Ok(name.to_ascii_lowercase()),
             false => Err(format!(
-                "\"{name}\" is not the DNS name of a sender, such as eventgrid.azure.net, nor *"
+                "\"{name}\" is not a DNS name of a sender: expected a name such as \
+                 eventgrid.azure.net, or *"
             )),
         };
         names.map(named).collect::<Result<_, _>>().map(Self)
@@ -70,15 +71,18 @@ pub fn handshake(
         "POST" => return Ok(None),
         "OPTIONS" if !allowed.0.is_empty() => {}
         method => {
-            let problem = format!("{method} is not allowed; events are sent by POST");
+            let problem = format!("{method} is not allowed; send events with POST");
             return Err(Refusal { allow: Some(allowed.methods()), ..Refusal::new(405, problem) });
         }
     }
     let Some(origin) = request.header("webhook-request-origin") else {
-        return Err(Refusal::new(400, "a handshake needs the header WebHook-Request-Origin"));
+        return Err(Refusal::new(400, "the handshake requires the header WebHook-Request-Origin"));
     };
     if !allowed.allows(origin) {
-        return Err(Refusal::new(403, format!("the origin {origin:?} may not publish here")));
+        return Err(Refusal::new(
+            403,
+            format!("the origin {origin:?} is not allowed to publish here"),
+        ));
     }
     let granted = [
         ("allow", allowed.methods().to_owned()),

@@ -67,8 +67,9 @@ impl<'a> ShownKeys<'a> {
     pub fn read(request: &HttpRequest<'a>) -> Result<Self, Refusal> {
         let shown = shown(request);
         if shown.is_empty() {
-            let problem = "a key is needed, in the header aeg-sas-key or in Authorization (SharedAccessKey KEY or Bearer KEY), or \
-                 a token in aeg-sas-token or in Authorization (SharedAccessSignature TOKEN)";
+            let problem = "the request has no key: send a key in aeg-sas-key or Authorization \
+                           (SharedAccessKey KEY or Bearer KEY), or a token in aeg-sas-token or \
+                           Authorization (SharedAccessSignature TOKEN)";
             return Err(Refusal::new(401, problem));
         }
         Ok(Self(shown))
@@ -98,7 +99,7 @@ pub fn check_key(shown: &ShownKeys<'_>, keys: KnownKeys<'_>, now_ms: u64) -> Res
     }
     if may_be_unread {
         // The message has no details, because the caller is not authenticated yet.
-        return Err(Refusal::new(503, "a key cannot be read now; repeat the request"));
+        return Err(Refusal::new(503, "a key cannot be read at the moment; repeat the request"));
     }
     Err(Refusal::new(401, refusal))
 }
@@ -138,7 +139,7 @@ fn text_of(key: &Secret) -> &str {
 
 fn check_token(token: &str, keys: &[Secret], now_ms: u64) -> Result<(), Problem> {
     const UNREADABLE: Problem =
-        Problem::Invalid("the token is not r=RESOURCE&e=EXPIRATION&s=SIGNATURE");
+        Problem::Invalid("the token does not have the form r=RESOURCE&e=EXPIRATION&s=SIGNATURE");
     let (signed, signature) = token.rsplit_once("&s=").ok_or(UNREADABLE)?;
     let signature: Vec<u8> = percent_decode_str(signature).collect();
     let signature = STANDARD.decode(signature).map_err(|_| UNREADABLE)?;
@@ -218,9 +219,9 @@ mod tests {
         let changed = PYTHON.replacen("r=http", "r=https", 1);
         let later = PYTHON.replacen("2026", "2027", 1);
         for (name, value, text) in [
-            ("x-other", KEY, "a key is needed"),
-            ("authorization", KEY, "a key is needed"),
-            ("authorization", "Basic c2hvcA==", "a key is needed"),
+            ("x-other", KEY, "the request has no key"),
+            ("authorization", KEY, "the request has no key"),
+            ("authorization", "Basic c2hvcA==", "the request has no key"),
             ("aeg-sas-key", "", "not valid"),
             ("aeg-sas-key", "c2hvcC1vcmRlcnMta2V5LW9uZQ=", "not valid"),
             ("aeg-sas-key", PYTHON, "not valid"),

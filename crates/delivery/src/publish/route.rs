@@ -90,7 +90,8 @@ fn topic(path: &str, default: &DefaultTopic) -> Result<(TopicName, bool), Refusa
 }
 
 fn whole_default(default: &DefaultTopic) -> Result<TopicName, Refusal> {
-    let problem = "the path names no topic, and there is no default topic; /topics/{namespace}/{topic} names one";
+    let problem = "the path names no topic, and no default topic is configured; use \
+                   /topics/{namespace}/{topic}";
     default.topic.clone().ok_or_else(|| Refusal::new(404, problem))
 }
 
@@ -101,8 +102,8 @@ fn in_default_namespace(named: &str, default: &DefaultTopic) -> Result<TopicName
         (Some((namespace, topic)), _) => pair(namespace, topic),
         (None, Some(namespace)) => pair(namespace, named),
         (None, None) => {
-            let problem = "the path names a topic without its namespace, and there is no default topic to take it from; \
-                 name the topic namespace%2Ftopic";
+            let problem = "the path names a topic without a namespace, and no default topic is \
+                           configured; use namespace%2Ftopic";
             Err(Refusal::new(404, problem))
         }
     }
@@ -115,7 +116,8 @@ fn pair(namespace: &str, topic: &str) -> Result<TopicName, Refusal> {
         return Ok(TopicName { namespace: namespace.to_owned(), topic: topic.to_owned() });
     }
     let problem = format!(
-        "the path names no topic: {NAME_RULE}, and does not begin with {RESERVED}; {ROUTES}"
+        "the path contains no valid topic: {NAME_RULE}, and does not begin with {RESERVED}; \
+         {ROUTES}"
     );
     Err(Refusal::new(404, problem))
 }

@@ -51,8 +51,8 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         let content_type = sendable(content_type).value;
         if ContentMode::of(Some(&content_type)) != ContentMode::Data {
             let problem = format!(
-                "in binary mode a receiver would read data of type {content_type} as another event; \
-                 deliver it as cloudevents-structured"
+                "in binary mode, receivers would interpret data of type {content_type} as another \
+                 event; use schema: cloudevents-structured"
             );
             return Err(Unsendable::Impossible(problem));
         }
@@ -66,7 +66,7 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         let header = attribute(name)?;
         if !names.insert(header.clone()) {
             return Err(Unsendable::Impossible(format!(
-                "two attributes would be the header {header}"
+                "two attributes map to the header {header}"
             )));
         }
         headers.push((header, utf8_percent_encode(&value, ENCODED).to_string()));
@@ -79,7 +79,9 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
 fn attribute(name: &str) -> Result<String, Unsendable> {
     let lower = name.to_ascii_lowercase();
     if !is_name(name) || OURS.contains(&lower.as_str()) {
-        return Err(Unsendable::Impossible(format!("the attribute {name:?} cannot be a header")));
+        return Err(Unsendable::Impossible(format!(
+            "the attribute {name:?} cannot be sent as a header"
+        )));
     }
     Ok(format!("ce-{lower}"))
 }
@@ -101,5 +103,5 @@ fn data(members: &Members<'_>, is_json: bool) -> Result<Bytes, Unsendable> {
 /// Returns the error for an attribute whose value is not a string, or contains an unpaired
 /// surrogate.
 fn no_text(name: &str) -> Unsendable {
-    Unsendable::Impossible(format!("{name} is not text that can be sent in binary mode"))
+    Unsendable::Impossible(format!("{name} is not a string that can be sent in binary mode"))
 }

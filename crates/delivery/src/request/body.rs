@@ -44,7 +44,9 @@ pub(super) fn content(
         match part(subscription, delivery)? {
             Part::Whole(content) if deliveries.len() == 1 => return Ok(content),
             Part::Whole(_) => {
-                return Err(Unsendable::Impossible("it cannot share a request".to_owned()));
+                return Err(Unsendable::Impossible(
+                    "the event cannot share a request with others".to_owned(),
+                ));
             }
             Part::Element(of, text) => {
                 form = of;

@@ -142,7 +142,9 @@ pub fn compose(
 fn check_lambda_api(destination: &Destination, url: &Url) -> Result<(), Unsendable> {
     let scope = destination.auth.as_ref().and_then(Auth::signing_scope);
     match scope.is_some_and(|scope| scope.is_of_api(url)) {
-        true => Err(Unsendable::Blocked("the API of Lambda is for AWS targets only".to_owned())),
+        true => Err(Unsendable::Blocked(
+            "a URL of the Lambda API cannot be a destination: use destination.aws".to_owned(),
+        )),
         false => Ok(()),
     }
 }
@@ -154,9 +156,10 @@ fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
     if headers.len() <= REQUEST_HEADERS_MAX && bytes <= REQUEST_HEADERS_MAX_BYTES {
         return Ok(());
     }
-    let most = format!("{REQUEST_HEADERS_MAX} of {REQUEST_HEADERS_MAX_BYTES} bytes are the most");
+    let most =
+        format!("the limit is {REQUEST_HEADERS_MAX} headers and {REQUEST_HEADERS_MAX_BYTES} bytes");
     Err(Unsendable::Impossible(format!(
-        "a request with {} headers of {bytes} bytes; {most}",
+        "the request has {} headers with {bytes} bytes; {most}",
         headers.len()
     )))
 }
@@ -170,7 +173,7 @@ fn compose_reply(
 ) -> Result<Request, Unsendable> {
     let Some(ReplyTo::Address(url)) = &subscription.reply else {
         return Err(Unsendable::Impossible(format!(
-            "{} has no address for replies any more",
+            "the subscription {} no longer has an address for replies",
             subscription.name
         )));
     };
@@ -187,7 +190,7 @@ fn compose_dead_letter(
 ) -> Result<Request, Unsendable> {
     let Sink::Address(url) = &subscription.dead_letter.sink else {
         return Err(Unsendable::Impossible(format!(
-            "{} has no address for dead letters any more",
+            "the subscription {} no longer has an address for dead letters",
             subscription.name
         )));
     };

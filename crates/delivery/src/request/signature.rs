@@ -45,7 +45,7 @@ pub(super) fn headers(
         let unready = |problem: &dyn fmt::Display| {
             Unsendable::Unready(format!("the signing secret {name} {problem}"))
         };
-        let secret = context.keyring.get(name).ok_or_else(|| unready(&"was not looked up"))?;
+        let secret = context.keyring.get(name).ok_or_else(|| unready(&"was not loaded"))?;
         let key = Key::parse(secret.expose()).map_err(|problem| unready(&problem))?;
         let signature =
             key.sign([id, &timestamp], body).ok_or_else(|| unready(&KeyError::Public))?;
@@ -63,22 +63,23 @@ pub(super) fn headers(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// The secret is not base64.
-    #[error("is not base64, with or without {SECRET_PREFIX} before it")]
+    #[error("is not base64, with or without the prefix {SECRET_PREFIX}")]
     NotBase64,
     /// The secret has only this number of bytes.
     #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]
     TooShort(usize),
     /// The text has the prefix of a private key, but its content is invalid.
     #[error(
-        "is not {PRIVATE_PREFIX} and the 32 bytes of an Ed25519 key, or these and its public key, in base64"
+        "is not {PRIVATE_PREFIX} followed by the base64 of a 32-byte Ed25519 key, or of that key \
+         and its public key"
     )]
     NotPrivate,
     /// The text has the prefix of a public key, but its content is invalid.
-    #[error("is no public key: {PUBLIC_KEY_RULE}")]
+    #[error("is not a public key: {PUBLIC_KEY_RULE}")]
     NotPublic,
     /// The text is a public key, which cannot sign.
     #[error(
-        "is a public key ({PUBLIC_PREFIX}), and a private one ({PRIVATE_PREFIX}) is required to sign"
+        "is a public key ({PUBLIC_PREFIX}), but signing requires a private key ({PRIVATE_PREFIX})"
     )]
     Public,
 }
@@ -234,10 +235,10 @@ mod tests {
         for (name, says) in [
             ("env:A", "env:A is not base64"),
             ("env:B", "env:B has 0 bytes"),
-            ("env:C", "env:C is not whsk_ and the 32 bytes of an Ed25519 key"),
-            ("env:D", "env:D is not whsk_ and"),
-            ("env:E", "env:E is a public key (whpk_), and a private one (whsk_) is required"),
-            ("ssm:b", "ssm:b was not looked up"),
+            ("env:C", "env:C is not whsk_ followed by the base64 of a 32-byte Ed25519 key"),
+            ("env:D", "env:D is not whsk_ followed by"),
+            ("env:E", "env:E is a public key (whpk_), but signing requires a private key (whsk_)"),
+            ("ssm:b", "ssm:b was not loaded"),
         ] {
             let problem =
                 headers(&[name.parse().unwrap()], "i", b"", context).unwrap_err().to_string();

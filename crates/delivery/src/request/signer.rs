@@ -27,7 +27,7 @@ impl Signer {
         keyring: &Keyring,
     ) -> Result<Option<Self>, Unsendable> {
         let Some(scope) = destination.signing_scope() else { return Ok(None) };
-        let missing = || Unsendable::Unready("no credentials of AWS were looked up".to_owned());
+        let missing = || Unsendable::Unready("no AWS credentials were loaded".to_owned());
         let credentials = keyring.aws().cloned().ok_or_else(missing)?;
         Ok(Some(Self { scope, credentials }))
     }

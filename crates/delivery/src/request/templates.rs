@@ -51,7 +51,7 @@ pub(super) fn values(
     };
     let mut secrets = BTreeMap::new();
     for name in destination.template_secrets() {
-        let missing = || Unsendable::Unready(format!("the secret {name} was not looked up"));
+        let missing = || Unsendable::Unready(format!("the secret {name} was not loaded"));
         let secret = context.keyring.get(name).ok_or_else(missing)?;
         // Secrets are trimmed, because a secret that was stored from a file often ends with a line
         // feed.
@@ -71,8 +71,9 @@ pub(super) fn event(subscription: &Subscription, delivery: &Delivery) -> Result<
     let topic = &delivery.subscription.topic;
     let text =
         convert::cloud_event(event, topic, mapped.as_ref()).map_err(Unsendable::Impossible)?;
-    serde_json::from_str(&text)
-        .map_err(|_| Unsendable::Impossible("its event is no JSON for a template".to_owned()))
+    serde_json::from_str(&text).map_err(|_| {
+        Unsendable::Impossible("the event is not JSON, which the template requires".to_owned())
+    })
 }
 
 /// Builds the body of a request: the rendered template if there is one, otherwise the events.
@@ -112,7 +113,8 @@ pub(super) fn url(destination: &Destination, values: Option<&Values>) -> Result<
     match url.as_str().len() {
         0..=URL_MAX_BYTES => Ok(url),
         bytes => Err(Unsendable::Impossible(format!(
-            "destination.query: the URL has {bytes} bytes with its parameters, and may have {URL_MAX_BYTES}; use shorter values"
+            "destination.query: the URL with its parameters has {bytes} bytes; the limit is \
+             {URL_MAX_BYTES} bytes"
         ))),
     }
 }

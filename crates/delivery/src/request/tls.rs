@@ -37,7 +37,7 @@ impl RequestTls {
     /// [`Unsendable`] if a secret was not loaded.
     pub(super) fn of(destination: &Destination, keyring: &Keyring) -> Result<Self, Unsendable> {
         let secret = |name: &SecretName| {
-            let missing = || Unsendable::Unready(format!("the secret {name} was not looked up"));
+            let missing = || Unsendable::Unready(format!("the secret {name} was not loaded"));
             keyring.get(name).cloned().ok_or_else(missing)
         };
         let identity = match &destination.auth {

@@ -39,7 +39,7 @@ pub struct SignedHeaders<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum InvalidSignature {
     /// The request lacks the header with this name.
-    #[error("there is no {0}")]
+    #[error("the header {0} is missing")]
     Missing(&'static str),
     /// The timestamp is not a number of seconds.
     #[error("webhook-timestamp is not a number of seconds since 1970")]
@@ -49,7 +49,8 @@ pub enum InvalidSignature {
     NoEntry(&'static str),
     /// No signature matches a configured key.
     #[error(
-        "signed with another secret or key, or the body, webhook-id or webhook-timestamp was changed"
+        "the signature does not match: the sender used another secret or key, or the body, \
+         webhook-id or webhook-timestamp was changed"
     )]
     NoMatch,
     /// A signature matches, but the timestamp is this many milliseconds too far in the past.

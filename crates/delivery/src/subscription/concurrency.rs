@@ -63,7 +63,7 @@ impl Kind for Concurrencies {
     }
 
     fn show(&self, path: String, value: &Concurrency, shown: &mut Vec<Shown>) {
-        let of = if value.is_shared { "of all functions together" } else { "of each function" };
+        let of = if value.is_shared { "for all functions together" } else { "for each function" };
         let text = format!("{}, {of}", value.most);
         shown.push(Shown { path, value: json!(value.most), text });
     }

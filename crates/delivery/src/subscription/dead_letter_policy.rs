@@ -116,12 +116,10 @@ impl Kind for DeadLetters {
         match at.peek_text() {
             Some(DROPPED) => {
                 let message = Message::new("events that cannot be delivered are dropped");
-                at.warn(
-                    message.help("leave deadLetter out to store them in the default container"),
-                );
+                at.warn(message.help("omit deadLetter to store them in the default container"));
                 let defaults = bases.iter().rev().find(|base| base.is_mapping());
                 let Some(defaults) = defaults else {
-                    return at.refuse("none cannot be a default; state it in spec");
+                    return at.refuse("none cannot be a default; set it in spec");
                 };
                 let defaults = defaults.mapping(DeadLetterPolicy::read)??;
                 Some(DeadLetterPolicy { sink: Sink::None, ..defaults })

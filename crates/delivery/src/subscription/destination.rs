@@ -58,7 +58,7 @@ record! {
         "bodyText" => pub body_text: Option<Templated<TextTemplate>> = OfBody(Optional(Text("destination.bodyText"), "the event")),
         /// Content type of `body` or `bodyText`. The default is `application/json` for `body`, and
         /// `text/plain` for `bodyText`.
-        "contentType" => pub content_type: Option<String> = OfBody(Optional(CONTENT_TYPE, "that of the body")),
+        "contentType" => pub content_type: Option<String> = OfBody(Optional(CONTENT_TYPE, "the type of the body")),
         /// Format of events in requests. Without it, events keep the format in which they were
         /// published. An Event Grid event is then sent in an array with one element, and
         /// `plainJson` applies to JSON that is not an event.
@@ -98,7 +98,7 @@ record! {
         /// Disables the destination if it keeps failing for some time.
         "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::KIND, "never"),
         /// Handshake that the destination must complete before the first delivery.
-        "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::KIND, "not asked for"),
+        "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::KIND, "not requested"),
     }
     check check;
 }
@@ -135,18 +135,23 @@ fn check_aws(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let used = used.into_iter().filter_map(|(name, is_used)| is_used.then_some(name));
     let mut stated = of_urls.into_iter().chain(used).filter_map(|name| fields.own(name));
     if let Some(at) = stated.find(|at| !at.is_null()) {
-        let message = Message::new(format!("an AWS target has no {}", at.name()));
-        return at.refuse(message.help("its requests are signed with the role InvokeRoleArn"));
+        let message = Message::new(format!("an AWS target does not support {}", at.name()));
+        return at.refuse(
+            message.help("requests to AWS targets are signed with the role InvokeRoleArn"),
+        );
     }
     let at = |names: &[&'static str]| {
         let own = names.iter().find_map(|name| fields.own(name));
         own.unwrap_or_else(|| fields.parent().clone())
     };
     if destination.body.is_some() && destination.body_text.is_some() {
-        return at(&["bodyText", "body"]).refuse("a request has one of body and bodyText");
+        return at(&["bodyText", "body"]).refuse("set only one of body and bodyText");
     }
     if destination.schema == Some(Schema::CloudEventsBinary) {
-        let message = Message::new("an AWS target has no headers for the attributes of an event");
+        let message = Message::new(
+            "an AWS target does not support the schema cloudevents-binary, which sends attributes \
+             as headers",
+        );
         return at(&["schema", "aws"]).refuse(message.help("schema: cloudevents-structured"));
     }
     Some(())
@@ -159,20 +164,19 @@ fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
         own.unwrap_or_else(|| fields.parent().clone())
     };
     if destination.consent.is_some() && destination.url.path.is_some() {
-        let message = "consent is asked of one address: the url cannot have expressions";
+        let message = "a url with expressions cannot require consent, because consent applies to \
+                       one address";
         return at(&["consent", "url"]).refuse(message);
     }
     let Destination { body, body_text, content_type, method, schema, .. } = destination;
     match (body, body_text) {
-        (Some(_), Some(_)) => {
-            at(&["bodyText", "body"]).refuse("a request has one of body and bodyText")
-        }
+        (Some(_), Some(_)) => at(&["bodyText", "body"]).refuse("set only one of body and bodyText"),
         (None, None) if content_type.is_some() => {
-            at(&["contentType"]).refuse("contentType belongs to body or bodyText")
+            at(&["contentType"]).refuse("contentType requires body or bodyText")
         }
         (None, None) => Some(()),
         (Some(_), None) | (None, Some(_)) if *method == Method::Get => {
-            let message = Message::new("a GET has no body: state another method");
+            let message = Message::new("a GET request has no body: set another method");
             let names = ["body", "bodyText", "method"];
             at(&names).refuse(match elsewhere(fields, names) {
                 Some(stated) => message.help(stated),
@@ -181,7 +185,7 @@ fn check_body(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
         }
         (Some(_), None) | (None, Some(_)) => {
             if let (Some(_), Some(at)) = (schema, fields.own("schema")) {
-                at.warn("no effect: the body is made by its template");
+                at.warn("no effect: the template determines the body");
             }
             Some(())
         }
@@ -193,7 +197,7 @@ fn elsewhere<const N: usize>(fields: &Fields<'_>, names: [&'static str; N]) -> O
     let mut inherited = names.into_iter().filter(|name| fields.own(name).is_none());
     inherited.find_map(|name| {
         let at = fields.of_base(name).filter(Cursor::is_stated)?;
-        Some(format!("its {name} is that at {}", at.location()))
+        Some(format!("{name} is set at {}", at.location()))
     })
 }
 

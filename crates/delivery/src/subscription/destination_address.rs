@@ -37,8 +37,8 @@ impl Presence for Address {
         };
         fields.accept(&[name]);
         if let Some(at) = fields.own(name).filter(|at| !at.is_null()) {
-            let message = Message::new("a destination has one of url and aws");
-            return at.refuse(message.help("leave one of them out"));
+            let message = Message::new("set only one of url and aws");
+            return at.refuse(message.help("remove one of them"));
         }
         // A missing or invalid ARN is reported when `aws` is read.
         let arn: TargetArn = aws.peek("arn").as_ref().and_then(Cursor::peek_text)?.parse().ok()?;

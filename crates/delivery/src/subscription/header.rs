@@ -149,10 +149,10 @@ impl Change {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Trimmed => "white space around it is removed",
+            Self::Trimmed => "white space at both ends is removed",
             Self::Spaced => "control characters become spaces",
             Self::Encoded => "characters other than ASCII are percent-encoded",
-            Self::Cut => "it is cut after 4096 bytes",
+            Self::Cut => "the value is cut after 4096 bytes",
         }
     }
 }
@@ -217,7 +217,7 @@ pub(super) fn secret_value<'a>(
 ) -> Result<&'a str, HeaderError> {
     let cannot = |problem: &str| HeaderError::Secret(cannot_be_sent(header, problem));
     let value = keyring.get(secret);
-    let value = value.ok_or_else(|| cannot(&format!("its secret {secret} was not looked up")))?;
+    let value = value.ok_or_else(|| cannot(&format!("the secret {secret} was not loaded")))?;
     let value = value.expose().trim();
     check_value(value).map_err(|problem| cannot(&problem))?;
     Ok(value)
@@ -240,12 +240,16 @@ pub fn is_name(text: &str) -> bool {
 pub fn check_value(value: &str) -> Result<(), String> {
     if value.len() > HEADER_VALUE_MAX_BYTES {
         return Err(format!(
-            "a header's value is at most {HEADER_VALUE_MAX_BYTES} bytes, this has {}",
+            "the value of a header has at most {HEADER_VALUE_MAX_BYTES} bytes, but this value has \
+             {}",
             value.len()
         ));
     }
     if value.chars().any(char::is_control) || value.trim() != value {
-        return Err("a header's value has no control characters and no spaces around it".to_owned());
+        return Err(
+            "the value of a header cannot have control characters, or spaces at either end"
+                .to_owned(),
+        );
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ pub const NAME_MAX_BYTES: usize = 255;
 
 /// The rule for names, for error messages.
 pub const NAME_RULE: &str =
-    "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
+    "a name has 1 to 255 bytes when percent-encoded, without / and control characters";
 
 /// Returns the text that directly follows a name in byte order. It is not a valid name, because
 /// names have no control characters.
@@ -153,9 +153,7 @@ impl FromStr for TopicName {
             Some((namespace, topic)) if is_name(namespace) && is_name(topic) => {
                 Ok(Self { namespace: namespace.to_owned(), topic: topic.to_owned() })
             }
-            _ => Err(format!(
-                "\"{text}\" is not a topic: namespace/topic is expected, and {NAME_RULE}"
-            )),
+            _ => Err(format!("\"{text}\" is not a topic: expected namespace/topic; {NAME_RULE}")),
         }
     }
 }
@@ -165,9 +163,7 @@ impl FromStr for SubscriptionName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
-            format!(
-                "\"{text}\" is not a subscription: namespace/topic/name is expected, and {NAME_RULE}"
-            )
+            format!("\"{text}\" is not a subscription: expected namespace/topic/name; {NAME_RULE}")
         };
         let (topic, name) = text.rsplit_once('/').ok_or_else(expected)?;
         if !is_name(name) {

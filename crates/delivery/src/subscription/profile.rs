@@ -94,7 +94,7 @@ impl RetryPolicy {
 }
 
 /// Text for a subscription without a time to live, for display.
-const NO_TIME_TO_LIVE: &str = "none; 14 days are the most in every dialect";
+const NO_TIME_TO_LIVE: &str = "none; the limit is 14 days in every dialect";
 
 /// The defaults of a dialect for the settings of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -72,7 +72,7 @@ impl FromStr for SecretName {
             Some((_, "")) | None => invalid(),
             Some(_) if !printable => invalid(),
             Some(("env", name)) if is_reserved_variable(name) => {
-                Err(format!("\"{text}\" is the function's own and is not sent: {VARIABLE_RULE}"))
+                Err(format!("the variable \"{text}\" is reserved and is not sent: {VARIABLE_RULE}"))
             }
             Some(("env", name)) if !name.contains('=') => Ok(Self::Environment(name.to_owned())),
             Some(("ssm", name)) => Ok(Self::Parameter(name.to_owned())),

@@ -24,9 +24,10 @@ use crate::document::record::Required;
 
 /// The syntax of names in policies, for error messages.
 pub const NAME_PATTERN_RULE: &str =
-    "env:NAME, secretsmanager:ID or ssm:NAME, or the beginning of names and a *";
+    "expected env:NAME, secretsmanager:ID or ssm:NAME, or a prefix followed by *";
 /// The syntax of hosts in policies, for error messages.
-pub const HOST_PATTERN_RULE: &str = "api.example.com, or *.example.com for all below it";
+pub const HOST_PATTERN_RULE: &str = "expected api.example.com, or *.example.com for all its \
+                                     subdomains";
 
 /// The hosts to which each secret may be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -170,7 +171,7 @@ impl SecretRefusal {
     #[must_use]
     pub fn help(&self) -> String {
         if self.listed.is_empty() {
-            return "no SecretPolicy names it".to_owned();
+            return "no SecretPolicy lists the secret".to_owned();
         }
         format!("SecretPolicy allows {}", self.listed.join(", "))
     }
@@ -283,7 +284,10 @@ mod tests {
         policy.begin();
         assert_eq!(
             refusal(&policy, "env:A", "https://a.test/").as_deref(),
-            Some("the secret \"env:A\" may not be sent to \"a.test\"; no SecretPolicy names it")
+            Some(
+                "the secret \"env:A\" may not be sent to \"a.test\"; no SecretPolicy lists the \
+                 secret"
+            )
         );
     }
 

@@ -50,9 +50,7 @@ impl FromStr for Container {
     fn from_str(text: &str) -> Result<Self, String> {
         let (bucket, prefix) = text.split_once('/').unwrap_or((text, ""));
         if bucket.is_empty() {
-            return Err(format!(
-                "\"{text}\" is not a container: bucket or bucket/prefix is expected"
-            ));
+            return Err(format!("\"{text}\" is not a container: expected bucket or bucket/prefix"));
         }
         Ok(Self { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned() })
     }
@@ -66,7 +64,8 @@ impl FromStr for Container {
 pub fn check_prefix(prefix: &str) -> Result<(), String> {
     match prefix.split('/').find(|folder| folder.starts_with(RESERVED)) {
         Some(folder) => Err(format!(
-            "the folder \"{folder}\" of the prefix is reserved: no folder begins with {RESERVED}, as in letters/shop"
+            "the folder \"{folder}\" in the prefix begins with {RESERVED}, which is reserved; use \
+             a prefix such as letters/shop"
         )),
         None => Ok(()),
     }
@@ -134,12 +133,14 @@ impl FromStr for SinkQueue {
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
             return Err(format!(
-                "\"{text}\" is not a queue: host/account/name is expected, its URL without https://"
+                "\"{text}\" is not a queue: expected host/account/name, which is the queue URL \
+                 without https://"
             ));
         };
         if name.ends_with(".fifo") {
             return Err(format!(
-                "{name} is a FIFO queue, in which one dead letter could block the ones behind it"
+                "{name} is a FIFO queue, in which one dead letter could block later ones; use a \
+                 standard queue"
             ));
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -150,7 +151,7 @@ impl FromStr for SinkQueue {
         }
         if account.len() != ACCOUNT_DIGITS || !account.chars().all(|c| c.is_ascii_digit()) {
             return Err(format!(
-                "\"{account}\" is not an account: {ACCOUNT_DIGITS} digits are expected"
+                "\"{account}\" is not an account: expected {ACCOUNT_DIGITS} digits"
             ));
         }
         let of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
@@ -183,7 +184,12 @@ mod tests {
         }
         for prefix in ["_replays", "_dismissed/x", "letters/_replays", "_unknown", "a/_"] {
             let error = check_prefix(prefix).expect_err(prefix);
-            assert!(error.contains("begins with _, as in letters/shop"), "{error}");
+            assert!(
+                error.contains(
+                    "begins with _, which is reserved; use a prefix such as letters/shop"
+                ),
+                "{error}"
+            );
         }
     }
 

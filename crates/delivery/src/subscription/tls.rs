@@ -43,17 +43,19 @@ impl CaBundle {
     pub fn new(pem: &str) -> Result<Self, String> {
         if pem.len() > CA_BUNDLE_MAX_BYTES {
             return Err(format!(
-                "a bundle has at most {CA_BUNDLE_MAX_BYTES} bytes, this has {}",
+                "the bundle must have at most {CA_BUNDLE_MAX_BYTES} bytes, but has {}",
                 pem.len()
             ));
         }
         if pem.contains("PRIVATE KEY-----") {
-            return Err("a bundle holds certificates only, and this has a private key".to_owned());
+            return Err(
+                "the bundle contains a private key; only certificates are allowed".to_owned()
+            );
         }
         match certificates(pem) {
             Some(1..) => Ok(Self(pem.into())),
             Some(0) | None => {
-                Err("not certificates in PEM form, -----BEGIN CERTIFICATE-----".to_owned())
+                Err("not certificates in PEM format (-----BEGIN CERTIFICATE-----)".to_owned())
             }
         }
     }

@@ -121,7 +121,7 @@ impl Compiling {
         if depth > BODY_DEPTH_MAX {
             return self.stop(
                 place,
-                format!("more than {BODY_DEPTH_MAX} lists and objects inside each other"),
+                format!("lists and objects are nested more than {BODY_DEPTH_MAX} levels deep"),
             );
         }
         match value {
@@ -160,8 +160,10 @@ impl Compiling {
         }
         self.strings += 1;
         if self.strings > BODY_STRINGS_MAX {
-            return self
-                .stop(place, format!("more than {BODY_STRINGS_MAX} strings with expressions"));
+            return self.stop(
+                place,
+                format!("the body has more than {BODY_STRINGS_MAX} strings with expressions"),
+            );
         }
         self.count(place, text.len())?;
         match Program::compile(text, place) {

@@ -45,7 +45,8 @@ impl Budget {
         self.remaining.set(remaining.unwrap_or(0));
         remaining.map(|_| ()).ok_or_else(|| {
             Fault::new(
-                "it does too much work; use smaller values, fewer loops or fewer expressions",
+                "the template exceeds its computation limit; use smaller values, fewer loops or \
+                 fewer expressions",
             )
         })
     }

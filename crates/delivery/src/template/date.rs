@@ -17,14 +17,12 @@ const FORMAT_MAX_BYTES: usize = 128;
 /// Fails if the format is too long or has an unknown conversion.
 pub(super) fn check(format: &str) -> Result<(), Fault> {
     if format.len() > FORMAT_MAX_BYTES {
-        return Err(Fault::new(format!(
-            "the format of a date has at most {FORMAT_MAX_BYTES} bytes"
-        )));
+        return Err(Fault::new(format!("the date format has more than {FORMAT_MAX_BYTES} bytes")));
     }
     let checked = written(format, Timestamp::UNIX_EPOCH);
-    checked.map(|_| ()).ok_or_else(|| {
-        Fault::new("the format of the date is not one of strftime, such as %Y-%m-%d")
-    })
+    checked
+        .map(|_| ())
+        .ok_or_else(|| Fault::new("the date format is not a strftime format, such as %Y-%m-%d"))
 }
 
 /// Formats a time in UTC. The value is an RFC 3339 time, or a number of seconds since 1970.
@@ -44,7 +42,10 @@ pub(super) fn format(format: &str, value: &Value<'_>) -> Result<String, Fault> {
         (None, None) => None,
     };
     time.and_then(|time| written(format, time)).ok_or_else(|| {
-        Fault::new("the value is not a time: neither RFC 3339 such as 2026-11-20T07:03:00Z nor seconds since 1970")
+        Fault::new(
+            "the value is not a time: expected RFC 3339 such as 2026-11-20T07:03:00Z, or seconds \
+             since 1970",
+        )
     })
 }
 

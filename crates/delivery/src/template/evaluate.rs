@@ -269,7 +269,7 @@ impl<'v> Evaluator<'v> {
         }
         let Some(Number::Integer(_)) = key.as_number() else {
             let reason =
-                format!("the key in brackets is {}; write a text or a whole number", key.kind());
+                format!("the key in brackets is {}; use a string or a whole number", key.kind());
             return Err(Fault::new(reason));
         };
         let Some(length) = value.list_length() else { return Ok(Value::Undefined) };
@@ -309,7 +309,7 @@ impl<'v> Evaluator<'v> {
         }
         let Some(length) = value.list_length() else {
             return Err(Fault::new(format!(
-                "only texts and lists have slices, but the value is {}",
+                "only strings and lists have slices, but the value is {}",
                 value.kind()
             )));
         };
@@ -326,7 +326,7 @@ impl<'v> Evaluator<'v> {
 fn index(value: &Value<'_>, length: usize) -> Result<i128, Fault> {
     let Some(Number::Integer(at)) = value.as_number() else {
         return Err(Fault::new(format!(
-            "a position is a whole number, but the value is {}",
+            "a position must be a whole number, but the value is {}",
             value.kind()
         )));
     };

@@ -96,7 +96,7 @@ fn replace<'v>(
     let (old, new) = (text_of(old, "replace")?, text_of(new, "replace")?);
     if old.is_empty() {
         return Err(Fault::new(
-            "`replace` needs a text to replace, but the first argument is empty",
+            "`replace` needs a string to replace, but the first argument is empty",
         ));
     }
     scope.budget.spend(text.len().saturating_add(old.len()), READ)?;
@@ -147,11 +147,11 @@ fn length<'v>(scope: Scope<'v>, value: &Value<'v>) -> Result<Value<'v>, Fault> {
         return Ok(Value::count(text.chars().count()));
     }
     let length = value.list_length().or_else(|| value.member_count());
-    length.map(Value::count).ok_or_else(|| wrong("length", "a text, a list or an object", value))
+    length.map(Value::count).ok_or_else(|| wrong("length", "a string, a list or an object", value))
 }
 
 fn text_of<'t>(value: &'t Value<'_>, filter: &str) -> Result<&'t str, Fault> {
-    value.as_text().ok_or_else(|| wrong(filter, "a text", value))
+    value.as_text().ok_or_else(|| wrong(filter, "a string", value))
 }
 
 fn list_length(value: &Value<'_>, filter: &str) -> Result<usize, Fault> {

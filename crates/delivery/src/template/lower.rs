@@ -24,8 +24,8 @@ type Failure<'t> = (&'t str, Fault);
 
 /// Error message for unsupported uses of a secret. A part of a secret, or a different encoding of
 /// it, could not be found and hidden in responses.
-const SECRET_AS_IT_IS: &str =
-    "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once";
+const SECRET_AS_IT_IS: &str = "a secret must be sent unchanged; only one of `base64`, `tojson` and \
+                               `urlencode` may be applied to it, once";
 
 /// The state of the translation of one template.
 pub(super) struct Lowering<'t> {
@@ -107,14 +107,14 @@ impl<'t> Lowering<'t> {
             return Err((tag, not_supported("recursive")));
         }
         let Expr::Var(target) = &each.target else {
-            return Err((tag, Fault::new("a loop has one name before `in`")));
+            return Err((tag, Fault::new("a loop must have exactly one name before `in`")));
         };
         let is_taken =
             Variable::NAMED.iter().any(|(name, _)| *name == target.id) || target.id == "loop";
         if is_taken || target.id == "secret" {
             return Err((
                 tag,
-                Fault::new(format!("`{}` has a meaning already; choose another name", target.id)),
+                Fault::new(format!("the name `{}` is reserved; choose another name", target.id)),
             ));
         }
         let secrets = self.secret_calls;
@@ -150,7 +150,8 @@ impl<'t> Lowering<'t> {
         self.depth += 1;
         if self.depth > EXPRESSION_DEPTH_MAX {
             let reason = format!(
-                "more than {EXPRESSION_DEPTH_MAX} operators, filters and members inside each other"
+                "operators, filters and members are nested more than {EXPRESSION_DEPTH_MAX} levels \
+                 deep"
             );
             return Err(Fault::new(reason));
         }
@@ -165,7 +166,7 @@ impl<'t> Lowering<'t> {
             Expr::Const(constant) => literal(&constant.value),
             Expr::Slice(slice) => {
                 if slice.step.is_some() {
-                    return Err(Fault::new("a slice has no step; write [start:stop]"));
+                    return Err(Fault::new("a slice cannot have a step; write [start:stop]"));
                 }
                 let secrets = self.secret_calls;
                 let value = self.boxed(&slice.expr)?;
@@ -199,7 +200,7 @@ impl<'t> Lowering<'t> {
                 match (known, &test.args[..]) {
                     (Some((_, known)), []) => Ok(Expression::Test(self.boxed(&test.expr)?, *known)),
                     (Some(_), _) => {
-                        Err(Fault::new(format!("the test `{}` has no arguments", test.name)))
+                        Err(Fault::new(format!("the test `{}` accepts no arguments", test.name)))
                     }
                     (None, _) => {
                         let names = Test::NAMED.map(|(name, _)| name).join(", ");
@@ -231,9 +232,9 @@ impl<'t> Lowering<'t> {
         let mut members: Vec<(Box<str>, Expression)> = Vec::with_capacity(map.keys.len());
         for (key, value) in map.keys.iter().zip(&map.values) {
             let name = text_of(key)
-                .ok_or_else(|| Fault::new("the names of an object are texts in quotes"))?;
+                .ok_or_else(|| Fault::new("the names in an object must be strings in quotes"))?;
             if members.iter().any(|(known, _)| **known == *name) {
-                return Err(Fault::new(format!("the name `{name}` is twice in one object")));
+                return Err(Fault::new(format!("the name `{name}` occurs twice in one object")));
             }
             members.push((name, self.expression(value)?));
         }
@@ -260,15 +261,18 @@ impl<'t> Lowering<'t> {
             return Ok(Expression::Member(self.boxed(&member.expr)?, member.name.into()));
         }
         if self.is_loop_filter {
-            return Err(Fault::new("the filter of a loop has no `loop`"));
+            return Err(Fault::new("`loop` cannot be used in the filter of a loop"));
         }
         let known = LoopMember::NAMED.iter().find(|(name, _)| *name == member.name);
         match (known, self.items.len().checked_sub(1)) {
             (Some((_, known)), Some(position)) => Ok(Expression::Loop(position, *known)),
-            (_, None) => Err(Fault::new("`loop` exists only inside `for`")),
+            (_, None) => Err(Fault::new("`loop` can be used only inside `for`")),
             (None, _) => {
                 let names = LoopMember::NAMED.map(|(name, _)| name).join(", ");
-                Err(Fault::new(format!("`loop` has no `{}`; it has {names}", member.name)))
+                Err(Fault::new(format!(
+                    "`loop` has no member `{}`; its members are {names}",
+                    member.name
+                )))
             }
         }
     }
@@ -325,7 +329,7 @@ impl<'t> Lowering<'t> {
         let mut arguments = Vec::with_capacity(filter.args.len());
         for argument in &filter.args {
             let CallArg::Pos(argument) = argument else {
-                return Err(Fault::new("arguments have no names and are not unpacked with `*`"));
+                return Err(Fault::new("named arguments and arguments with `*` are not supported"));
             };
             arguments.push(self.expression(argument)?);
         }
@@ -366,7 +370,7 @@ impl<'t> Lowering<'t> {
                 matches!(side, Expression::Text(_) | Expression::List(_) | Expression::Object(_))
             };
             if is_other(&left) || is_other(&right) {
-                return Err(Fault::new("only numbers are calculated; join texts with `~`"));
+                return Err(Fault::new("arithmetic requires numbers; join strings with `~`"));
             }
             Ok(Expression::Arithmetic(operator, left, right))
         };
@@ -412,7 +416,7 @@ fn wrong_filter(name: &str) -> Fault {
         "replace" => "replace(old, new)",
         "join" => "join(separator)",
         "tojson" | "base64" | "upper" | "lower" | "urlencode" | "length" | "first" | "last" => {
-            return Fault::new(format!("the filter `{name}` has no arguments"));
+            return Fault::new(format!("the filter `{name}` accepts no arguments"));
         }
         _ => return Fault::new(format!("there is no filter `{name}`; the filters are {FILTERS}")),
     };

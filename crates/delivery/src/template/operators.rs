@@ -22,7 +22,7 @@ pub(super) fn calculate(
     let numbers = left.as_number().zip(right.as_number());
     let Some((left, right)) = numbers else {
         return Err(Fault::new(format!(
-            "only numbers are calculated, but a side is {}; join texts with `~`",
+            "arithmetic requires numbers, but an operand is {}; join strings with `~`",
             if left.as_number().is_none() { left.kind() } else { right.kind() }
         )));
     };
@@ -118,7 +118,9 @@ fn order(
     };
     ordered.ok_or_else(|| {
         let (left, right) = (left.kind(), right.kind());
-        Fault::new(format!("{left} and {right} have no order; compare two numbers or two texts"))
+        Fault::new(format!(
+            "{left} and {right} cannot be compared; compare two numbers or two strings"
+        ))
     })
 }
 

@@ -66,7 +66,7 @@ impl Encoding {
         if !self.accepts(value) {
             let kind = value.kind();
             return Err(Fault::new(format!(
-                "the value is {kind}; here only a text, a number, true or false is allowed"
+                "the value is {kind}; only a string, a number, true or false is allowed here"
             )));
         }
         if let Some(text) = value.as_text() {
@@ -81,7 +81,7 @@ impl Encoding {
         match self {
             Self::Text | Self::JsonString | Self::Header | Self::Query => self.push_text(text, out),
             Self::Path if text.is_empty() => {
-                Err(Fault::new("the value is empty, and an empty segment would change the path"))
+                Err(Fault::new("the value is empty, but a path segment cannot be empty"))
             }
             Self::Path => utf8_percent_encode(text, SEGMENT).try_for_each(|part| out.push(part)),
         }

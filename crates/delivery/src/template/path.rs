@@ -43,7 +43,7 @@ impl PathTemplate {
         let failed = |fault: Fault| TemplateError::new(place, "", fault.0);
         let base = base(&program.nodes).map_err(failed)?;
         let template = Self { program: program.into(), base };
-        let dots = |_| Fault::new("the path of a URL has no segments `.` and `..`");
+        let dots = |_| Fault::new("the path of a URL cannot have the segments `.` and `..`");
         template.checked(&sample(&template.program.nodes)).map_err(dots).map_err(failed)?;
         Ok(template)
     }
@@ -103,7 +103,7 @@ impl PathTemplate {
 /// Returns the URL up to its path. Fails if an expression is outside the path.
 fn base(nodes: &[Node]) -> Result<Url, Fault> {
     let only_path =
-        || Fault::new("only the path of a URL can have expressions, after `https://host/`");
+        || Fault::new("expressions are allowed only in the path of a URL, after `https://host/`");
     let mut is_path = false;
     let mut is_after_path = false;
     let mut first = None;
@@ -114,7 +114,9 @@ fn base(nodes: &[Node]) -> Result<Url, Fault> {
                     .chars()
                     .any(|character| character.is_control() || matches!(character, ' ' | '\\'))
                 {
-                    return Err(Fault::new("a URL has no spaces, control characters or `\\`"));
+                    return Err(Fault::new(
+                        "a URL cannot contain spaces, control characters or `\\`",
+                    ));
                 }
                 if first.is_none() {
                     first = Some(&**text);
@@ -125,7 +127,7 @@ fn base(nodes: &[Node]) -> Result<Url, Fault> {
             Node::Output(_) if is_path && !is_after_path => {}
             Node::Output(_) => return Err(only_path()),
             Node::If { .. } | Node::For { .. } => {
-                return Err(Fault::new("a URL can have expressions, but no `if` and `for`"));
+                return Err(Fault::new("a URL can contain expressions, but not `if` or `for`"));
             }
         }
     }
@@ -133,7 +135,7 @@ fn base(nodes: &[Node]) -> Result<Url, Fault> {
     let parsed = path_of(first).and_then(|_| Url::parse(first).ok());
     let mut parsed = parsed
         .filter(Url::has_host)
-        .ok_or_else(|| Fault::new("a URL begins with http:// or https:// and a host"))?;
+        .ok_or_else(|| Fault::new("a URL must begin with http:// or https:// and a host"))?;
     parsed.set_path("/");
     parsed.set_query(None);
     parsed.set_fragment(None);

@@ -19,7 +19,7 @@ impl<'v> Scope<'v> {
     /// Returns the value of a secret. Fails if the secret was not loaded.
     pub(super) fn secret(&self, name: &str) -> Result<&'v str, Fault> {
         let secret = self.values.secret(name);
-        secret.ok_or_else(|| Fault::new(format!("the secret `{}` was not looked up", quoted(name))))
+        secret.ok_or_else(|| Fault::new(format!("the secret `{}` was not loaded", quoted(name))))
     }
 
     /// Returns an empty text to which bytes are appended within the budget.

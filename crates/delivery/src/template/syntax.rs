@@ -38,7 +38,7 @@ impl<'t> Tags<'t> {
     pub(super) fn read(text: &'t str) -> Result<Self, (&'t str, Fault)> {
         if text.len() > TEMPLATE_MAX_BYTES {
             let reason = format!(
-                "a template has at most {TEMPLATE_MAX_BYTES} bytes, this has {}",
+                "the template must have at most {TEMPLATE_MAX_BYTES} bytes, but has {}",
                 text.len()
             );
             return Err((text, Fault::new(reason)));
@@ -114,13 +114,13 @@ impl Scan<'_> {
             self.statement(keyword)?;
         }
         self.tokens += 1;
-        limit(self.tokens, TAG_TOKENS_MAX, "words and signs in one tag")?;
+        limit(self.tokens, TAG_TOKENS_MAX, "words and symbols in one tag")?;
         if matches!(token, Token::ParenOpen | Token::BracketOpen | Token::BraceOpen) {
             self.brackets += 1;
         } else if matches!(token, Token::ParenClose | Token::BracketClose | Token::BraceClose) {
             self.brackets = self.brackets.saturating_sub(1);
         }
-        limit(self.brackets, BRACKETS_MAX, "brackets inside each other")
+        limit(self.brackets, BRACKETS_MAX, "nested brackets")
     }
 
     fn statement(&mut self, keyword: &str) -> Result<(), Fault> {
@@ -134,7 +134,7 @@ impl Scan<'_> {
                 return Err(Fault::new(reason));
             }
         }
-        limit(self.nested, STATEMENTS_NESTED_MAX, "`if` and `for` inside each other")
+        limit(self.nested, STATEMENTS_NESTED_MAX, "nested `if` and `for`")
     }
 }
 
@@ -142,12 +142,12 @@ fn limit(count: usize, max: usize, counted: &str) -> Result<(), Fault> {
     if count <= max {
         return Ok(());
     }
-    Err(Fault::new(format!("more than {max} {counted}")))
+    Err(Fault::new(format!("the template has more than {max} {counted}")))
 }
 
 /// Converts an error of the parser. The detail of such an error contains only text of the template.
 fn invalid(error: &minijinja::Error) -> Fault {
-    let detail = error.detail().unwrap_or("it cannot be read");
+    let detail = error.detail().unwrap_or("it cannot be parsed");
     Fault::new(format!("not a valid template: {detail}"))
 }
 

@@ -90,7 +90,8 @@ impl TextTemplate {
 fn header_value(text: &str, budget: &Budget) -> Result<String, Fault> {
     if text.chars().any(char::is_control) {
         return Err(Fault::new(
-            "the value has a control character, such as a line break, which a header cannot have",
+            "the value contains a control character, such as a line break, which is not allowed in \
+             a header",
         ));
     }
     let mut value = Bounded::new(HEADER_MAX_BYTES, BUILT, budget);

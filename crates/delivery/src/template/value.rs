@@ -124,7 +124,7 @@ impl<'v> Value<'v> {
             Self::Null => "null",
             Self::Boolean(_) => "true or false",
             Self::Number(_) => "a number",
-            Self::Text(_) | Self::Built(_) => "a text",
+            Self::Text(_) | Self::Built(_) => "a string",
             Self::Elements(_) | Self::List(_) => "a list",
             Self::Members(_) | Self::Object(_) => "an object",
         }
@@ -236,7 +236,7 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::new(format!(
-        "a value has more than {JSON_DEPTH_MAX} lists and objects inside each other"
+        "lists and objects in a value are nested more than {JSON_DEPTH_MAX} levels deep"
     )))
 }
 

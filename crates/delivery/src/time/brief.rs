@@ -20,7 +20,8 @@ const UNITS: [(&str, u64); 6] = [
 /// Error returned if a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "{0:?} is not a duration: expected a number with its unit, as in 90s, 30m, 2h, 7d or 1h30m, or ISO 8601 as in PT2H"
+    "{0:?} is not a duration: expected a number with a unit, as in 90s, 30m, 2h, 7d or 1h30m, or \
+     ISO 8601 as in PT2H"
 )]
 pub struct BriefDurationError(String);
 

@@ -23,7 +23,8 @@ const FRACTION_DIGITS_MAX: usize = 18;
 /// Error returned if a text is not an ISO 8601 duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "\"{text}\" is not an ISO 8601 duration: at character {at}, {problem}; a duration looks like PT30S, PT1M30S or P1DT12H"
+    "\"{text}\" is not an ISO 8601 duration: at character {at}, {problem}; expected a duration \
+     such as PT30S, PT1M30S or P1DT12H"
 )]
 pub struct DurationError {
     /// The text that is not a duration.
@@ -44,15 +45,15 @@ pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
     let fail =
         |(at, problem): Problem| DurationError { text: text.to_owned(), at: at + 1, problem };
     let Some(rest) = text.strip_prefix('P') else {
-        return Err(fail((0, "it has to begin with P")));
+        return Err(fail((0, "a duration must begin with P")));
     };
     let (date, time) = rest.split_once('T').map_or((rest, None), |(date, time)| (date, Some(time)));
     if rest.is_empty() {
-        return Err(fail((1, "it names no amount")));
+        return Err(fail((1, "the duration has no number")));
     }
     let time_at = 1 + date.len() + 1;
     if time == Some("") {
-        return Err(fail((time_at - 1, "T has to be followed by hours, minutes or seconds")));
+        return Err(fail((time_at - 1, "T must be followed by hours, minutes or seconds")));
     }
     let date_ns = sum_ns(date, 1, &DATE_UNITS).map_err(fail)?;
     let time_ns = sum_ns(time.unwrap_or(""), time_at, &TIME_UNITS).map_err(fail)?;
@@ -88,9 +89,12 @@ fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u1
 fn unit_problem(unit: char) -> &'static str {
     match unit {
         'Y' => "years have no fixed length; use days",
-        'M' => "months have no fixed length; minutes stand after T, once, before seconds",
+        'M' => "months have no fixed length; write minutes after T, once, before seconds",
         '-' | '+' => "a sign is not allowed",
-        _ => "a unit out of W D, then T and H M S, each once and in this order, is expected",
+        _ => {
+            "expected one of the units W and D, or after T of H, M and S, each once and in this \
+             order"
+        }
     }
 }
 
@@ -102,10 +106,10 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
         None => (number, None),
     };
     if whole.is_empty() || fraction.is_some_and(str::is_empty) {
-        return Err("a number is expected, with digits on both sides of its point");
+        return Err("expected a number with digits on both sides of its decimal point");
     }
     if fraction.is_some_and(|digits| digits.contains(['.', ','])) {
-        return Err("a number has one point");
+        return Err("a number has only one decimal point");
     }
     // The sum is in nanoseconds, because rounding each component to milliseconds would accumulate
     // errors.

@@ -154,7 +154,7 @@ fn topic_document(name: &TopicName, entry: Option<&str>) -> Result<Node, String>
 /// Returns a stored subscription as a native document.
 fn subscription_document(topic: &TopicName, name: &str, entry: &str) -> Result<Node, String> {
     if !is_name(name) {
-        return Err("its name is none that a subscription can have".to_owned());
+        return Err("its name is not a valid name of a subscription".to_owned());
     }
     let TopicName { namespace, topic } = topic;
     document(entry, json!({ "namespace": namespace, "topic": topic, "name": name }))
@@ -165,7 +165,7 @@ fn document(entry: &str, metadata: Json) -> Result<Node, String> {
     fields.remove(OWNER);
     if fields.contains_key(METADATA) {
         return Err(
-            "unknown field \"metadata\": the names of an object are those of its key".to_owned()
+            "unknown field \"metadata\": the key of the object determines its names".to_owned()
         );
     }
     fields.insert(METADATA.to_owned(), metadata);
@@ -179,7 +179,7 @@ pub(super) const METADATA: &str = "metadata";
 
 fn fields(entry: &str) -> Result<Map<String, Json>, String> {
     check_length(entry)?;
-    let problem = |error: serde_json::Error| format!("it is no JSON object: {error}");
+    let problem = |error: serde_json::Error| format!("not a JSON object: {error}");
     serde_json::from_str(entry).map_err(problem)
 }
 

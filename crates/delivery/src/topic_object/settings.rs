@@ -76,22 +76,22 @@ pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > OBJECT_MAX_BYTES {
             return Err(format!(
-                "it has {} bytes; at most {OBJECT_MAX_BYTES} are read",
+                "the object has {} bytes; the limit is {OBJECT_MAX_BYTES} bytes",
                 bytes.len()
             ));
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "the object is not UTF-8".to_owned())?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // Serde would accept a list of the same values as a struct.
         if !text.trim_start().starts_with('{') {
-            return Err("a JSON object is expected".to_owned());
+            return Err("expected a JSON object".to_owned());
         }
         let object: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match object.version() {
             VERSION => Ok(object),
-            other => {
-                Err(format!("it has version {other}, and this lastmile knows version {VERSION}"))
-            }
+            other => Err(format!(
+                "the object has version {other}, but this lastmile supports version {VERSION}"
+            )),
         }
     }
 

@@ -29,7 +29,7 @@ fn a_subscription_that_cannot_be_used_affects_itself_only() {
     let deep = format!(r#"{{"spec":{}{}}}"#, "[".repeat(200), "]".repeat(200));
     let large = format!(r#"{{"spec":{{"x":"{}"}}}}"#, "x".repeat(ENTRY_MAX_BYTES));
     for (bad, reason) in [
-        ("1", "it is no JSON object"),
+        ("1", "not a JSON object"),
         ("{}", "missing"),
         (r#"{"spec":{"destination":{"url":"example.com"}}}"#, "spec.destination.url"),
         (r#"{"spec":{"destination":{"url":"https://a.example"}},"x":1}"#, "unknown field"),
@@ -57,14 +57,14 @@ fn a_subscription_that_cannot_be_used_affects_itself_only() {
 fn an_object_that_cannot_be_used_says_why() {
     let error = |text: &str| Content::parse(text.as_bytes()).expect_err(text).to_string();
     for (text, expected) in [
-        ("", "a JSON object is expected"),
-        ("# nothing", "a JSON object is expected"),
-        ("[]", "a JSON object is expected"),
+        ("", "expected a JSON object"),
+        ("# nothing", "expected a JSON object"),
+        ("[]", "expected a JSON object"),
         ("{}", "missing field `v`"),
         (r#"{"v":2,"new":1}"#, "version 2"),
         (r#"{"v":2}"#, "version 2"),
         (r#"{"v":1,"subscription":{}}"#, "unknown field `subscription`"),
-        (r#"{"v":1,"subscriptions":{"a":{},"a":{}}}"#, r#"the subscription "a" is there twice"#),
+        (r#"{"v":1,"subscriptions":{"a":{},"a":{}}}"#, r#"the subscription "a" occurs twice"#),
         (r#"{"v":1,"removed":"x","subscriptions":{"a":{}}}"#, "removed"),
         (r#"{"v":1,"subscriptions":{"a":{}"#, "EOF"),
     ] {

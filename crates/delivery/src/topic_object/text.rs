@@ -39,22 +39,24 @@ pub struct TopicObject<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ObjectError {
     /// The object is larger than any that this program writes.
-    #[error("it has {0} bytes; a topic has at most {OBJECT_MAX_BYTES}")]
+    #[error("the object has {0} bytes; the limit for a topic is {OBJECT_MAX_BYTES} bytes")]
     TooLarge(usize),
     /// The object is not UTF-8.
-    #[error("it is not UTF-8")]
+    #[error("the object is not UTF-8")]
     NotText,
     /// The object is not JSON, or does not have the fields of a topic's object.
-    #[error("it is not the object of a topic: {0}")]
+    #[error("not a valid object of a topic: {0}")]
     Malformed(String),
     /// A newer version of lastmile wrote the object.
-    #[error("it has version {0}, and this lastmile knows version {VERSION}")]
+    #[error("the object has version {0}, but this lastmile supports version {VERSION}")]
     UnknownVersion(u64),
     /// The filters have more than [`CONDITIONS_MAX`] conditions and values.
-    #[error("its filters have more than {CONDITIONS_MAX} conditions and values together")]
+    #[error(
+        "the filters of the topic have more than {CONDITIONS_MAX} conditions and values in total"
+    )]
     TooManyConditions,
     /// The topic needs more memory than is available at the moment.
-    #[error("other topics in use take the memory that it needs")]
+    #[error("there is not enough memory for the topic, because other topics are in use")]
     NoMemory,
     /// The settings of the topic have an error.
     #[error("the settings of the topic cannot be used: {0}")]
@@ -96,7 +98,7 @@ impl<'a> Content<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // Serde would accept a list of the same values as a struct.
         if !text.trim_start().starts_with('{') {
-            return Err(ObjectError::Malformed("a JSON object is expected".to_owned()));
+            return Err(ObjectError::Malformed("expected a JSON object".to_owned()));
         }
         let fields =
             serde_json::from_str::<Fields<'_>>(text).map_err(
@@ -114,7 +116,7 @@ impl<'a> Content<'a> {
                 Ok(Self::Removed(at))
             }
             Fields { removed: Some(_), .. } => {
-                malformed("a topic that was removed has no settings and no subscriptions")
+                malformed("a removed topic cannot have settings or subscriptions")
             }
             Fields { topic, subscriptions: Entries(subscriptions), removed: None, .. } => {
                 let topic = topic.map(|text| Cow::Borrowed(text.get()));
@@ -175,7 +177,7 @@ pub fn tombstone(at: &str) -> String {
 }
 
 fn too_many(count: usize) -> String {
-    format!("it has {count} subscriptions; a topic has at most {SUBSCRIPTIONS_MAX}")
+    format!("the topic has {count} subscriptions; the limit is {SUBSCRIPTIONS_MAX}")
 }
 
 /// Checks the size of an entry.
@@ -185,7 +187,9 @@ fn too_many(count: usize) -> String {
 pub(super) fn check_length(entry: &str) -> Result<(), String> {
     let bytes = entry.len();
     if bytes > ENTRY_MAX_BYTES {
-        return Err(format!("it has {bytes} bytes of JSON; at most {ENTRY_MAX_BYTES} are read"));
+        return Err(format!(
+            "the entry has {bytes} bytes of JSON; the limit is {ENTRY_MAX_BYTES} bytes"
+        ));
     }
     Ok(())
 }
@@ -211,7 +215,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
         let mut entries = BTreeMap::new();
         while let Some((name, entry)) = map.next_entry::<String, &RawValue>()? {
             if entries.contains_key(&name) {
-                let message = format!("the subscription {name:?} is there twice");
+                let message = format!("the subscription {name:?} occurs twice");
                 return Err(A::Error::custom(message));
             }
             entries.insert(name, Cow::Borrowed(entry.get()));

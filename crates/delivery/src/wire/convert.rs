@@ -132,14 +132,14 @@ fn target_of(
             let letter = dead_letter_of(*letter, event.clone())?;
             let is_on_its_way = matches!(letter.delivery.target, DeliveryTarget::Sink(_));
             if is_on_its_way {
-                let why = "a dead letter within a dead letter";
+                let why = "a dead letter contains another dead letter";
                 return Err(WireError::Unreadable(why.to_owned()));
             }
             Ok(DeliveryTarget::Sink(Box::new(letter)))
         }
         (None | Some(TargetV1::Reply), Some(_)) | (Some(TargetV1::Sink), None) => {
             Err(WireError::Unreadable(
-                "a dead letter travels exactly with a delivery to a sink".to_owned(),
+                "a dead letter and the target sink require each other".to_owned(),
             ))
         }
     }
@@ -208,7 +208,7 @@ fn store_of(container: Option<&str>, queue: Option<&str>) -> Result<Store, WireE
         (None, None) => Ok(Store::DefaultContainer),
         (Some(container), None) => container.parse().map(Store::Container),
         (None, Some(queue)) => queue.parse().map(Store::Queue),
-        (Some(_), Some(_)) => Err("a container and a queue at once".to_owned()),
+        (Some(_), Some(_)) => Err("both a container and a queue are set".to_owned()),
     };
     read.map_err(WireError::Unreadable)
 }

@@ -71,7 +71,7 @@ pub fn read_replay_end(attribute: &str) -> Result<ReplayEnd, WireError> {
     }
     let ReplayEndV2 { replay, delivery, outcome, at_ms, stored } = replay_end;
     let replay = replay_of(&replay)
-        .ok_or_else(|| WireError::Unreadable("no job can have its name".to_owned()))?;
+        .ok_or_else(|| WireError::Unreadable("the job name is not valid".to_owned()))?;
     Ok(ReplayEnd { replay, delivery, outcome, at_ms, stored })
 }
 

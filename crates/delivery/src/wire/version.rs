@@ -18,11 +18,12 @@ pub(super) const VERSION: u32 = 1;
 #[derive(Debug, Error)]
 pub enum WireError {
     /// The attribute is not valid JSON of the version that it states.
-    #[error("the attribute is not what this version writes: {0}")]
+    #[error("the attribute is not valid: {0}")]
     Unreadable(String),
     /// The attribute was written by newer code, with this version.
     #[error(
-        "the attribute has version {0}, and this program reads version {VERSION} only: deploy the newer version"
+        "the attribute has version {0}, but this program supports only version {VERSION}: deploy \
+         the newer version"
     )]
     UnknownVersion(u32),
 }

@@ -90,9 +90,10 @@ fn the_audience_of_knative_is_that_of_the_token_of_its_entry() {
     assert_eq!((resource.audience, resource.resource.as_deref()), (None, Some("urn:us")));
     let lacking = refused(&format!("{asking}{}", supplied(CLIENT)));
     assert!(
-        lacking
-            .contains("spec.subscriber.uri: neither this file nor the Destinations document at f:")
-            && lacking.contains("has the tokenUrl of its oauth2"),
+        lacking.contains(
+            "spec.subscriber.uri: tokenUrl of oauth2 is missing, both in the Destinations document \
+             at f:"
+        ) && lacking.contains("and in this file"),
         "{lacking}"
     );
 }
@@ -113,7 +114,7 @@ fn the_fields_of_entra_id_are_where_a_token_is_fetched_and_for_what() {
     );
     let tenant = "azureActiveDirectoryTenantId: 11-22";
     let lacking = refused(&format!("{}{}", webhook(tenant, ""), supplied(CLIENT)));
-    assert!(lacking.contains("has the scope of its oauth2"), "{lacking}");
+    assert!(lacking.contains("scope of oauth2 is missing"), "{lacking}");
     for wrong in ["11/22", "..", "11?x", "''", "'a b'"] {
         let found = refused(&webhook(&format!("azureActiveDirectoryTenantId: {wrong}"), ""));
         assert!(found.contains("azureActiveDirectoryTenantId: "), "{found}");
@@ -144,7 +145,9 @@ fn what_nothing_supplies_is_a_warning_that_says_what_is_missing() {
         let (destination, found) = destination(&text);
         assert_eq!((destination.auth, found.len()), (None, 1), "{found:#?}");
         let message = format!(
-            "requests show no token, because nothing says {names} of the client that asks for one; spec of a Destinations document: {{\"{ADDRESS}\": {{url: \"https://…\", auth: {{oauth2: {{{example}}}}}}}}}"
+            "requests contain no token, because the settings of the OAuth client are missing: \
+             {names}; add to the spec of a Destinations document: {{\"{ADDRESS}\": {{url: \
+             \"https://…\", auth: {{oauth2: {{{example}}}}}}}}}"
         );
         assert!(
             found[0].contains(": warning: ") && found[0].ends_with(&message),
@@ -203,8 +206,8 @@ fn what_has_no_use_is_said() {
     unused(
         &trigger(&sink),
         &[
-            "deadLetterSink.audience: not used: dead letters are sent without a token",
-            "deadLetterSink.CACerts: not used: dead letters",
+            "deadLetterSink.audience: no effect: dead letters are sent without tokens",
+            "deadLetterSink.CACerts: no effect: dead letters",
         ],
     );
     let entry_of_sink = entry("https://lost.example.com/", "{auth: {bearer: {token: 'env:T'}}}");
@@ -224,13 +227,13 @@ fn what_has_no_use_is_said() {
     unused(
         &format!("{reply}{entry_of_sink}"),
         &[
-            "spec.reply.audience: not used: replies are sent without a token",
+            "spec.reply.audience: no effect: replies are sent without tokens",
             "auth of its Destinations entry is not used: replies",
         ],
     );
     let broker = "ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: c}, audience: them}\n---\n\
                   apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {name: c}\nspec: {";
-    unused(&trigger(broker), &["spec.subscriber.audience: not used: the destination is a topic"]);
+    unused(&trigger(broker), &["spec.subscriber.audience: no effect: the destination is a topic"]);
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn a_place_for_who_is_calling_does_not_complete_an_exported_address() {
     let exported = webhook("", "").replace("endpointUrl", "endpointBaseUrl");
     let warns = |entry_of: &str| {
         let found = shown(&read_one(&format!("{exported}{}", entry(ADDRESS, entry_of))));
-        found.iter().any(|one| one.contains("an exported URL is without its query"))
+        found.iter().any(|one| one.contains("an exported URL has no query"))
     };
     let auth = "{auth: {basic: {user: a, password: 'env:P'}}}";
     let own = format!("{{url: '{ADDRESS}'}}");
@@ -260,13 +263,13 @@ fn an_entry_that_cannot_be_shown_is_refused_where_the_file_prevents_it() {
     let found =
         refused(&format!("{}{}", webhook(&format!("{AZURE}, {listed}"), ""), supplied(CLIENT)));
     assert!(
-        found.contains("deliveryAttributeMappings: auth sends the header \"authorization\" too"),
+        found.contains("deliveryAttributeMappings: auth also sets the header \"authorization\""),
         "{found}"
     );
     let certificate =
         entry("http://h/", "{auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}}");
     let found = refused(&format!("{}{certificate}", trigger("uri: 'http://h/'")));
-    assert!(found.contains("spec.subscriber.uri: a certificate is shown by https only"), "{found}");
+    assert!(found.contains("spec.subscriber.uri: a client certificate requires https"), "{found}");
 }
 
 #[test]

@@ -90,9 +90,10 @@ pub(super) fn read<'a>(fields: &Fields<'a>, secrets: &Secrets<'_>) -> Option<Con
 }
 
 fn report_private(at: &Cursor<'_>) {
-    let message =
-        "a private endpoint is not reached through a resource configuration of VPC Lattice";
-    at.warn(Message::new(message).help("run dispatch in a VPC that reaches it"));
+    let message = "resource configurations of VPC Lattice for private endpoints are not supported";
+    at.warn(
+        Message::new(message).help("run dispatch in a VPC from which the endpoint is reachable"),
+    );
 }
 
 fn auth<'a>(
@@ -104,7 +105,7 @@ fn auth<'a>(
         "API_KEY" => "ApiKeyAuthParameters",
         "BASIC" => "BasicAuthParameters",
         "OAUTH_CLIENT_CREDENTIALS" => "OAuthParameters",
-        _ => return kind.refuse("has to be API_KEY, BASIC or OAUTH_CLIENT_CREDENTIALS"),
+        _ => return kind.refuse("must be API_KEY, BASIC or OAUTH_CLIENT_CREDENTIALS"),
     };
     let at = of.required(field)?;
     let auth = at.mapping(|of| match field {
@@ -148,7 +149,7 @@ fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     let mut token_url = literal(&endpoint)?.to_owned();
     if let Some(method) = of.given("HttpMethod").filter(|method| method.peek_text() != Some("POST"))
     {
-        method.warn(Message::new("a token is requested by POST here"));
+        method.warn(Message::new("lastmile requests tokens with POST"));
     }
     let client = of.required("ClientParameters")?.mapping(|of| {
         let id = literal(&of.required("ClientID")?)?;
@@ -170,7 +171,7 @@ fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
         }
         for Parameter { name, at, .. } in headers {
             if !name.eq_ignore_ascii_case("content-type") {
-                at.warn(format!("the request for a token has no header {name} here"));
+                at.warn(format!("lastmile does not send the header {name} in token requests"));
             }
         }
     }
@@ -187,7 +188,7 @@ fn form(body: &[Parameter<'_>], written: &mut Json) {
             Value::Secret(_) => at.warn(not_sent(name)),
             Value::Stated("client_credentials") if *name == "grant_type" => {}
             Value::Stated(_) if *name == "grant_type" => {
-                at.warn("a token is requested with the grant client_credentials here");
+                at.warn("lastmile requests tokens with the grant client_credentials");
             }
             Value::Stated(text) if NAMED_PARAMETERS.contains(name) => written[*name] = json!(text),
             Value::Stated(text) => _ = others.insert((*name).to_owned(), json!(text)),
@@ -209,7 +210,7 @@ fn with_parameter(url: String, Parameter { name, value, at }: &Parameter<'_>) ->
 }
 
 fn not_sent(name: &str) -> Message {
-    let message = format!("the request for a token cannot have a secret as its parameter {name}");
+    let message = format!("the parameter {name} of the token request cannot be a secret");
     Message::new(message)
-        .help("state it in parameters if it may be read by everyone who reads the file")
+        .help("set it in parameters only if everyone with access to the file may read it")
 }

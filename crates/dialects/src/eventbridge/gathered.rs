@@ -34,8 +34,10 @@ pub(crate) fn report_list(document: &Cursor<'_>) -> bool {
         document.peek(field).filter(Cursor::is_list).map(|list| (list, command))
     });
     let Some((list, command)) = found else { return false };
-    let help = format!("add the output of: aws events {command} --name NAME, for each of them");
-    list.error(Message::new("a list of EventBridge is not read").help(help));
+    let help = format!("add the output of: aws events {command} --name NAME, for each entry");
+    list.error(
+        Message::new("the output of an EventBridge list command is not supported").help(help),
+    );
     true
 }
 
@@ -81,9 +83,10 @@ fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
     let longest = named.iter().map(|rule| rule.name.len()).max().unwrap_or_default();
     named.retain(|rule| rule.name.len() == longest);
     let [rule] = &mut named[..] else {
-        let message = "no file has the rule of these targets, or several may be theirs";
-        let help = "add the output of: aws events describe-rule --name RULE; with several rules, the name of this file has \
-                    to contain that of its rule, such as RULE-targets.json";
+        let message = "the rule of these targets is missing, or several rules match";
+        let help = "add the output of: aws events describe-rule --name RULE; with several rules, \
+                    the name of this file must contain the name of its rule, such as \
+                    RULE-targets.json";
         return document.error(Message::new(message).help(help));
     };
     if let Some(token) = document.peek("NextToken") {
@@ -92,9 +95,10 @@ fn add_targets<'a>(document: &Cursor<'a>, rules: &mut [Rule<'a>]) {
         token.error(Message::new("the rule has targets that are not in this file").help(help));
     }
     if rule.targets.is_some() {
-        let message = format!("another file has the targets of the rule {}", quoted(rule.name));
-        let help =
-            "keep one of them, and add the rule of the other: aws events describe-rule --name RULE";
+        let message =
+            format!("another file already contains the targets of the rule {}", quoted(rule.name));
+        let help = "keep one of the files, or add the rule of the other: aws events describe-rule \
+                    --name RULE";
         return document.error(Message::new(message).help(help));
     }
     rule.targets = document.peek("Targets").map(|targets| targets.peek_list());

@@ -52,12 +52,12 @@ pub(super) fn body(
     let stated = member_names(&whole);
     let is_stated = |(name, _): &&Member| stated.contains(&constant(name, false));
     if let Some((name, _)) = members.iter().find(is_stated) {
-        let message = format!("the input and the connection both state {}", quoted(name));
+        let message = format!("the input and the connection both set {}", quoted(name));
         return target.parent().refuse(Message::new(message).help("remove one of them"));
     }
     let Some(body) = with_members(&whole, members) else {
-        let message = "the connection adds body parameters to this input, which is no object";
-        return target.parent().refuse(Message::new(message).help("state an object"));
+        let message = "the connection adds body parameters to this input, which is not an object";
+        return target.parent().refuse(Message::new(message).help("use an object as the input"));
     };
     Some(body)
 }
@@ -70,8 +70,8 @@ fn json_of(expression: &str) -> String {
 fn expression_at(path: &Cursor<'_>) -> Option<String> {
     let text = literal(path)?;
     expression(text).or_else(|| {
-        let message = format!("{} may lead to several values", quoted(text));
-        path.refuse(Message::new(message).help("a path such as $.detail.items[0].id"))
+        let message = format!("{} may select several values", quoted(text));
+        path.refuse(Message::new(message).help("use a path such as $.detail.items[0].id"))
     })
 }
 
@@ -140,19 +140,19 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
         [("<aws.events.rule-name>", "name", rule), ("<aws.events.rule-arn>", "ARN", arn)];
     let unstated = unstated.iter().find(|(tag, _, text)| text.is_empty() && template.contains(tag));
     if let Some((_, what, _)) = unstated {
-        let help = "write it, or convert the output of aws events describe-rule";
-        let message = format!("a template does not state the {what} of its rule");
+        let help = "write the value, or convert the output of aws events describe-rule";
+        let message = format!("the template does not contain the {what} of its rule");
         return at.refuse(Message::new(message).help(help));
     }
     if template.contains("<aws.events.event.ingestion-time>") {
         let message =
-            "the event in a queue does not have the time at which EventBridge received it";
+            "events in a queue do not contain the time at which EventBridge received them";
         at.warn(Message::new(message).help("the event's `time` is used instead"));
     }
     let unknown =
         tags(template).find(|name| name.starts_with(RESERVED) && !variables.contains_key(name));
     if let Some(name) = unknown {
-        return at.refuse(format!("{} is no variable that is known here", quoted(name)));
+        return at.refuse(format!("{} is not a supported variable", quoted(name)));
     }
     Some(rendered(template, &variables))
 }

@@ -42,5 +42,5 @@ pub(super) fn section<'a>(fields: &Fields<'a>, name: &'static str) -> Option<Opt
 
 /// Reports a value that only the deployed stack has.
 pub(super) fn refuse_deployed<T>(at: &Cursor<'_>) -> Option<T> {
-    at.refuse(Message::new("only the deployed stack has this value").help(DEPLOYED))
+    at.refuse(Message::new("this value is known only after deployment").help(DEPLOYED))
 }

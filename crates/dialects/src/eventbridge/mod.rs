@@ -83,15 +83,16 @@ fn reader<'a, 'r>(
     let [state, bus, pattern] =
         ["State", "EventBusName", "EventPattern"].map(|field| fields.given(field));
     if let Some(schedule) = fields.given("ScheduleExpression") {
-        let help = "let EventBridge Scheduler send an event to the events queue, and write a Subscription for it";
-        schedule.warn(Message::new("a schedule is not converted").help(help));
+        let help = "configure EventBridge Scheduler to send an event to the events queue, and \
+                    write a Subscription for it";
+        schedule.warn(Message::new("schedules are not converted").help(help));
     }
     let Some(filter_at) = pattern else { return Some(None) };
     state.as_ref().map_or(Some(""), literal)?;
     let Some(targets) = &rule.targets else {
         let command = "aws events list-targets-by-rule --rule";
         let help = format!("add the output of: {command} {0} > {0}-targets.json", rule.name);
-        return rule.at.refuse(Message::new("no file has the targets of this rule").help(help));
+        return rule.at.refuse(Message::new("the targets of this rule are missing").help(help));
     };
     let is_converted = |target: &&Cursor<'a>| target::is_api_destination(target, resources);
     let targets: Vec<&Cursor<'a>> = targets.iter().filter(is_converted).collect();
@@ -105,7 +106,9 @@ fn reader<'a, 'r>(
         topic: bus_name(bus.as_ref(), &resources.buses)?,
     };
     let sources = pattern::sources(&pattern).unwrap_or_else(|| {
-        let help = format!("add them to from of the topic {topic}, or make it the DefaultTopic");
+        let help = format!(
+            "add the sources to from of the topic {topic}, or set the topic as DefaultTopic"
+        );
         filter_at.warn(Message::new("the pattern does not name every source exactly").help(help));
         Vec::new()
     });

@@ -14,7 +14,8 @@ use super::super::text;
 use super::literal::refuse_deployed;
 
 /// Help text for a condition that no filter can express.
-const KEEP: &str = "keep the condition in a rule of EventBridge that sends to the events queue, and leave it out here";
+const KEEP: &str = "keep the condition in a rule of EventBridge that sends to the events queue, \
+                    and omit it here";
 /// Members that every event has, and whose values are always texts.
 const PLAIN: [&str; 7] = ["version", "id", "source", "detail-type", "account", "region", "time"];
 
@@ -22,7 +23,7 @@ const PLAIN: [&str; 7] = ["version", "id", "source", "detail-type", "account", "
 /// pattern.
 pub(super) fn filter(pattern: &Json, at: &Cursor<'_>) -> Option<Json> {
     let Json::Object(fields) = pattern else {
-        return at.refuse("an event pattern has to be an object");
+        return at.refuse("an event pattern must be an object");
     };
     if is_deployed(pattern) {
         return refuse_deployed(at);
@@ -72,7 +73,7 @@ fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Mess
         match value {
             Json::Array(alternatives) if name == "$or" => {
                 let each = alternatives.iter().map(|of| {
-                    let fields = of.as_object().ok_or("$or is a list of objects")?;
+                    let fields = of.as_object().ok_or("$or must be a list of objects")?;
                     Ok(all_of(fields, parent)?.unwrap_or_else(everything))
                 });
                 conditions.push(joined("any", each.collect::<Result<_, Message>>()?));
@@ -80,7 +81,7 @@ fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Mess
             Json::Array(values) => conditions.push(any_of(&path, name, values)?),
             Json::Object(fields) => conditions.extend(all_of(fields, &path)?),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {
-                let message = format!("the values of {} have to be a list", quoted(&path));
+                let message = format!("the values of {} must be a list", quoted(&path));
                 return Err(message.into());
             }
         }
@@ -119,7 +120,7 @@ fn any_of(path: &str, name: &str, values: &[Json]) -> Result<Json, Message> {
 }
 
 fn not_expressed(path: &str, what: &str) -> Message {
-    Message::new(format!("no filter expresses {} of {}", quoted(what), quoted(path)))
+    Message::new(format!("a filter cannot express {} of {}", quoted(what), quoted(path)))
 }
 
 /// Returns a single condition unchanged, and several as a list under `word`.

@@ -70,9 +70,9 @@ pub(super) fn destination(
     if let Some(method) = fields.given("HttpMethod") {
         let text = literal(&method)?;
         if matches!(text, "HEAD" | "OPTIONS") {
-            let help = "POST, PUT, PATCH, DELETE and GET are sent here";
+            let help = "use POST, PUT, PATCH, DELETE or GET";
             return method
-                .refuse(Message::new(format!("the method {text} is not sent")).help(help));
+                .refuse(Message::new(format!("the method {text} is not supported")).help(help));
         }
         to.set("destination.method", &json!(text), &method);
     }
@@ -93,7 +93,7 @@ fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
             Some(value) => url.push_str(&segment(&value)?),
             None => {
                 let message =
-                    "no value of PathParameterValues is for this *, which stays in the URL";
+                    "PathParameterValues has no value for this *, so the * stays in the URL";
                 at.warn(Message::new(message).help("add a value for each *"));
                 url.push('*');
             }
@@ -101,7 +101,7 @@ fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
         url.push_str(&without_tags(part));
     }
     if let Some(value) = values.next() {
-        value.warn("not used: the endpoint has no * for this value");
+        value.warn("no effect: the endpoint has no * for this value");
     }
     Some(url)
 }
@@ -125,8 +125,8 @@ fn segment(at: &Cursor<'_>) -> Option<String> {
 fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     dynamic(literal(at)?).map_or_else(
         |path| {
-            let message = format!("{} may lead to several values", quoted(path));
-            at.refuse(Message::new(message).help("a path such as $.detail.items[0].id"))
+            let message = format!("{} may select several values", quoted(path));
+            at.refuse(Message::new(message).help("use a path such as $.detail.items[0].id"))
         },
         Some,
     )
@@ -151,9 +151,7 @@ pub(super) fn parameters<'a>(
         to.set("destination.query", &Json::Object(query), at);
     }
     match content_type.map(|(mut header, at)| (header["value"].take(), at)) {
-        Some((Json::Null, at)) => {
-            at.refuse("the content type of a body is the same for every event")
-        }
+        Some((Json::Null, at)) => at.refuse("the content type cannot depend on the event"),
         stated => Some(stated),
     }
 }
@@ -187,7 +185,7 @@ fn headers<'a>(
     headers.retain(|name, (_, at)| {
         let is_removed = REMOVED_HEADERS.contains(&name.as_str());
         if is_removed {
-            at.warn("left out: EventBridge does not send this header either");
+            at.warn("omitted: EventBridge does not send this header either");
         }
         !is_removed
     });

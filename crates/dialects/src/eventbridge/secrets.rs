@@ -30,8 +30,8 @@ impl Secrets<'_> {
         let at = stated.as_ref().unwrap_or(of.parent());
         let name = self.variable(part, at);
         let why = if stated.is_some() { "is not copied" } else { "is not in the file" };
-        let message = format!("the secret {why}: the Subscription names it env:{name}");
-        let help = format!("set {name} for dispatch, or name a secret of a store in its place");
+        let message = format!("the secret {why}: the Subscription refers to it as env:{name}");
+        let help = format!("set {name} for dispatch, or use a secret in a store instead");
         at.warn(Message::new(message).help(help));
         format!("env:{name}")
     }

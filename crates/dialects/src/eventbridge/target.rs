@@ -53,7 +53,7 @@ pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>)
     let at = arn.as_ref().unwrap_or(target);
     let Some(reference) = arn.as_ref().and_then(resources::reference) else {
         let message =
-            Message::new("not converted: only the deployed stack has the ARN of this target");
+            Message::new("not converted: the ARN of this target is known only after deployment");
         at.warn(message.help("add the output of: aws events list-targets-by-rule --rule RULE"));
         return false;
     };
@@ -61,7 +61,7 @@ pub(super) fn is_api_destination(target: &Cursor<'_>, resources: &Resources<'_>)
     if is_known || reference.contains(":api-destination/") {
         return true;
     }
-    let message = format!("not converted: {} is no API destination", quoted(&reference));
+    let message = format!("not converted: {} is not an API destination", quoted(&reference));
     let help = "write a Subscription with destination.aws, or leave the target in EventBridge";
     at.warn(Message::new(message).help(help));
     false
@@ -87,8 +87,9 @@ impl<'a> TargetReader<'a, '_> {
         set_dead_letter(target, &mut to)?;
         if let Some(state) = self.state.as_ref().filter(|of| of.peek_text() == Some("DISABLED")) {
             to.set("paused", &json!(true), state);
-            let message = "the rule is disabled: its Subscription is paused, and makes dead letters of its events";
-            state.warn(Message::new(message).help("leave the rule out to ignore its events"));
+            let message = "the rule is disabled, so its Subscription is paused: its events become \
+                           dead letters";
+            state.warn(Message::new(message).help("remove the rule to ignore its events"));
         }
         Some(to)
     }
@@ -117,7 +118,7 @@ impl<'a> TargetReader<'a, '_> {
             let members = connection.body.iter().map(|parameter| parameter.at.clone());
             let unused = inputs.into_iter().flatten().chain(members);
             let unused = unused.chain(content_type.map(|(_, at)| at));
-            unused.for_each(|at| at.warn("not sent: a GET has no body"));
+            unused.for_each(|at| at.warn("not sent: a GET request has no body"));
         } else {
             self.set_body(target, &connection, content_type, to)?;
         }
@@ -199,15 +200,15 @@ fn set_dead_letter(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
     let parts: Vec<&str> = arn.peek_text().unwrap_or_default().split(':').collect();
     let hosts = parts.get(1).and_then(|partition| hosts_of(partition));
     let (["arn", _, "sqs", region, account, name], Some(hosts)) = (parts.as_slice(), hosts) else {
-        let message = "not converted: only the deployed stack has the ARN of this queue";
-        let help =
-            "dead letters go to the bucket of the stack; deadLetter.sink names another place";
+        let message = "not converted: the ARN of this queue is known only after deployment";
+        let help = "dead letters go to the bucket of the stack; use deadLetter.sink for another \
+                    destination";
         arn.warn(Message::new(message).help(help));
         return Some(());
     };
     let sink = format!("sqs://sqs.{region}.{hosts}/{account}/{name}");
     to.set("deadLetter.sink", &json!(sink), &arn);
-    let message = "dead letters go to this queue in the format of lastmile";
-    arn.note(Message::new(message).help("ExtraSinkArns of the stack has to list it"));
+    let message = "dead letters in this queue have the format of lastmile";
+    arn.note(Message::new(message).help("add the queue to ExtraSinkArns of the stack"));
     Some(())
 }

@@ -55,11 +55,12 @@ pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
 fn report_condition(rule: &Cursor<'_>) {
     let Some(condition) = rule.peek("Condition") else { return };
     let message = format!(
-        "the template makes this rule only under the condition {}",
+        "the template creates this rule only under the condition {}",
         quoted(condition.peek_text().unwrap_or_default())
     );
-    condition
-        .warn(Message::new(message).help("remove its Subscription if the stack has no such rule"));
+    condition.warn(
+        Message::new(message).help("remove the Subscription if the stack does not have this rule"),
+    );
 }
 
 fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
@@ -67,7 +68,8 @@ fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
         Some(_) => "a pipe and its enrichment are not converted",
         None => "a pipe is not converted",
     };
-    let help = "let the source of the pipe, or its enrichment, send events to the events queue, and write a Subscription";
+    let help = "configure the source of the pipe, or its enrichment, to send events to the events \
+                queue, and write a Subscription";
     pipe.warn(Message::new(what).help(help));
 }
 

@@ -33,8 +33,9 @@ const PERIOD: &str = "deliveryRetryPeriodInDays";
 /// Translates the dead-letter destination, which has one of several field names.
 pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
     if let Some(key) = fields.given_key(PERIOD) {
-        let message = Message::new(format!("{PERIOD} belongs inside the dead-letter destination"));
-        key.warn(message.help(format!("here it counts all the same; inside {}", SPELLINGS[1])));
+        let message =
+            Message::new(format!("{PERIOD} should be inside the dead-letter destination"));
+        key.warn(message.help(format!("move it into {}; it is applied anyway", SPELLINGS[1])));
         period(fields, context);
     }
     let mut first = None;
@@ -48,7 +49,7 @@ pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
             continue;
         }
         if let Some(first) = first {
-            cursor.error(format!("{first} is given too; it can be only one of them"));
+            cursor.error(format!("{first} is also set; remove one of the two"));
             continue;
         }
         first = Some(name);
@@ -122,7 +123,7 @@ fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
         return Some(format!("{id}/blobServices/default/containers/{name}"));
     };
     if !in_id.eq_ignore_ascii_case(name) {
-        container.warn("not used: resourceId names another container");
+        container.warn("no effect: resourceId names another container");
     }
     Some(id.to_owned())
 }
@@ -133,6 +134,6 @@ fn unmapped(cursor: &Cursor<'_>, id: &str) {
         "no Destinations document maps this container; dead letters go to the default one",
     );
     // Show the whole id, however long it is, so that people can copy it.
-    let message = message.help(format!("spec: {{\"{id}\": s3://…}}"));
+    let message = message.help(format!("add to its spec: {{\"{id}\": s3://…}}"));
     cursor.warn(message.about(id, ReferenceUse::DeadLetters));
 }

@@ -119,9 +119,9 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<C
     };
     let text = cursor.text()?;
     if is_base && !text.contains('?') && !destinations.completes(text) {
-        let message = "an exported URL is without its query, and a secret in it is missing here";
+        let message = "an exported URL has no query, so a secret in the query is missing";
         cursor.warn(Message::new(message).help(
-            "state the whole URL as endpointUrl; az prints it with --include-full-endpoint-url true",
+            "set endpointUrl to the full URL, which az prints with --include-full-endpoint-url true",
         ));
     }
     let unknown = Message::new("not the address of a webhook").help("http://… or https://…");
@@ -147,7 +147,7 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
 /// Returns the message for an endpoint that no `Destinations` document maps. The message has the
 /// whole key, however long, so that people can copy it.
 fn unmapped(key: &str) -> Message {
-    let help = format!("spec: {{\"{key}\": https://…}}");
+    let help = format!("add to its spec: {{\"{key}\": https://…}}");
     Message::new("this resource needs an address in a Destinations document")
         .help(help)
         .about(key, ReferenceUse::Events)
@@ -198,7 +198,7 @@ fn static_value(properties: &Fields<'_>) -> Option<Value> {
     if !is_secret && has_tags(&value) {
         // The native form would read such a value as a template.
         let cursor = properties.required("value")?;
-        return cursor.refuse("a static value cannot have {{, {% or {#");
+        return cursor.refuse("a static value cannot contain {{, {% or {#");
     }
     Some(if is_secret { Value::Concealed(value) } else { Value::Static(value) })
 }

@@ -52,7 +52,7 @@ fn token_url(at: &Cursor<'_>) -> Option<Url> {
     let url = Url::parse(&url).ok().filter(|url| {
         tenant.chars().all(is_name) && url.path().starts_with(&format!("/{tenant}/"))
     });
-    let message = || Message::new("not the id or name of a tenant");
+    let message = || Message::new("not a valid tenant id or name");
     url.or_else(|| at.refuse(message().help("00000000-0000-0000-0000-000000000000")))
 }
 

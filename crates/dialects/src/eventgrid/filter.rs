@@ -95,7 +95,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Opti
     let values: usize = elements.iter().map(values_of).sum();
     if values > VALUES_MAX {
         cursor.error(format!(
-            "at most {VALUES_MAX} values are allowed in all filters together, found {values}"
+            "at most {VALUES_MAX} values are allowed in total in all filters, found {values}"
         ));
     }
     read_each(&elements, |element| {

@@ -49,7 +49,7 @@ impl<'a> LastmileSection<'a> {
         if let (Some(never), Some(retried)) = (&never, &retried)
             && let (Some(status), Some(cursor)) = (never.first_shared(retried), &retry_on)
         {
-            cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
+            cursor.error(format!("{status} is also in neverRetry; remove it from one list"));
         }
         let to = &mut context.to;
         let ranges = |list: StatusSet| json!(list.ranges());
@@ -126,7 +126,7 @@ pub(super) fn topic_of(
     topics: &SourceTopics,
 ) -> Option<TopicName> {
     let help = |topic: &str| {
-        format!("add \"lastmile\": {{\"topic\": \"namespace/{topic}\"}} beside properties")
+        format!("add \"lastmile\": {{\"topic\": \"namespace/{topic}\"}} next to properties")
     };
     match source {
         Some((source @ Source { namespace: Some(namespace), topic, .. }, at)) => {
@@ -136,13 +136,14 @@ pub(super) fn topic_of(
         }
         Some((Source { namespace: None, topic, .. }, at)) => {
             let message = format!(
-                "the namespace of the topic {topic} is its resource group, which is not known here"
+                "the namespace of the topic {topic} is unknown, because the resource group is \
+                 missing"
             );
             at.refuse(Message::new(message).help(help(topic)))
         }
         None => {
-            let message =
-                "neither an id, a topic, a scope nor lastmile names the topic of this subscription";
+            let message = "the topic of this subscription is missing: no id, topic, scope or \
+                           lastmile names it";
             resource.cursor.refuse(Message::new(message).help(help("topic")))
         }
     }

@@ -23,7 +23,8 @@ const LACKING: [&str; 7] = [
     "StringNotEndsWith",
 ];
 /// Help text that shows how a file states its edition.
-const HELP: &str = "\"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"} confirms it, \"eventgrid\" is Event Grid in Azure";
+const HELP: &str = "confirm with \"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"}, or use \
+                    \"eventgrid\" for Event Grid in Azure";
 
 /// Returns the field that marks a resource of Event Grid on Kubernetes: the schema inside the
 /// destination, or the version. Both count only for a custom topic or an unknown source, because no
@@ -47,18 +48,18 @@ pub(super) fn report(sign: &Cursor<'_>) {
 
 /// Adds a warning for filters that Event Grid on Kubernetes does not support. They work here.
 pub(super) fn report_filters(filter: &Cursor<'_>) {
-    let lacks = "Event Grid on Kubernetes does not have";
+    let lacks = "Event Grid on Kubernetes does not support";
     if let Some(arrays) = filter.peek("enableAdvancedFilteringOnArrays")
         && arrays.is_true()
     {
-        arrays.warn(format!("{lacks} filters on arrays; here they work"));
+        arrays.warn(format!("{lacks} filters on arrays; lastmile supports them"));
     }
     let filters = filter.peek("advancedFilters").filter(Cursor::is_list);
     for one in filters.and_then(|filters| filters.list()).unwrap_or_default() {
         let Some(operator) = one.peek("operatorType") else { continue };
         let word = operator.peek_text().unwrap_or_default().trim();
         if LACKING.iter().any(|lacking| lacking.eq_ignore_ascii_case(word)) {
-            operator.warn(format!("{lacks} the operator {}; here it works", quoted(word)));
+            operator.warn(format!("{lacks} the operator {}; lastmile supports it", quoted(word)));
         }
     }
 }

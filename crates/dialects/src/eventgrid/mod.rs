@@ -109,7 +109,7 @@ pub(super) fn translate(
     }
 }
 
-const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 are not sent here";
+const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 is not supported";
 
 /// Returns true for a resource with CloudEvents 0.1, and adds a warning that it is left out.
 /// Exports contain such resources from old editions, and the other resources can be deployed.

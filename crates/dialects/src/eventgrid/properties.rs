@@ -22,6 +22,6 @@ pub(super) fn properties<'a, T>(
 /// Adds a note for a field that has no effect here.
 pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
     if let Some(key) = fields.given_key(field) {
-        key.note(format!("{field} is not used here"));
+        key.note(format!("{field} has no effect"));
     }
 }

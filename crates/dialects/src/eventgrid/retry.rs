@@ -52,7 +52,7 @@ fn attempts<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     if attempts.is_some()
         && let Some(other) = &other
     {
-        other.warn("not used: maxDeliveryAttempts is given too");
+        other.warn("no effect: maxDeliveryAttempts is also set");
     }
     attempts.or(other)
 }

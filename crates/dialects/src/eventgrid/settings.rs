@@ -64,8 +64,8 @@ pub(super) fn translate(
     let inside = endpoint.as_ref().and_then(|of| of.schema.clone());
     if let Some((schema, at)) = one_schema(endpoint::schema(fields), inside) {
         if dialect == Dialect::EventGridNamespace && schema != Schema::CloudEventsStructured {
-            let message = Message::new("the topics of a namespace have CloudEvents only");
-            at.error(message.help("CloudEventSchemaV1_0, or leave it out"));
+            let message = Message::new("topics of a namespace support only CloudEvents");
+            at.error(message.help("use CloudEventSchemaV1_0, or omit the field"));
         }
         context.to.set("destination.schema", &json!(schema.as_str()), &at);
     }
@@ -94,7 +94,10 @@ fn one_schema<'a>(
     if let (Some((outer, _)), Some((inside, at))) = (&outer, &inside)
         && outer != inside
     {
-        at.error("the properties of the subscription have another eventDeliverySchema; it can be only one of them");
+        at.error(
+            "the properties of the subscription have a different eventDeliverySchema; remove one \
+             of the two",
+        );
     }
     outer.or(inside)
 }
@@ -125,7 +128,7 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
         return Endpoint::read(other, context);
     }
     if let Some(other) = other {
-        other.error("deliveryWithResourceIdentity is given too; it can be only one of them");
+        other.error("deliveryWithResourceIdentity is also set; remove one of the two");
     }
     delivery.mapping(|delivery| {
         unused(delivery, "identity");
@@ -142,7 +145,7 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     if ["Pull", "Queue"].iter().any(|pull| pull.eq_ignore_ascii_case(text)) {
         return mode.refuse(
             Message::new("pull delivery is not supported")
-                .help("deliveryMode: Push, with a destination"),
+                .help("use deliveryMode: Push with a destination"),
         );
     }
     words::read(&mode, &[("Push", ())])?;
@@ -155,7 +158,7 @@ fn expiration_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
     let Some(expires) = AzureTime::parse(text) else {
         let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));
-        return cursor.refuse(message.help("a time looks like 2026-12-31T00:00:00Z"));
+        return cursor.refuse(message.help("expected a time such as 2026-12-31T00:00:00Z"));
     };
     expires.ms()
 }

@@ -90,7 +90,7 @@ fn inside<'a>(
                 .peek("type")
                 .and_then(|kind| kind.peek_text())
                 .unwrap_or("a resource without a type");
-            cursor.warn(format!("{} is not read; only event subscriptions are", quoted(kind)));
+            cursor.warn(format!("{} is ignored; only event subscriptions are read", quoted(kind)));
         } else if is_deployed(&cursor) {
             found.push(resource);
         }
@@ -107,8 +107,8 @@ fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>)
             }
         }
         None => deployment.warn(
-            Message::new("the template that this deployment links to is not read")
-                .help("check its file too, or put the template itself here"),
+            Message::new("the linked template of this deployment is not read")
+                .help("check its file too, or inline the template"),
         ),
     }
 }
@@ -117,8 +117,7 @@ fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>)
 /// the resource, or its `condition` is false.
 fn is_deployed(resource: &Cursor<'_>) -> bool {
     if let Some(existing) = resource.peek("existing").filter(Cursor::is_true) {
-        existing
-            .warn("not read: the resource exists already, and this template does not deploy it");
+        existing.warn("ignored: the resource already exists, and this template does not deploy it");
         return false;
     }
     is_condition_met(resource)
@@ -127,13 +126,13 @@ fn is_deployed(resource: &Cursor<'_>) -> bool {
 fn is_condition_met(resource: &Cursor<'_>) -> bool {
     let Some(condition) = resource.peek("condition") else { return true };
     if condition.is_expression() {
-        let message = "template expressions are not evaluated: read as if the condition were true";
-        condition.warn(Message::new(message).help("remove what is not to be deployed"));
+        let message = "template expressions are not evaluated: the condition is assumed to be true";
+        condition.warn(Message::new(message).help("remove the resource if it is not deployed"));
         return true;
     }
     let is_deployed = condition.boolean().unwrap_or(true);
     if !is_deployed {
-        condition.warn("not read: its condition is false");
+        condition.warn("ignored: its condition is false");
     }
     is_deployed
 }

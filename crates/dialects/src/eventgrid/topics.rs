@@ -68,10 +68,12 @@ impl SourceTopics {
         }
         if let Some(first) = known.sources.first() {
             let message = format!(
-                "{} and {} at {} are one topic here, {}: each subscription of it gets the events of both",
+                "{} and {} at {} share the topic {}: each subscription of the topic receives the \
+                 events of both",
                 source.id, first.id, first.location, known.name
             );
-            let help = "\"lastmile\": {\"topic\": \"namespace/topic\"} beside properties gives one of them another";
+            let help = "add \"lastmile\": {\"topic\": \"namespace/topic\"} next to properties to \
+                        assign another topic to one of them";
             at.warn(Message::new(message).help(help));
         }
         known.sources.push(source);

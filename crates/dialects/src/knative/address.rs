@@ -135,8 +135,8 @@ impl Addresses<'_> {
     ) -> Option<ResolvedAddress<'a>> {
         if Url::parse(text).is_ok() || text.starts_with("//") {
             return at.refuse(
-                Message::new("a uri beside a ref is relative to it")
-                    .help("a path such as /events, or no ref"),
+                Message::new("a uri with a ref must be relative")
+                    .help("use a path such as /events, or remove ref"),
             );
         }
         match base.address {
@@ -154,7 +154,7 @@ impl Addresses<'_> {
                 at.refuse("the ref is mapped to a queue, which has no paths")
             }
             Address::Topic(_) => {
-                at.warn("not used: the ref is a topic, which has no paths");
+                at.warn("no effect: the ref is a topic, which has no paths");
                 Some(base)
             }
             Address::Unresolved(_) => Some(base),
@@ -172,7 +172,7 @@ struct Key {
 fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
     fields.accept(&["group"]);
     if let Some(key) = fields.given_key("address") {
-        key.warn("address is not used by this version");
+        key.warn("address has no effect in this version");
     }
     let [api_version, kind, name] =
         ["apiVersion", "kind", "name"].map(|field| fields.required(field)?.text());
@@ -243,7 +243,7 @@ pub(super) fn asked<'a>(
 
 /// Returns the message for a reference to an object that no file has, or for a mistyped URL.
 fn unresolved(key: &str, at: &Cursor<'_>) -> Message {
-    let unknown = format!("nothing says what {} is here", quoted(key));
+    let unknown = format!("no file or Destinations document defines {}", quoted(key));
     // An address with any scheme may belong to the cluster, so an entry can map it.
     let uri = at.peek_text().filter(|text| !text.contains("://"));
     let message = match uri.and_then(mistake) {
@@ -256,7 +256,7 @@ fn unresolved(key: &str, at: &Cursor<'_>) -> Message {
 
 fn no_replies(what: &str) -> Message {
     Message::new(format!("{what} cannot receive replies"))
-        .help("https://…, http://…, or the ref of a channel or broker")
+        .help("use https://…, http://…, or the ref of a channel or broker")
 }
 
 /// Returns the help text for a key without an address.

@@ -92,7 +92,7 @@ impl<'a> Overrides<'a> {
         if let (Some(never), Some(retry)) = (&never_retry, &retry_on)
             && let Some(status) = never.value.first_shared(&retry.value)
         {
-            retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
+            retry.at.error(format!("{status} is also in {NEVER_RETRY}; remove it from one list"));
         }
         let field = |of: &FieldAnnotation| {
             Some((of.name, located(annotations, of.name, |at| (of.read)(at))?))

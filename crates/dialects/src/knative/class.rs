@@ -166,6 +166,6 @@ impl Class {
 
 fn report_unknown(what: &str, name: &str, at: &Cursor<'_>, known: &[&str]) {
     let message =
-        format!("the {what} {} is not known here; its retries are numbered from one", quoted(name));
+        format!("the {what} {} is unknown; its retries are numbered from one", quoted(name));
     at.warn(Message::new(message).help(hint(name, known)));
 }

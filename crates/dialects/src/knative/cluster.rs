@@ -56,9 +56,9 @@ const DEFAULTS_MAPS: [DefaultsMap; 3] = [
 ];
 
 /// Help text for a ConfigMap that is the `config` of one Broker, not a default of the cluster.
-const OF_ONE_BROKER: &str = "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
-                             spec.channelTemplateSpec.kind of an MTChannelBasedBroker; for other classes, leave the \
-                             ConfigMap out";
+const OF_ONE_BROKER: &str = "for an MTChannelBasedBroker, copy knative.dev/channelKind from \
+                             kubectl get broker -o yaml to spec.channelTemplateSpec.kind; for \
+                             other classes, remove the ConfigMap";
 
 impl ClusterDefault {
     /// Returns the settings for which an object has defaults.
@@ -105,15 +105,15 @@ impl ClusterDefault {
     pub(super) fn help(self) -> &'static str {
         match self {
             Self::Broker => {
-                "copy the annotation eventing.knative.dev/broker.class and spec.delivery that kubectl get broker -o yaml \
-                 shows into each Broker"
+                "copy the annotation eventing.knative.dev/broker.class and spec.delivery from \
+                 kubectl get broker -o yaml to each Broker"
             }
             Self::BrokerChannel => {
-                "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
+                "copy knative.dev/channelKind from kubectl get broker -o yaml to \
                  spec.channelTemplateSpec.kind of each MTChannelBasedBroker"
             }
             Self::Channel => {
-                "copy the spec.channelTemplate that kubectl get channel -o yaml shows into each Channel"
+                "copy spec.channelTemplate from kubectl get channel -o yaml to each Channel"
             }
         }
     }

@@ -138,7 +138,7 @@ impl<'a> Delivery<'a> {
             Support::Whole => {}
             Support::NoDelivery => {
                 let message = format!(
-                    "{} supports no delivery parameters in Knative; here they are supported",
+                    "{} supports no delivery parameters in Knative; lastmile supports them",
                     class.name
                 );
                 fields.parent().warn(message);
@@ -148,7 +148,7 @@ impl<'a> Delivery<'a> {
                     self.policy.as_ref().filter(|policy| policy.value == Policy::Linear)
                 {
                     let message =
-                        Message::new("a broker of class googlecloud supports exponential only");
+                        Message::new("a broker of class googlecloud supports only exponential");
                     policy.at.error(message.help("backoffPolicy: exponential"));
                 }
                 if let Some(sink) = self.sink.as_ref().filter(|_| !is_pubsub) {
@@ -222,8 +222,7 @@ impl<'a> Delivery<'a> {
         let is_stock =
             self.has_stock_defaults && (self.policy.is_none() || self.delay_ms.is_none());
         origin.extend(is_stock.then(|| STOCK_ORIGIN.to_owned()));
-        origin
-            .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
+        origin.extend((class != Class::LITERAL).then(|| format!("numbered as in {}", class.name)));
         if origin.is_empty() {
             return;
         }
@@ -249,11 +248,16 @@ fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
     }
     let fitting = schedule.attempts_within(LIFETIME_MAX_MS, ATTEMPTS_MAX);
     let problem = match fitting {
-        ATTEMPTS_MAX => format!("{ATTEMPTS_MAX} attempts are the most here"),
-        fitting => format!("{fitting} attempts fit in 14 days, the longest that a delivery lasts"),
+        ATTEMPTS_MAX => format!("the limit is {ATTEMPTS_MAX} attempts"),
+        fitting => {
+            format!("{fitting} attempts fit into 14 days, the maximum duration of a delivery")
+        }
     };
-    let message =
-        Message::new(format!("of {} retries, {} are made: {problem}", retry.value, fitting - 1));
+    let message = Message::new(format!(
+        "of {} retries, only {} are made: {problem}",
+        retry.value,
+        fitting - 1
+    ));
     retry.at.warn(message.help(format!("retry: {}", fitting - 1)));
     fitting
 }
@@ -263,7 +267,7 @@ fn timeout_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let ms = duration::parse_ms(cursor.peek_text().unwrap_or_default());
     if ms.is_ok_and(|ms| ms > RESPONSE_TIMEOUT_MAX_MS) {
         let longest = duration::format_ms(RESPONSE_TIMEOUT_MAX_MS);
-        let message = format!("read as {longest}: no request takes longer here");
+        let message = format!("shortened to {longest}, the maximum response timeout");
         cursor.warn(Message::new(message).help(longest));
         return Some(RESPONSE_TIMEOUT_MAX_MS);
     }
@@ -292,7 +296,7 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
     if let Some(old) = fields.given_key("errorSink") {
         let message = if sink.is_some() {
-            "not used: deadLetterSink is given too"
+            "no effect: deadLetterSink is also set"
         } else {
             "read as deadLetterSink"
         };
@@ -320,7 +324,8 @@ fn sink<'a>(
         Address::Topic(topic) => Sink::Topic(topic),
         Address::Unresolved(key) => {
             let message = format!(
-                "nothing says what {} is here; its dead letters go to the default container",
+                "no file or Destinations document defines {}; dead letters go to the default \
+                 container",
                 quoted(&key)
             );
             let message = Message::new(message).help(entry(&key, "s3://bucket"));

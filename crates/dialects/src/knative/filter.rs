@@ -38,7 +38,7 @@ pub(super) fn read(spec: &Fields<'_>, class: Class) -> Option<Filter> {
         return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
     }
     if let Some(key) = spec.given_key("filter") {
-        key.warn("not used: filters is given too");
+        key.warn("no effect: filters is also set");
     }
     read_each(&elements, |element| expression(element, 1)).map(joined)
 }
@@ -67,7 +67,8 @@ fn attributes(fields: &Fields<'_>, class: Class) -> Option<Filter> {
             Some(Filter::EVERYTHING)
         }
         None => fields.parent().refuse(
-            Message::new("no condition is known here").help("attributes: {type: order.created}"),
+            Message::new("the filter has no supported condition")
+                .help("attributes: {type: order.created}"),
         ),
     }
 }
@@ -88,10 +89,12 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     }
     let mut conditions = cursor.mapping(|fields| conditions(fields, depth))?;
     match conditions.len() {
-        0 => cursor.error(Message::new("no condition is known here").help(OPERATORS)),
+        0 => cursor.error(Message::new("the filter has no supported condition").help(OPERATORS)),
         1 => return conditions.pop()?,
-        _ => cursor
-            .error(Message::new("an expression has one operator").help("join several with all")),
+        _ => cursor.error(
+            Message::new("an expression must have exactly one operator")
+                .help("combine several operators with all"),
+        ),
     }
     None
 }
@@ -155,7 +158,7 @@ fn warn_of_types(attributes: &Cursor<'_>) {
     for member in attributes.entries().unwrap_or_default() {
         let value = member.value.peek_text().filter(|value| may_be_typed(member.name, value));
         if let Some(value) = value {
-            let message = "matches the text only, and no number or boolean, also of a header";
+            let message = "matches only a string, not a number or a boolean, even in a header";
             let exact = format!("filters: [{{exact: {{{}: '{value}'}}}}]", member.name);
             member.value.warn(Message::new(message).help(exact));
         }

@@ -164,7 +164,7 @@ impl<'a> Reader<'a, '_> {
                 None => object.document.refuse("spec is missing"),
             })?;
             if let Some(stated) = &metadata.max_replies {
-                stated.at.warn("no effect: it belongs to a Broker or a Channel");
+                stated.at.warn("no effect: set it on a Broker or a Channel");
             }
             let (partial, at) = (partial?, metadata.named_at.clone()?);
             let name =
@@ -220,11 +220,11 @@ impl<'a> Reader<'a, '_> {
         let reference_is_given = reference.is_some();
         let (namespace, broker) = reference.unwrap_or_default();
         if let Some(key) = spec.given_key("brokerRef").filter(|_| spec.given("broker").is_some()) {
-            key.warn("not used: broker is given too");
+            key.warn("no effect: broker is also set");
         }
         let broker = spec.given("broker").or(broker);
         if broker.is_none() && !reference_is_given {
-            let message = format!("no broker is named: read as {}", quoted(BROKER));
+            let message = format!("the broker is missing; using {}", quoted(BROKER));
             spec.parent().warn(Message::new(message).help(format!("broker: {BROKER}")));
         }
         let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
@@ -250,11 +250,10 @@ impl<'a> Reader<'a, '_> {
         if let Some(topic) = self.addresses.topics.find(TopicKind::Broker, "Broker", &name) {
             return Some((topic.clone(), self.parents.get(topic)?.clone()?));
         }
-        let message = format!(
-            "the broker {name} is not in any of the files: its class and delivery are not known"
-        );
+        let message =
+            format!("no file contains the broker {name}, so its class and delivery are unknown");
         at.warn(Message::new(message).help(
-            "its retries are numbered from one, and it has the default delivery of stock Knative",
+            "lastmile numbers its retries from one, and uses the default delivery of stock Knative",
         ));
         Some((name, Parent::absent_broker()))
     }
@@ -283,7 +282,7 @@ impl<'a> Reader<'a, '_> {
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
         if let Some(at) = reply_at.as_ref().filter(|_| partial.goes_on()) {
-            at.warn("not used: the subscriber is a topic, which does not reply");
+            at.warn("no effect: the subscriber is a topic, which does not reply");
             return Some(partial);
         }
         Some(PartialSubscription { reply, reply_key, ..partial })
@@ -302,9 +301,8 @@ impl<'a> Reader<'a, '_> {
         if let Some(topic) = self.addresses.topics.find(TopicKind::Channel, kind_name, &topic) {
             return Some((topic.clone(), self.parents.get(topic)?.clone()?));
         }
-        let message =
-            format!("the channel {topic} is not in any of the files: its delivery is not known");
-        fields.parent().note(Message::new(message).help("put its Channel into the files"));
+        let message = format!("no file contains the channel {topic}, so its delivery is unknown");
+        fields.parent().note(Message::new(message).help("add the Channel to the files"));
         let class = if kind_name == PLAIN {
             Class::of_channel(api_version, kind_name).unwrap_or(Class::LITERAL)
         } else {
@@ -341,7 +339,7 @@ impl<'a> Reader<'a, '_> {
         if let Some(Called { url, at, .. }) = &called
             && topic_of(url).as_ref() == Some(&topic)
         {
-            at.error(format!("{topic} would get each of its events again and again"));
+            at.error(format!("{topic} would receive each of its events again, in an endless loop"));
         }
         let filter = Some(Located { value: Filter::EVERYTHING, at: spec.parent().clone() });
         let (reply, reply_key) = (None, None);

@@ -143,25 +143,27 @@ impl<'a> Metadata<'a> {
 /// Reports annotations of Knative that promise something that is not supported here.
 fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
     if let Some(at) = annotations.get(ORDER).filter(|at| at.peek_text() != Some("unordered")) {
-        let message = "the order of events is not kept here: one that is retried is overtaken";
+        let message = "lastmile does not keep the order of events: later events overtake an event \
+                       that is retried";
         at.warn(
-            Message::new(message).help("let the subscriber compare times or numbers of events"),
+            Message::new(message)
+                .help("compare the times or sequence numbers of events in the subscriber"),
         );
     }
     if let Some(at) = annotations.get(PARALLELISM) {
         report_parallelism(at);
     }
     if let Some(at) = annotations.get(EXTERNAL_TOPIC) {
-        let message = "not used: no topic of Kafka is read";
-        at.warn(Message::new(message).help("publish its events to this broker"));
+        let message = "no effect: Kafka topics are not read";
+        at.warn(Message::new(message).help("publish the events of the Kafka topic to this broker"));
     }
 }
 
 /// Reports a limit of concurrent events, which has no effect here.
 pub(super) fn report_parallelism(at: &Cursor<'_>) {
     let message = match at.peek_text() {
-        Some("1") => "not used: events are sent at once, and their order is not kept",
-        Some(_) | None => "not used: how many events are sent at once is not limited by it",
+        Some("1") => "no effect: events are sent concurrently, and their order is not kept",
+        Some(_) | None => "no effect: this value does not limit concurrent requests",
     };
-    at.warn(Message::new(message).help(format!("{MAX_PER_SECOND} limits a rate")));
+    at.warn(Message::new(message).help(format!("use {MAX_PER_SECOND} to limit the rate")));
 }

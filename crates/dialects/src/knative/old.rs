@@ -37,10 +37,10 @@ pub(super) fn duration_ms(
     let ms = duration::parse_ms(&iso).ok().filter(|ms| range_ms.contains(ms));
     if ms.is_none() {
         let [least, most] = [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
-        return cursor.refuse(format!("has to be {least} to {most}, is {iso}"));
+        return cursor.refuse(format!("must be {least} to {most}, but is {iso}"));
     }
     let text = quoted(cursor.peek_text().unwrap_or_default());
-    cursor.warn(Message::new(format!("{text} is an old spelling, read as {iso}")).help(iso));
+    cursor.warn(Message::new(format!("{text} is an old format and is read as {iso}")).help(iso));
     ms
 }
 
@@ -52,7 +52,7 @@ pub(super) fn flat_reference<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
         return None;
     }
     fields.accept(&["apiVersion", "kind", "name", "namespace"]);
-    at.warn(Message::new("an old spelling, read as ref").help("ref: {apiVersion, kind, name}"));
+    at.warn(Message::new("this old format is read as ref").help("ref: {apiVersion, kind, name}"));
     Some(at.clone())
 }
 
@@ -60,7 +60,7 @@ pub(super) fn flat_reference<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 pub(super) fn sink_uri<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let at = fields.given("deadLetterSinkURI").or_else(|| fields.given("deadLetterSinkUri"))?;
     at.warn(
-        Message::new("an old spelling, read as deadLetterSink").help("deadLetterSink: {uri: …}"),
+        Message::new("this old field is read as deadLetterSink").help("deadLetterSink: {uri: …}"),
     );
     Some(at)
 }
@@ -68,7 +68,9 @@ pub(super) fn sink_uri<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 /// Reads `filter.sourceAndType`. Both values have to be equal to those of the event; an empty one
 /// matches any value.
 pub(super) fn source_and_type(at: &Cursor<'_>) -> Option<Filter> {
-    at.warn(Message::new("an old spelling, read as attributes").help("attributes: {source, type}"));
+    at.warn(
+        Message::new("this old field is read as attributes").help("attributes: {source, type}"),
+    );
     let exact =
         |name: &str, value: &str| Filter::Exact { name: name.to_owned(), value: value.to_owned() };
     at.mapping(|fields| {

@@ -22,9 +22,9 @@ use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::name::TopicName;
 
 /// Help text that shows how files state a class.
-const CLASS_STATED: &str = "copy what the cluster has: for a Broker, the annotation eventing.knative.dev/broker.class that \
-                            kubectl get broker -o yaml shows; for a Channel, the spec.channelTemplate that kubectl get \
-                            channel -o yaml shows";
+const CLASS_STATED: &str = "copy the value from the cluster: for a Broker, the annotation \
+                            eventing.knative.dev/broker.class from kubectl get broker -o yaml; \
+                            for a Channel, spec.channelTemplate from kubectl get channel -o yaml";
 
 /// Namespace and name of the ConfigMap that stock Knative sets in each channel-based Broker.
 const STOCK_CHANNELS: (&str, &str) = ("knative-eventing", "config-br-default-channel");
@@ -57,8 +57,9 @@ impl<'a> Parent<'a> {
     /// Reports that no file states the class: once, and only if the class makes a difference.
     pub(super) fn report_unstated(&self) {
         if let Some(at) = self.unstated_at.take() {
-            let message = "no file states its class, for which a cluster has a default: here retries are numbered from \
-                           one, and a delivery inherits field by field";
+            let message = "no file contains its class, so the default of the cluster is unknown: \
+                           retries are numbered from one, and a delivery inherits each field \
+                           separately";
             at.warn(Message::new(message).help(CLASS_STATED));
         }
     }
@@ -128,7 +129,7 @@ fn of_broker<'a>(
     let absent = config.filter(|(map, _)| channels.is_none() && !config_maps.contains(map));
     if let Some((map, map_at)) = absent {
         let message = format!(
-            "the ConfigMap {map}, which configures the channels of this Broker, is not read: retries are numbered from \
+            "the ConfigMap {map} of this Broker's channels is not read: retries are numbered from \
              zero, as for InMemoryChannel"
         );
         let message = Message::new(message).help(ClusterDefault::BrokerChannel.help());
@@ -155,7 +156,9 @@ fn config_map<'a>(spec: &Fields<'a>, object: &Object<'a>) -> Option<(TopicName, 
         let namespace = namespace.map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
         let of_rabbitmq = of_kind.is_some_and(|kind| kind.starts_with("Rabbitmq"));
         if let Some(kind) = kind.filter(|_| !is_map && !of_rabbitmq) {
-            kind.warn("not read: the config of a Broker is a ConfigMap or a RabbitmqBrokerConfig");
+            kind.warn(
+                "ignored: the config of a Broker must be a ConfigMap or a RabbitmqBrokerConfig",
+            );
         }
         let topic = name.text()?.to_owned();
         is_map.then_some((TopicName { namespace: namespace.to_owned(), topic }, name))

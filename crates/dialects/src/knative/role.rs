@@ -76,8 +76,8 @@ fn is_core(group: &str) -> bool {
 pub(super) fn report_version(object: &Object<'_>) {
     let version = object.api_version.split_once('/').map_or("", |(_, version)| version);
     if let Some(at) = object.document.peek("apiVersion").filter(|_| !VERSIONS.contains(&version)) {
-        let message = format!("the version {} is not known here", quoted(version));
-        at.error(Message::new(message).help(format!("known: {}", VERSIONS.join(", "))));
+        let message = format!("the version {} is not supported", quoted(version));
+        at.error(Message::new(message).help(format!("expected one of {}", VERSIONS.join(", "))));
     }
 }
 
@@ -86,7 +86,9 @@ pub(super) fn report_version(object: &Object<'_>) {
 pub(super) fn report_unknown(object: &Object<'_>) {
     let Some(kind) = object.document.peek("kind") else {
         let message = Message::new("kind is missing");
-        return object.document.error(message.help(format!("one of {}", KINDS.join(", "))));
+        return object
+            .document
+            .error(message.help(format!("expected one of {}", KINDS.join(", "))));
     };
     if let Some(text) = kind.text() {
         let message = format!("{} has no kind {}", object.api_version, quoted(text));

@@ -64,10 +64,10 @@ impl<'a> Reader<'a, '_> {
 
 fn report_publisher(topic: &TopicName, sink: &ResolvedAddress<'_>, spec: &Fields<'_>) {
     if let Some(key) = spec.given_key("delivery") {
-        key.warn(format!("not used: what publishes to {topic} has to try again itself"));
+        key.warn(format!("no effect: the publisher of {topic} must retry by itself"));
     }
     let message = format!(
-        "event sources are not run; this one publishes to {topic} and needs no subscription"
+        "event sources are not run; this source publishes to {topic} and needs no subscription"
     );
     sink.at.warn(Message::new(message).help(format!("publish its events to {topic} yourself")));
 }
@@ -77,12 +77,14 @@ fn report_publisher(topic: &TopicName, sink: &ResolvedAddress<'_>, spec: &Fields
 fn report_kafka(spec: &Fields<'_>) {
     let order = spec.given("ordering");
     if order.as_ref().and_then(Cursor::peek_text) != Some("unordered") {
-        let message = "the order of events is not kept here: one that is retried is overtaken";
+        let message = "lastmile does not keep the order of events: later events overtake an event \
+                       that is retried";
         let at = order.unwrap_or_else(|| spec.parent().clone());
         at.warn(Message::new(message).help("ordering: unordered"));
     }
     if spec.given("delivery").is_none() {
-        let message = "without delivery a KafkaSource of Knative tries ten times again; here an event is sent once";
+        let message = "without delivery, a KafkaSource of Knative retries ten times, but lastmile \
+                       sends each event once";
         spec.parent().warn(Message::new(message).help("delivery: {retry: 10}"));
     }
 }

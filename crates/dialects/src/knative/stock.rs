@@ -40,7 +40,8 @@ impl<'a> StockDefaults<'a> {
             "{subscriptions} the retry settings of stock Knative for a Broker without delivery: {STOCK_TEXT}"
         );
         first.note(Message::new(message).help(
-            "if your cluster has others, copy class and delivery that kubectl get broker -o yaml shows into the Broker",
+            "if your cluster has other settings, copy class and delivery from kubectl get broker \
+             -o yaml to the Broker",
         ));
     }
 }

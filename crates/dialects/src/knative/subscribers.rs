@@ -28,17 +28,17 @@ impl<'a> Reader<'a, '_> {
             let missing = subscribers.len().saturating_sub(*subscribed);
             if missing > 0 {
                 let message =
-                    format!("no file has the Subscriptions of {missing} of these subscribers");
-                list.warn(
-                    Message::new(message).help("put them into the files: these are not read"),
-                );
+                    format!("the Subscriptions of {missing} of these subscribers are missing");
+                list.warn(Message::new(message).help(
+                    "add them to the files; subscribers without a Subscription are not read",
+                ));
             }
             return;
         }
         if !subscribers.is_empty() {
             let message =
-                "no file has Subscriptions of this channel: its subscribers are read instead";
-            list.warn(Message::new(message).help("put the Subscriptions into the files"));
+                "the Subscriptions of this channel are missing: its subscribers are read instead";
+            list.warn(Message::new(message).help("add the Subscriptions to the files"));
         }
         for (index, at) in subscribers.iter().enumerate() {
             let read = at.result_or_error(|| {

@@ -78,12 +78,15 @@ impl Topics {
         if qualified == object.name {
             return qualified;
         }
-        let message =
-            format!("a {owner} has the topic {}: that of this object is {qualified}", object.name);
+        let message = format!(
+            "a {owner} already uses the topic {}: this object uses {qualified}",
+            object.name
+        );
         let at = object.document.peek("metadata.name");
-        at.as_ref()
-            .unwrap_or(&object.document)
-            .warn(Message::new(message).help("publish its events there, or give it another name"));
+        at.as_ref().unwrap_or(&object.document).warn(
+            Message::new(message)
+                .help("publish the events of this object there, or rename the object"),
+        );
         owners.entry(qualified.clone()).or_insert_with(|| object.kind.to_owned());
         qualified
     }

@@ -70,7 +70,7 @@ fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
         named.push(format!("{} more", affected.len() - NAMED_MAX));
     }
     let message = format!(
-        "the {} {} is not read, which changes deliveries of {}",
+        "the {} {} is not supported, which changes deliveries of {}",
         shortened(object.kind),
         object.name,
         named.join(", ")
@@ -82,9 +82,11 @@ fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
 /// Returns the help text: how to keep the deliveries without the object.
 fn help(object: &Object<'_>) -> String {
     let other = || match object.kind {
-        POLICY => "limit who may send to the events queue, or the keys of the HTTP ingress",
+        POLICY => "restrict the senders of the events queue, or the keys of the HTTP ingress",
         _ if source_without_sink(object).is_some() => "add spec.sink",
-        _ => "let an HTTP service do its work, and give its address in a Destinations document",
+        _ => {
+            "replace the object by an HTTP service, and add its address to a Destinations document"
+        }
     };
     cluster::help(object).unwrap_or_else(|| other().to_owned())
 }

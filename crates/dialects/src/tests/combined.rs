@@ -34,7 +34,7 @@ fn a_subscription_has_to_suit_the_topic_that_another_owner_describes() {
     assert_eq!(findings.len(), 2, "{findings:?}");
     for (finding, part) in findings.iter().zip([
         "n/t/s:1:1: error: schema: the topic n/t has input opaque",
-        "n/t/s:1:1: warning: batch: not used: the topic n/t has input opaque",
+        "n/t/s:1:1: warning: batch: no effect: the topic n/t has input opaque",
     ]) {
         assert!(finding.starts_with(part), "{finding}");
     }

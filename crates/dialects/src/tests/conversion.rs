@@ -69,15 +69,18 @@ fn a_conversion_that_is_impossible_says_what_would_be_possible() {
     };
     assert_eq!(
         of("input: opaque", "custom"),
-        "the topic n/t has input opaque; its text cannot be delivered as custom; leave schema out to send it as it was published"
+        "the topic n/t has input opaque, so its events cannot be delivered as custom; omit schema \
+         to send each event as it was published"
     );
     assert_eq!(
         of("input: cloudevents", "eventgrid"),
-        "the topic n/t has input cloudevents; a CloudEvent cannot be delivered as eventgrid; it can be delivered as a CloudEvent"
+        "the topic n/t has input cloudevents, and CloudEvents cannot be delivered as eventgrid; \
+         use a CloudEvents schema"
     );
     assert_eq!(
         of("input: custom", "eventgrid"),
-        "the mapping of the topic n/t gives no eventType and no subject, which eventgrid needs; in its spec, mapping: {eventType: {field: …, default: …}}"
+        "the mapping of the topic n/t provides no eventType and no subject, which eventgrid \
+         requires; add to the spec of the Topic: mapping: {eventType: {field: …, default: …}}"
     );
 }
 
@@ -85,8 +88,9 @@ fn a_conversion_that_is_impossible_says_what_would_be_possible() {
 fn events_in_binary_form_share_no_request() {
     let own =
         native("s", ", schema: cloudevents-binary").replace("}}\n", "}, batch: {maxEvents: 2}}\n");
-    let refused = "error: FIELD: events in the schema cloudevents-binary cannot share a request: its body is the data \
-                   of one; schema: cloudevents-structured, or no batch";
+    let refused = "error: FIELD: events in the schema cloudevents-binary cannot share a request: \
+                   the body is the data of one event; use schema: cloudevents-structured, or omit \
+                   batch";
     let (errors, left) = found(&own);
     let expected = refused.replace("FIELD", "spec.batch");
     assert_eq!((errors, left), (vec![format!("f:4:77: {expected}")], 0));
@@ -111,7 +115,8 @@ fn batches_of_opaque_text_are_odd_and_load() {
         (grid, "f:8:110: warning: properties.destination.properties.maxEventsPerBatch"),
     ] {
         let (odd, left) = found(&format!("{}{text}", topic("input: opaque")));
-        let expected = "not used: the topic n/t has input opaque, and each text has a request of its own; leave batch out";
+        let expected = "no effect: the topic n/t has input opaque, so each event is sent in a \
+                        separate request; omit batch";
         assert_eq!((odd, left), (vec![format!("{place}: {expected}")], 1));
     }
 }
@@ -137,7 +142,7 @@ fn subscriptions_of_other_families_are_checked_against_a_native_topic() {
     // No file has the channel itself; that warning is ignored.
     let found = |text: &str| {
         let (mut found, left) = found(text);
-        found.retain(|finding| !finding.contains("is not in any of the files"));
+        found.retain(|finding| !finding.contains("no file contains the channel"));
         (found, left)
     };
     for (text, input, expected) in [
@@ -149,13 +154,15 @@ fn subscriptions_of_other_families_are_checked_against_a_native_topic() {
         (
             grid,
             "custom",
-            "f:9:24: error: properties.eventDeliverySchema: the mapping of the topic n/t gives no eventType",
+            "f:9:24: error: properties.eventDeliverySchema: the mapping of the topic n/t provides \
+             no eventType",
         ),
         (knative, "opaque", "f:12:22: error: spec.delivery.format: the topic n/t has input opaque"),
         (
             knative,
             "custom",
-            "f:12:22: error: spec.delivery.format: the mapping of the topic n/t gives no eventType",
+            "f:12:22: error: spec.delivery.format: the mapping of the topic n/t provides no \
+             eventType",
         ),
     ] {
         let (errors, left) = found(&format!("{}{text}", topic(&format!("input: {input}"))));

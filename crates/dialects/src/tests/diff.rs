@@ -63,8 +63,10 @@ const SUBSCRIPTIONS: [Row; 11] = [
         "destination: {url: 'https://u:hush1@a.example.com/in?code=hush1', headers: [{name: authorization, value: hush1}]}",
         "destination: {url: 'https://u:hush2@a.example.com/in?code=hush2', headers: [{name: authorization, value: hush2}]}",
         &[
-            "destination.headers: [{name: authorization}] -> [{name: authorization}] (what is not shown changed)",
-            "destination.url: https://a.example.com/in -> https://a.example.com/in (what is not shown changed)",
+            "destination.headers: [{name: authorization}] -> [{name: authorization}] (a hidden \
+             part changed)",
+            "destination.url: https://a.example.com/in -> https://a.example.com/in (a hidden part \
+             changed)",
         ],
     ),
     (
@@ -72,8 +74,10 @@ const SUBSCRIPTIONS: [Row; 11] = [
         "destination: {url: 'https://a.example.com/x?code=hush1', headers: [{name: x, value: hush1}]}",
         "destination: {url: 'https://a.example.com/y?code=hush2', headers: [{name: x, value: hush2}, {name: y, path: id}]}",
         &[
-            "destination.headers: [{name: x}] -> [{name: x}, {name: y, path: $['id']}] (what is not shown changed)",
-            "destination.url: https://a.example.com/x -> https://a.example.com/y (what is not shown changed)",
+            "destination.headers: [{name: x}] -> [{name: x}, {name: y, path: $['id']}] (a hidden \
+             part changed)",
+            "destination.url: https://a.example.com/x -> https://a.example.com/y (a hidden part \
+             changed)",
         ],
     ),
     (
@@ -89,14 +93,15 @@ const SUBSCRIPTIONS: [Row; 11] = [
         "a concealed value",
         "destination: {url: 'https://a.example.com/', headers: [{name: k, value: hush1, hidden: true}]}",
         "destination: {url: 'https://a.example.com/', headers: [{name: k, value: hush2, hidden: true}]}",
-        &["destination.headers: [{name: k}] -> [{name: k}] (what is not shown changed)"],
+        &["destination.headers: [{name: k}] -> [{name: k}] (a hidden part changed)"],
     ),
     (
         "a parameter of a token",
         "destination: {url: 'https://a.example.com/', auth: {oauth2: {tokenUrl: 'https://t.example.com/', clientId: a, clientSecret: 'env:A', parameters: {password: hush1}}}}",
         "destination: {url: 'https://a.example.com/', auth: {oauth2: {tokenUrl: 'https://t.example.com/', clientId: a, clientSecret: 'env:A', parameters: {password: hush2, x: hush}}}}",
         &[
-            "destination.auth.oauth2.parameters.password: [secret] -> [secret] (what is not shown changed)",
+            "destination.auth.oauth2.parameters.password: [secret] -> [secret] (a hidden part \
+             changed)",
             "destination.auth.oauth2.parameters.x: not set -> [secret]",
         ],
     ),
@@ -147,9 +152,8 @@ const SUBSCRIPTIONS: [Row; 11] = [
         "what the address of a sink hides",
         "destination: {url: 'https://a.example.com/'}, deadLetter: {sink: 'https://u:hush1@lost.example.com/in?code=hush1'}",
         "destination: {url: 'https://a.example.com/'}, deadLetter: {sink: 'https://u:hush2@lost.example.com/in?code=hush2'}",
-        &[
-            "deadLetter.sink: https://lost.example.com/in -> https://lost.example.com/in (what is not shown changed)",
-        ],
+        &["deadLetter.sink: https://lost.example.com/in -> https://lost.example.com/in (a hidden \
+           part changed)"],
     ),
 ];
 

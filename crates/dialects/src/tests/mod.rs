@@ -47,12 +47,12 @@ fn a_document_of_no_known_kind_is_reported_with_a_suggestion() {
     for (text, expected) in [
         (
             "hello",
-            "f:1:1: error: a document has to be a mapping; it begins with apiVersion: lastmile.dev/v1",
+            "f:1:1: error: a document must be a mapping; begin with apiVersion: lastmile.dev/v1",
         ),
         ("kind: Topic", "f:1:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1"),
         (
             "apiVersion: 1",
-            "f:1:13: error: apiVersion: apiVersion has to be text; apiVersion: lastmile.dev/v1",
+            "f:1:13: error: apiVersion: apiVersion must be a string; apiVersion: lastmile.dev/v1",
         ),
         (
             "apiVersion: lastmile.dev/v2\nspec: {sink: x}",
@@ -60,7 +60,8 @@ fn a_document_of_no_known_kind_is_reported_with_a_suggestion() {
         ),
         (
             "apiVersion: lastmile.dev/v1",
-            "f:1:1: error: kind is missing; one of Topic, Subscription, Destinations, Notifications, SecretPolicy",
+            "f:1:1: error: kind is missing; expected one of Topic, Subscription, Destinations, \
+             Notifications, SecretPolicy",
         ),
         (
             "apiVersion: lastmile.dev/v1\nkind: subscription",
@@ -85,7 +86,8 @@ fn destinations_are_addresses_defined_once() {
         found(&format!("{text}{again}")),
         [
             "f:5:6: error: spec.b: not an address; https://…, http://…, s3://bucket/prefix or sqs://host/account/name",
-            "f:6:6: error: spec.c: \"q\" is not a queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
+            "f:6:6: error: spec.c: \"q\" is not a queue: expected host/account/name, which is the \
+             queue URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
             "f:11:8: error: spec.a: a is defined twice; the first is at f:4:3",
         ]
     );
@@ -213,16 +215,16 @@ fn no_mutation_of_a_file_panics_and_every_finding_has_a_place() {
 #[test]
 fn what_says_how_files_are_deployed_is_a_warning() {
     for (name, text, expected) in [
-        ("d/kustomization.yaml", "resources: [a.yaml]", "a kustomization is not applied"),
+        ("d/kustomization.yaml", "resources: [a.yaml]", "the kustomization is not applied"),
         (
             "f",
             "{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization, resources: []}",
-            "a kustomization is not applied",
+            "the kustomization is not applied",
         ),
         (
             "f",
             "{$schema: 'https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#', parameters: {}}",
-            "the parameters of a deployment are not read",
+            "the parameters of a deployment have no effect",
         ),
     ] {
         let found = read(&[Source { name, text }]).findings;
@@ -255,10 +257,13 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_where_the_first_of_them_
     assert_eq!(
         shown(&read(&sources)),
         [
-            "a:1:1: note: ignored 1 Service (v1): it states nothing about deliveries",
-            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they state nothing about deliveries",
-            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it states nothing about deliveries",
-            "b:5:1: note: ignored 1 Broker (other.knative.dev/v1): it states nothing about deliveries",
+            "a:1:1: note: ignored 1 Service (v1): it contains no settings of deliveries",
+            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they contain no settings \
+             of deliveries",
+            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it contains no settings of \
+             deliveries",
+            "b:5:1: note: ignored 1 Broker (other.knative.dev/v1): it contains no settings of \
+             deliveries",
             "b:7:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
         ]
     );
@@ -279,16 +284,20 @@ fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
         (
             native("s", ", retry: {maxAttempts: 0}"),
             "n/t/s",
-            "spec.retry.maxAttempts: has to be 1 to 1000, is 0",
+            "spec.retry.maxAttempts: must be 1 to 1000, but is 0",
         ),
         (
             native("s", ", deadLetter: {sink: {topic: n/lost}}"),
             "n/t/s",
             "the topic of its dead letters does not exist",
         ),
-        (format!("{}{topic}", native("s", "")), "n/t/s", "what it refers to has an error"),
+        (
+            format!("{}{topic}", native("s", "")),
+            "n/t/s",
+            "an object that the subscription refers to has an error",
+        ),
         (unnamed, "f:1:1", "metadata.name: name is missing"),
-        (resource.to_owned(), "mails", "neither an id, a topic, a scope nor lastmile names"),
+        (resource.to_owned(), "mails", "the topic of this subscription is missing"),
     ] {
         let left_out = read_one(&text).left_out;
         let [LeftOut { name: found, reason: why, .. }] = &left_out[..] else {
@@ -325,8 +334,7 @@ fn what_az_and_kubectl_print_has_no_finding_except_about_addresses() {
     for (name, text, subscriptions) in EXPORTS {
         let export = Source { name, text };
         let is_of_address = |finding: &Finding| {
-            finding.reference.is_some()
-                || finding.message.contains("an exported URL is without its query")
+            finding.reference.is_some() || finding.message.contains("an exported URL has no query")
         };
         let mut entries = serde_json::Map::new();
         for finding in read(&[export]).findings {
@@ -350,20 +358,26 @@ fn what_az_and_kubectl_print_has_no_finding_except_about_addresses() {
 fn what_a_broker_owns_is_read_once_and_reported_once() {
     let (_, text, _) = EXPORTS[3];
     let of_export = found(text);
-    let owned: Vec<&String> = of_export.iter().filter(|of| of.contains("owns them")).collect();
+    let owned: Vec<&String> =
+        of_export.iter().filter(|of| of.contains("they belong to a Broker")).collect();
     assert_eq!(
         owned,
         [
-            "f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: a Broker or Trigger owns them, and is read itself"
+            "f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: they belong to a Broker or \
+          Trigger, which is read instead"
         ]
     );
     let channel = "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata:\n  name: b-kne-trigger\n  \
                    ownerReferences: [{apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}]\nspec:\n  \
                    subscribers: [{uid: a, subscriberUri: 'http://h/'}]\n";
     let reading = read_one(channel);
-    assert!(shown(&reading).iter().all(|of| of.contains("owns them")), "{:?}", shown(&reading));
+    assert!(
+        shown(&reading).iter().all(|of| of.contains("they belong to a Broker")),
+        "{:?}",
+        shown(&reading)
+    );
     assert_eq!(reading.catalogue, Catalogue::default());
     // The owner of one may be another object, whose deliveries it makes.
     let flow = text.replace("eventing.knative.dev/v1\n      blockOwnerDeletion: true\n      controller: true\n      kind: Trigger", "flows.knative.dev/v1\n      kind: Sequence");
-    assert!(!found(&flow).iter().any(|of| of.contains("owns them")));
+    assert!(!found(&flow).iter().any(|of| of.contains("they belong to a Broker")));
 }

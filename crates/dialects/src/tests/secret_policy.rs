@@ -87,8 +87,8 @@ fn a_refused_secret_is_reported_where_it_is_named() {
         [
             "f:5:93: error: spec.destination.headers[1].secret: the secret \"env:A\" may not be sent to \
              \"evil.test\"; SecretPolicy allows a.test, *.b.test",
-            "f:5:122: error: spec.destination.signing.secrets[0]: the secret \"env:B\" may not be sent \
-             to \"evil.test\"; no SecretPolicy names it",
+            "f:5:122: error: spec.destination.signing.secrets[0]: the secret \"env:B\" may not be \
+             sent to \"evil.test\"; no SecretPolicy lists the secret",
         ]
     );
 }
@@ -112,12 +112,21 @@ fn a_policy_that_cannot_be_read_says_what_would_be_right() {
             "[{name: env:A, hosts: [a.test], host: b}]",
             "unknown field \"host\"; did you mean hosts?",
         ),
-        ("[{name: hunter2, hosts: []}]", "secrets[0].name: not the name of a secret; env:NAME"),
-        ("[{name: '*', hosts: []}]", "secrets[0].name: not the name of a secret; env:NAME"),
-        ("[{name: 'env:*A', hosts: []}]", "secrets[0].name: not the name of a secret; env:NAME"),
+        (
+            "[{name: hunter2, hosts: []}]",
+            "secrets[0].name: not the name of a secret; expected env:NAME",
+        ),
+        (
+            "[{name: '*', hosts: []}]",
+            "secrets[0].name: not the name of a secret; expected env:NAME",
+        ),
+        (
+            "[{name: 'env:*A', hosts: []}]",
+            "secrets[0].name: not the name of a secret; expected env:NAME",
+        ),
         (
             "[{name: env:A, hosts: ['*']}]",
-            "hosts[0]: \"*\" is not a host; api.example.com, or *.example.com",
+            "hosts[0]: \"*\" is not a host; expected api.example.com, or *.example.com",
         ),
         ("[{name: env:A, hosts: ['*.*.a']}]", "hosts[0]: \"*.*.a\" is not a host"),
         ("[{name: env:A, hosts: ['a.*']}]", "hosts[0]: \"a.*\" is not a host"),

@@ -20,11 +20,12 @@ fn to(topic: &str) -> String {
 #[test]
 fn a_topic_that_dead_letters_never_reach_is_a_warning_at_its_position() {
     let at = |line: usize| format!("f:{line}:68: warning: spec.deadLetter.sink.topic: ");
-    let own = "n/a is the subscription's own topic: its dead letters go to the default container";
+    let own = "n/a is the subscription's own topic: dead letters go to the default container";
     let unheard = "n/lost has no subscription: its dead letters go to the default container";
     let round = |of: &str, own: &str| {
         format!(
-            "the sinks of n/{of} lead back to n/{own}: dead letters that loop go to the default container"
+            "the sinks of n/{of} lead back to n/{own}: dead letters in a loop go to the default \
+             container"
         )
     };
     let (a, b, c) = (to("a"), to("b"), to("c"));
@@ -107,8 +108,10 @@ fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
 
 #[test]
 fn an_unused_dead_letter_option_is_a_warning_at_its_position() {
-    let layout = "warning: spec.deadLetter.layout: not used: the format knative has one layout; format: namespace";
-    let data = "warning: spec.deadLetter.errorData: not used: the format namespace has no knativeerrordata; format: knative";
+    let layout = "warning: spec.deadLetter.layout: no effect: the format knative has only one \
+                  layout; format: namespace";
+    let data = "warning: spec.deadLetter.errorData: no effect: the format namespace has no \
+                knativeerrordata; format: knative";
     for (message, expected) in [
         ("format: namespace, layout: flat", None),
         ("layout: flat", None),
@@ -132,7 +135,8 @@ fn topic_settings_apply_to_the_subscriptions_that_inherit_them() {
     let says = [("a", "delivery: {deadLetter: {layout: flat}}")];
     let (knative, plain) = (("a", "x", ", deadLetter: {format: knative}"), ("a", "y", ""));
     let dropped = ("a", "z", ", deadLetter: none");
-    let unused = "f:4:40: warning: spec.delivery.deadLetter.layout: not used: the format knative has one layout; format: namespace";
+    let unused = "f:4:40: warning: spec.delivery.deadLetter.layout: no effect: the format knative \
+                  has only one layout; format: namespace";
     let of_layout = |subscriptions: &[(&str, &str, &str)]| {
         let mut found = found(&says, subscriptions);
         found.retain(|finding| finding.contains("layout"));

@@ -151,9 +151,9 @@ fn syntax_message(error: &ParseError) -> Message {
     let mut characters = problem.chars();
     let first = characters.next().map(|first| first.to_ascii_lowercase());
     let problem: String = first.into_iter().chain(characters).collect();
-    let message = Message::new(format!("not JSON that can be read: {problem}"));
+    let message = Message::new(format!("not valid JSON: {problem}"));
     if matches!(kind, ParseErrorKind::MultipleRootJsonValues) {
-        let help = "several JSON documents are separated by a line with ---, or are a list";
+        let help = "separate several JSON documents with a line ---, or write a list";
         return message.help(help);
     }
     message

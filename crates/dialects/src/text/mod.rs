@@ -27,15 +27,17 @@ const STACK_BYTES: usize = 8 * 1024 * 1024;
 pub(crate) fn parse(name: &str, text: &str) -> Parsed {
     if text.len() > FILE_MAX_BYTES {
         let message =
-            format!("the file has {} bytes; at most {FILE_MAX_BYTES} are read", text.len());
-        return Parsed::unreadable(Message::new(message).help("split it"));
+            format!("the file has {} bytes; the limit is {FILE_MAX_BYTES} bytes", text.len());
+        return Parsed::unreadable(Message::new(message).help("split the file"));
     }
     let parsed = thread::scope(|scope| {
         let parser = thread::Builder::new().stack_size(STACK_BYTES);
         parser.spawn_scoped(scope, || parse_here(name, text)).ok()?.join().ok()
     });
     parsed.unwrap_or_else(|| {
-        Parsed::unreadable("the file could not be parsed: no thread, or no memory for it".into())
+        Parsed::unreadable(
+            "the file could not be parsed, because there is not enough memory or no thread".into(),
+        )
     })
 }
 

@@ -69,7 +69,7 @@ impl Parsed {
             return Err(problem.value);
         }
         let [document] = <[Node; 1]>::try_from(self.documents)
-            .map_err(|documents| format!("one value is expected, found {}", documents.len()))?;
+            .map_err(|documents| format!("expected one value, found {}", documents.len()))?;
         Ok(document)
     }
 
@@ -106,5 +106,5 @@ fn placed_at(node: Node, position: SourcePosition) -> Node {
 /// Returns the message for a document that is nested too deeply, in either format.
 pub(super) fn too_deep(consequence: &str) -> Message {
     Message::new(format!("nested deeper than {DEPTH_MAX} levels{consequence}"))
-        .help("put this document into a file of its own")
+        .help("move this document to a separate file")
 }

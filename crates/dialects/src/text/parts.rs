@@ -18,7 +18,7 @@ use super::parsed::{Parsed, Problem};
 use delivery::document::node::Placed;
 
 /// Help text for a file named .json that is not JSON.
-const NAMED_JSON: &str = "a file named .json is JSON: name YAML .yaml";
+const NAMED_JSON: &str = "a .json file must contain JSON: rename a YAML file to .yaml";
 
 /// The documents of a file, by format.
 #[derive(Default)]

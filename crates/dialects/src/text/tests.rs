@@ -150,11 +150,11 @@ fn what_nests_as_deep_as_definitions_of_kubernetes_do_is_read() {
 #[test]
 fn what_a_file_perhaps_is_that_is_no_yaml_is_said() {
     for (text, help) in [
-        ("a: {{ .Values.name }}\n  b: 1\n", "this is a template"),
-        ("{{- if .Values.on }}\na: 1\n{{- end }}\n", "this is a template"),
-        ("{\"a\": 1}\n{\"b\": 2}\n", "several JSON documents"),
-        ("{\"a\": 1}\n// more\n{\"b\": 2}\n", "several JSON documents"),
-        ("{\"a\": [1, \"b\": 2}\n", "f:1:14: error: not JSON that can be read: unexpected colon"),
+        ("a: {{ .Values.name }}\n  b: 1\n", "the file is a template"),
+        ("{{- if .Values.on }}\na: 1\n{{- end }}\n", "the file is a template"),
+        ("{\"a\": 1}\n{\"b\": 2}\n", "separate several JSON documents"),
+        ("{\"a\": 1}\n// more\n{\"b\": 2}\n", "separate several JSON documents"),
+        ("{\"a\": [1, \"b\": 2}\n", "f:1:14: error: not valid JSON: unexpected colon"),
         ("a: [1\n", ""),
     ] {
         let (_, findings) = parsed(text);
@@ -195,17 +195,11 @@ fn json_with_a_comment_is_never_read_as_yaml() {
     for (text, expected) in [
         (
             "{\"a\": 'x', // one\n \"b\": 1}",
-            "f:1:7: error: not JSON that can be read: single-quoted strings are not allowed",
+            "f:1:7: error: not valid JSON: single-quoted strings are not allowed",
         ),
-        ("{\"a\": 1 // one\n \"b\": 1}", "f:1:8: error: not JSON that can be read: expected comma"),
-        (
-            "{\n /* one \"b\": 1}",
-            "f:2:2: error: not JSON that can be read: unterminated comment block",
-        ),
-        (
-            "{ // one\n a: 1}",
-            "f:2:2: error: not JSON that can be read: expected string for object property",
-        ),
+        ("{\"a\": 1 // one\n \"b\": 1}", "f:1:8: error: not valid JSON: expected comma"),
+        ("{\n /* one \"b\": 1}", "f:2:2: error: not valid JSON: unterminated comment block"),
+        ("{ // one\n a: 1}", "f:2:2: error: not valid JSON: expected string for object property"),
     ] {
         assert_eq!(parsed(text), (vec![], vec![expected.to_owned()]), "{text}");
     }
@@ -214,25 +208,20 @@ fn json_with_a_comment_is_never_read_as_yaml() {
 #[test]
 fn the_name_of_a_json_file_decides_alone() {
     for (text, expected) in [
-        (
-            "{a: 1}",
-            "t.json:1:2: error: not JSON that can be read: expected string for object property",
-        ),
+        ("{a: 1}", "t.json:1:2: error: not valid JSON: expected string for object property"),
         (
             "a: 1\n",
-            "t.json:1:1: error: not JSON that can be read: unexpected word; a file named .json is JSON: name YAML .yaml",
+            "t.json:1:1: error: not valid JSON: unexpected word; a .json file must contain JSON: \
+             rename a YAML file to .yaml",
         ),
-        ("{\"a\": 1", "t.json:1:1: error: not JSON that can be read: unterminated object"),
-        ("{\"a\": [1 2]}", "t.json:1:9: error: not JSON that can be read: expected comma"),
+        ("{\"a\": 1", "t.json:1:1: error: not valid JSON: unterminated object"),
+        ("{\"a\": [1 2]}", "t.json:1:9: error: not valid JSON: expected comma"),
         (
             "{\"a\": 1,\n \"a\": 2}",
             "t.json:2:2: error: a is defined twice in one mapping; keep one of them",
         ),
-        ("[{} {}]", "t.json:1:4: error: not JSON that can be read: expected comma"),
-        (
-            "{\"a\": +1}",
-            "t.json:1:7: error: not JSON that can be read: unary plus on numbers is not allowed",
-        ),
+        ("[{} {}]", "t.json:1:4: error: not valid JSON: expected comma"),
+        ("{\"a\": +1}", "t.json:1:7: error: not valid JSON: unary plus on numbers is not allowed"),
     ] {
         assert_eq!(parse_named("t.json", text), (vec![], vec![expected.to_owned()]), "{text}");
     }
@@ -256,6 +245,6 @@ fn documents_of_both_formats_are_read_side_by_side() {
     let (shown, findings) = parsed("{\"a\": 1 // x\n \"b\": 1}\n---\nc: 1\n---\nd: [\n");
     assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
     assert_eq!(findings.len(), 2, "{findings:?}");
-    assert!(findings[0].starts_with("f:1:8: error: not JSON"), "{findings:?}");
-    assert!(findings[1].contains(": error: not YAML"), "{findings:?}");
+    assert!(findings[0].starts_with("f:1:8: error: not valid JSON"), "{findings:?}");
+    assert!(findings[1].contains(": error: not valid YAML"), "{findings:?}");
 }

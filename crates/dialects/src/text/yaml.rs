@@ -141,12 +141,12 @@ fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
         return too_deep("; the file is read up to here");
     }
     let message = Message::new(format!(
-        "not YAML that can be read: {}",
+        "not valid YAML: {}",
         serde_saphyr::UserMessageFormatter.format_message(error)
     ));
     if text.contains("{{") && !begins_like_json(text) {
         return message.help(
-            "this is a template: check what it renders, such as the output of helm template",
+            "the file is a template: check its rendered output, such as that of helm template",
         );
     }
     message

@@ -51,7 +51,8 @@ impl LocalAws {
         let requested = config.port;
         let taken = || {
             format!(
-                "cannot listen on 127.0.0.1:{requested}; is another local AWS running there? choose another port"
+                "cannot listen on 127.0.0.1:{requested}; stop the program that uses this port, or \
+                 choose another port"
             )
         };
         let listener =

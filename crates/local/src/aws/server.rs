@@ -36,9 +36,10 @@ const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB_";
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Error response for clients of the old query protocol, which expect XML.
-const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code>\
-     <Message>This server speaks the JSON protocol of SQS only. Update the client: the AWS CLI and boto3 speak it \
-     since the end of 2023.</Message></Error></ErrorResponse>";
+const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code><Message>This \
+                                    server supports only the JSON protocol of SQS. Update the \
+                                    client: the AWS CLI and boto3 support it since the end of \
+                                    2023.</Message></Error></ErrorResponse>";
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, BodyError>;
@@ -82,7 +83,7 @@ async fn connection(stream: TcpStream, services: Services) {
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!(%error, "a connection to the local AWS broke");
+        tracing::debug!(%error, "a connection to the local AWS was lost");
     }
 }
 

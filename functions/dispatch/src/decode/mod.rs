@@ -216,7 +216,10 @@ fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> De
     }
     if catalogue.found(&delivery.subscription.topic) == Some(&Found::Nothing) {
         let missing = BTreeSet::from([delivery.subscription.topic.clone()]);
-        let why = format!("the topic {} is gone, and was not removed", delivery.subscription.topic);
+        let why = format!(
+            "the object of the topic {} was deleted without `lastmile apply --prune`",
+            delivery.subscription.topic
+        );
         return Decoded { missing, ..Decoded::waits(why) };
     }
     let item = match catalogue.subscription(&delivery.subscription) {
@@ -484,7 +487,8 @@ spec: {destination: {url: 'https://resize.example.com/'}}
             decoded_from(&notification("other"), None, Some("shop/orders")),
             [audit(0), audit(1)]
         );
-        let why = "Custom TopicNotFound: no topic is named, and none has bucket other in its from"
+        let why = "Custom TopicNotFound: the message names no topic, and no topic lists bucket \
+                   other in its from"
             .to_owned();
         assert_eq!(
             decoded_from(&notification("other"), None, None),

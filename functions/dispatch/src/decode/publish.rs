@@ -106,7 +106,9 @@ impl<'a> Published<'a> {
         }
         let parts: Vec<Message> = divide::for_names(self, elements, others).collect();
         if !parts.iter().all(Message::fits) {
-            return Decoded::waits("it is too large to wait for some of its subscriptions only");
+            return Decoded::waits(
+                "the message is too large to wait for only some of its subscriptions",
+            );
         }
         let forward = |part| WorkItem::Forward(QueueName::Retry, Box::new(part));
         decoded.items.extend(parts.into_iter().map(forward));
@@ -217,7 +219,9 @@ impl<'a> Published<'a> {
         let letter =
             DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, self.now_ms);
         let of = if self.is_for_all() { "no subscription" } else { "none of these subscriptions" };
-        letter.with_detail(format!("{of} of topic {} takes it any more", self.name)).into()
+        letter
+            .with_detail(format!("{of} of topic {} accepts this dead letter any more", self.name))
+            .into()
     }
 
     fn malformed(&self, index: u32, text: &Arc<str>, why: Malformed) -> WorkItem {
@@ -233,9 +237,9 @@ impl<'a> Published<'a> {
         match (&self.publication.topic, &self.publisher) {
             (Some(named), _) => format!("{named:?}"),
             (None, Some(publisher)) => {
-                format!("no topic is named, and none has {publisher} in its from")
+                format!("the message names no topic, and no topic lists {publisher} in its from")
             }
-            (None, None) => "no topic is named".to_owned(),
+            (None, None) => "the message names no topic".to_owned(),
         }
     }
 

@@ -61,8 +61,9 @@ async fn a_flooded_connection_is_closed_at_once_and_never_reused() {
             let made = exchange_with(&sender, &request).await;
             assert_eq!(made.result, TransportResult::SocketError, "{}: {made:?}", flood.name);
             let detail = made.detail.unwrap_or_default();
-            let is_bounded =
-                ["more than 384 KiB", "head is too large"].iter().any(|why| detail.contains(why));
+            let is_bounded = ["more than 384 KiB", "headers are too large"]
+                .iter()
+                .any(|why| detail.contains(why));
             assert!(is_bounded, "{}: {detail}", flood.name);
             assert!(ended(&server, connections).await, "{}: still open", flood.name);
             assert_eq!(server.connections(), connections, "{}", flood.name);

@@ -39,7 +39,7 @@ async fn a_broken_connection_has_a_detail_in_words() {
         (vec![Step::Close], LONG_MS, "connection closed before the response was complete"),
         (vec![Step::Write(b"SSH-2.0-x\r\n\r\n".to_vec())], LONG_MS, "not valid HTTP"),
         (vec![answer("200 OK", &headers, b"")], LONG_MS, "head"),
-        (silent, SHORT_MS, "no whole answer within"),
+        (silent, SHORT_MS, "no complete response within"),
     ] {
         let server = Scripted::start(move |_| steps.clone()).await.expect("a free port");
         let detail = detail(&sender(), &server.endpoint(), timeout_ms).await;
@@ -57,7 +57,7 @@ async fn a_refused_certificate_has_a_detail_in_words() {
     let sender = trusting(&known);
     for (authority, name, validity, expected) in [
         (&known, "127.0.0.1", Validity::Expired, "certificate expired at "),
-        (&known, "127.0.0.1", Validity::Future, "certificate not valid yet: it is valid from "),
+        (&known, "127.0.0.1", Validity::Future, "certificate not valid yet; valid from "),
         (&known, "other.example", Validity::Always, "certificate not valid for name 127.0.0.1"),
         (&unknown, "127.0.0.1", Validity::Always, "certificate from an unknown issuer"),
     ] {

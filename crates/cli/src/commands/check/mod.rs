@@ -165,7 +165,8 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     let (subscription, identity) = needed?;
     let why = Identity::of_person(|_| true).web_identity_token(identity).await.err()?;
     let name = &subscription.name;
-    let message = format!("{name} shows a token of AWS; asked for with your credentials: {why}");
+    let message =
+        format!("{name} uses an AWS token, which cannot be requested with your credentials: {why}");
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
@@ -179,7 +180,7 @@ async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding
         Err(why) => {
             let why = chain(&why);
             let message =
-                format!("whether InvokeRoleArn may use AWS targets was not checked: {why}");
+                format!("the permissions of InvokeRoleArn for AWS targets were not checked: {why}");
             vec![Problem::warning(message).in_file(stack.name.clone(), "aws")]
         }
     }
@@ -193,7 +194,10 @@ fn of_targets(Simulated { asked: _, left, refused }: Simulated, stack: &Stack) -
         refused.into_iter().map(|(name, problem)| problem.in_file(name.to_string(), "aws"));
     let left = (left > 0).then(|| {
         let targets = text::counted(left as u64, "target");
-        let message = format!("whether InvokeRoleArn may use {targets} was not checked: check asks IAM about the first ones only");
+        let message = format!(
+            "the permissions of InvokeRoleArn for {targets} were not checked: check simulates only \
+             the first targets in IAM"
+        );
         Problem::warning(message).in_file(stack.name.clone(), "aws")
     });
     refused.chain(left).collect()
@@ -236,7 +240,7 @@ fn print_text(report: &Report) -> anyhow::Result<()> {
     let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     note(format_args!(
-        "subscriptions without an error: {subscriptions}; errors: {errors}; warnings: {warnings}"
+        "valid subscriptions: {subscriptions}; errors: {errors}; warnings: {warnings}"
     ));
     Ok(())
 }

@@ -69,7 +69,7 @@ pub(super) fn table(reading: &Reading, rules: &Rules, now_ms: u64) -> String {
 
 fn more_subscriptions(count: usize) -> String {
     let count = text::counted(count as u64, "more subscription");
-    format!("{count}: lastmile explain shows the attempts of each\n")
+    format!("{count}; see lastmile explain for the attempts of each\n")
 }
 
 /// Returns the reason why a subscription makes no attempts; `None` if it makes attempts.
@@ -78,13 +78,14 @@ fn not_tried(subscription: &Subscription, reading: &Reading, now_ms: u64) -> Opt
         return Some("paused: its events become dead letters");
     }
     if subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms) {
-        return Some("expired: it takes no new events");
+        return Some("expired: accepts no new events");
     }
     let topic = subscription.destination.topic()?;
     Some(if is_received(&topic, &reading.catalogue) {
-        "its events go on to the subscriptions of that topic"
+        "events are forwarded to the subscriptions of that topic"
     } else if has_subscriptions(&topic, reading) {
-        "nobody receives its events: the subscriptions of that topic have errors or go on to nobody"
+        "nobody receives its events: the subscriptions of that topic have errors or no destination \
+         of their own"
     } else {
         "nobody receives its events: no file has a subscription of that topic"
     })
@@ -125,7 +126,7 @@ fn tried<'a>(
         tried.push_str(&format!(" within {}", text::duration(last_at_ms)));
     }
     if reading.origins.get(&subscription.name).is_some_and(is_stock_knative) {
-        tried.push_str(", by the defaults of stock Knative");
+        tried.push_str(", from the defaults of stock Knative");
     }
     tried.push_str(rules.condition(subscription).unwrap_or_default());
     tried
@@ -213,7 +214,8 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
             .map(|line| line.split("  ").map(str::trim).filter(|of| !of.is_empty()).collect())
             .collect();
         let problem = reading.findings[0].message.as_str();
-        let to_nobody = "none, nobody receives its events: the subscriptions of that topic have errors or go on to nobody";
+        let to_nobody = "none, nobody receives its events: the subscriptions of that topic have \
+                         errors or no destination of their own";
         let wrong = format!("none, not deployed: f:22:27: spec.destination.url: {problem}");
         assert_eq!(
             rows,
@@ -227,7 +229,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
                 vec![
                     "n/other/stock",
                     "https://d.example.com/",
-                    "11 attempts within 6 min 49 s, by the defaults of stock Knative"
+                    "11 attempts within 6 min 49 s, from the defaults of stock Knative"
                 ],
                 vec!["n/t/nowhere", "topic:n/next", to_nobody],
                 vec!["n/t/often", "https://a.example.com/", "3 attempts within 11 min"],
@@ -235,7 +237,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
                 vec![
                     "n/t/onward",
                     "topic:n/other",
-                    "none, its events go on to the subscriptions of that topic"
+                    "none, events are forwarded to the subscriptions of that topic"
                 ],
                 vec![
                     "n/t/paused",

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 }
 
 /// The error if files contain neither topics nor subscriptions.
-const NOTHING: &str = "these files have no Topic and no Subscription to convert";
+const NOTHING: &str = "the files contain no Topic or Subscription to convert";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {

@@ -52,7 +52,7 @@ pub(super) async fn write(folder: &Path, owner: &str, files: &Files) -> anyhow::
     let left_out = left_out(owner, &objects, &reading);
     if !left_out.is_empty() {
         let names = text::line(&left_out.join(", "));
-        note(format_args!("left out: {names}; lastmile apply writes the content of these objects"));
+        note(format_args!("omitted: {names}; use lastmile apply to write these objects"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -48,7 +48,7 @@ pub(super) fn report(causes: &[Cause], width: usize, place: &str) -> String {
     if let Some(rest) = causes.get(CAUSES_MAX..).filter(|rest| !rest.is_empty()) {
         let letters = text::dead_letters(rest.iter().map(|cause| cause.count).sum());
         let more = text::counted(rest.len() as u64, "more cause");
-        lines.push(format!("… and {more} with {letters}: --output json"));
+        lines.push(format!("… and {more} with {letters}; use --output json to see all"));
     }
     if let (Some(cause), Some(id)) = (causes.first(), ids.first()) {
         let example = text::short_id(cause.example);

@@ -65,7 +65,7 @@ impl Selected {
     async fn find(self, state: LetterState) -> anyhow::Result<Found> {
         if self.ids.is_empty() && self.selection.is_of_all() {
             return Err(usage_error(
-                "neither an id nor a filter is given: name dead letters, or use a filter such as --cause",
+                "no id and no filter is given: specify ids, or a filter such as --cause",
             ));
         }
         let (letters, filter) = self.selection.open_in(state).await?;

@@ -24,11 +24,11 @@ pub(super) async fn wait(
     let (header, counts) = (&job.header, job.counts());
     if !header.has_results(&counts) {
         let why = if header.results {
-            "what became of the others cannot be told from what was skipped"
+            "the results of skipped chunks are unknown"
         } else {
-            "results are not recorded here"
+            "this container does not record results"
         };
-        note(format_args!("{why}: there is nothing to wait for"));
+        note(format_args!("not waiting for results: {why}"));
         return Ok(false);
     }
     let until_ms = Machine.now_ms().saturating_add(at_most_ms);
@@ -49,7 +49,7 @@ pub(super) async fn wait(
     if ended.under_way > 0 {
         let (count, waited) = (text::grouped(ended.under_way), format_ms(at_most_ms));
         note(format_args!(
-            "{count} did not end within {waited}: `{}`",
+            "{count} deliveries did not finish within {waited}; see `{}`",
             shell::command(&["lastmile", "deadletters", "jobs", &header.job])
         ));
     }

@@ -77,7 +77,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if unreadable.is_empty() {
-        note(format_args!("there is no replay job in {}", letters.container.name));
+        note(format_args!("{} contains no replay job", letters.container.name));
     }
     Ok(ExitCode::FAILURE)
 }
@@ -92,7 +92,7 @@ fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::
     let as_table = || {
         let mut text = format!("{}\n{}", table(std::slice::from_ref(job)), started(&job.header));
         if !job.header.has_results(&job.counts) {
-            text.push_str("results are not recorded here: see the list of dead letters\n");
+            text.push_str("this container does not record results; see the list of dead letters\n");
         }
         if job.ends.unknown > 0 {
             text.push_str(&format!("{} unknown: {NO_END}\n", text::grouped(job.ends.unknown)));
@@ -111,7 +111,7 @@ fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::
         }
         if again.len() > LISTED_MAX {
             let rest = text::grouped((again.len() - LISTED_MAX) as u64);
-            text.push_str(&format!("… and {rest} more: --output json\n"));
+            text.push_str(&format!("… and {rest} more; use --output json to see all\n"));
         }
         text
     };
@@ -122,7 +122,7 @@ fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::
 /// Formats who started a job, its rate and its note, if the ledger contains them.
 fn started(header: &JobHeader) -> String {
     let by = header.by.as_ref().map(|by| format!("by: {by}"));
-    let rate = header.rate.map(|rate| format!("at most: {rate}"));
+    let rate = header.rate.map(|rate| format!("maximum rate: {rate}"));
     let note = header.note.as_ref().map(|note| format!("note: {note}"));
     let known = [by, rate, note].into_iter().flatten();
     known.map(|line| format!("{}\n", text::line(&line))).collect()
@@ -197,7 +197,7 @@ fn table(jobs: &[JobSummary]) -> Table {
             text::grouped(counts.uncertain),
             text::grouped(counts.refused),
             text::grouped(counts.skipped + counts.gone + counts.unfit + counts.closed),
-            if job.is_done() { "done" } else { "interrupted, or running" }.to_owned(),
+            if job.is_done() { "done" } else { "interrupted or running" }.to_owned(),
         ]);
     }
     table

@@ -93,7 +93,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         (true, Some(total)) => Ok(search.finish_with(&of_all(found.len() as u64, total))),
         (true, None) => {
             let newest = text::dead_letters(found.len() as u64);
-            Ok(search.finish_with(&format!("the newest {newest} that match (--limit 0 lists all)")))
+            Ok(search.finish_with(&format!(
+                "the newest {newest} matching dead letters (use --limit 0 to list all)"
+            )))
         }
     }
 }

@@ -43,11 +43,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match (arguments.selection.is_of_all(), arguments.all_letters) {
         (true, false) => {
             return Err(usage_error(
-                "no filter is given: --all removes all dead letters of the container, and a filter such as \
-                 --subscription, --reason or --until some of them",
+                "no filter is given: use a filter such as --subscription, --reason or --until, or \
+                 --all to remove all dead letters of the container",
             ));
         }
-        (false, true) => return Err(usage_error("--all contradicts the filters")),
+        (false, true) => return Err(usage_error("--all cannot be combined with filters")),
         (true, true) | (false, false) => {}
     }
     let (search, filter) = arguments.selection.search().await?;
@@ -69,9 +69,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Unreadable blobs are kept, because the filter cannot be evaluated for them.
     let leaves_some = search.note_unreadable();
     let count = text::dead_letters(found.len() as u64);
-    let space = "a bucket that keeps versions frees the space later; the bucket of a stack does after 7 days";
+    let space =
+        "a bucket with versioning frees the space later, the bucket of a stack after 7 days";
     if !arguments.yes {
-        out(&format!("{count} would be removed; {space}\n"))?;
+        out(&format!("{count} will be removed; {space}\n"))?;
     }
     if arguments.dry_run {
         return Ok(ExitCode::SUCCESS);

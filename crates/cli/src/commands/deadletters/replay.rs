@@ -118,7 +118,9 @@ pub(super) enum Round {
 pub(super) fn parse_job_name(name: &str) -> Result<String, String> {
     let valid = is_job_name(name).then(|| name.to_owned());
     valid.ok_or_else(|| {
-        format!("\"{name}\" is not a valid job name: expected 1 to 100 of A-Z a-z 0-9 . _ -")
+        format!(
+            "\"{name}\" is not a valid job name: expected 1 to 100 characters of A-Z a-z 0-9 . _ -"
+        )
     })
 }
 
@@ -191,7 +193,7 @@ pub(super) async fn round(
     out(&summary)?;
     report_without_subscription(&plan);
     match &goes_to {
-        Ok(queue) => note(format_args!("to {}", queues.describe(&target, queue.as_ref()))),
+        Ok(queue) => note(format_args!("target: {}", queues.describe(&target, queue.as_ref()))),
         Err(problem) => note(chain(problem)),
     }
     let rate = RateUsed::of_plan(arguments.rate, place.stack().await?, &target, &plan).await;
@@ -240,7 +242,7 @@ async fn plan(
 ) -> anyhow::Result<(ReplayPlan, Vec<String>)> {
     let unreadable = filter.states.unreadable();
     if let (Some(ledger), false) = (unreadable.first(), filter.is_of_any_state()) {
-        bail!("{}; --state all sends them whether or not they were replayed", refusal(ledger));
+        bail!("{}; use --state all to send them regardless of earlier replays", refusal(ledger));
     }
     let mut plan = ReplayPlan::default();
     let take = |letter: &StoredDeadLetter| plan.add(letter, target);
@@ -250,7 +252,7 @@ async fn plan(
     if older > 0 {
         let older = text::dead_letters(older);
         lines.push(format!(
-            "left out: {older}, whose replays are dead letters again and are sent instead"
+            "omitted: {older} whose replays became dead letters again; those are sent instead"
         ));
     }
     lines.extend(planned_elsewhere(&plan, &filter.states));
@@ -264,8 +266,8 @@ fn planned_elsewhere(plan: &ReplayPlan, states: &LetterStates) -> Option<String>
     let first = text::line(jobs.first()?);
     let letters = text::dead_letters(jobs.len() as u64);
     Some(format!(
-        "also in the plan of the job {first}, which is not done: {letters}. If it still runs, both jobs send them; a \
-         resume leaves out what this job sends"
+        "also in the plan of the unfinished job {first}: {letters}. If that job is still running, \
+         both jobs send them; if it is resumed later, it omits them"
     ))
 }
 
@@ -288,12 +290,12 @@ async fn are_recorded(
     }
     if queues.is_default() {
         return Err(usage_error(
-            "the `lastmile dev` of this folder, or else of the default port, does not have these dead letters, or \
-             does not answer: name its queue with --queue-url, or a deployed stack with --stack",
+            "the `lastmile dev` of this folder, or of the default port, does not respond, or uses another container: use \
+             --queue-url for its queue, or --stack for a deployed stack",
         ));
     }
     note(format_args!(
-        "results are not recorded here: {} is not the default container of the deployment",
+        "results are not recorded, because {} is not the default container of the deployment",
         container.name
     ));
     Ok(false)
@@ -307,7 +309,7 @@ async fn leave_out_stopped(stack: &Stack, plan: &mut ReplayPlan) -> anyhow::Resu
     let left_out = plan.leave_out_stopped(|name| stopped.contains_key(name));
     let mut lines: Vec<String> = stopped.into_values().collect();
     if left_out > 0 {
-        lines.push(format!("left out: {} of these", text::dead_letters(left_out)));
+        lines.push(format!("omitted: {} of these subscriptions", text::dead_letters(left_out)));
     }
     Ok(lines)
 }
@@ -334,7 +336,7 @@ fn summary(filter: &Filter, plan: &ReplayPlan, target: &ReplayTarget) -> String 
     let sent = plan.sent_before(&filter.states);
     if sent > 0 {
         lines.push_str(&format!(
-            "{} of them were replayed before; `lastmile deadletters jobs` lists the jobs\n",
+            "{} of them were already replayed; `lastmile deadletters jobs` lists the jobs\n",
             text::grouped(sent)
         ));
     }
@@ -345,19 +347,21 @@ fn report_without_subscription(plan: &ReplayPlan) {
     for (name, count) in &plan.without_subscription {
         let (count, name) = (text::dead_letters(*count), text::line(name));
         note(format_args!(
-            "skipped: {count} of {name}, which is not a subscription; --to-topic or --to-url sends them elsewhere"
+            "skipped: {count} of {name}, which is not a subscription; use --to-topic or --to-url \
+             to send them"
         ));
     }
     if plan.copies > 0 {
         let copies = text::dead_letters(plan.copies);
         note(format_args!(
-            "skipped: {copies} with the id of another one; give the copied blob a name of its own to send it too"
+            "skipped: {copies} with the id of another dead letter; rename the copied blob to a new \
+             id to send it"
         ));
     }
     if plan.malformed_replies > 0 {
         let count = text::dead_letters(plan.malformed_replies);
         note(format_args!(
-            "skipped: {count} with a subscriber's answer that is no event; --to-url sends them elsewhere"
+            "skipped: {count} with a reply that is not an event; use --to-url to send them"
         ));
     }
 }

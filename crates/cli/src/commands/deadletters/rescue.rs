@@ -69,7 +69,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     left += 1;
                     let id = message.message_id().unwrap_or_default();
                     note(format_args!(
-                        "{id}: {}; it stays in the queue",
+                        "{id}: {}; the message stays in the queue",
                         text::line(&chain(&problem))
                     ));
                 }
@@ -83,7 +83,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     out(&format!(
-        "{} rescued into {}, {left} left in the queue\n",
+        "{} rescued to {}, {left} left in the queue\n",
         text::dead_letters(rescued),
         container.name
     ))?;
@@ -97,7 +97,10 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
     let received =
         receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
     let received = received.map_err(|error| aws_error(&error));
-    Ok(received.with_context(|| format!("{url} returns no messages"))?.messages.unwrap_or_default())
+    Ok(received
+        .with_context(|| format!("messages cannot be received from {url}"))?
+        .messages
+        .unwrap_or_default())
 }
 
 /// Returns the queue from which a message originally comes. Publishers wrote the messages that SQS
@@ -122,7 +125,7 @@ async fn rescue(
     let records = records::read(event::received(&event)?, &queues)?;
     let record = records.first().context("a message is a record")?;
     let letter = deadletter::dead_letter_of(record, Machine.now_ms())?;
-    let why = "rescued from a last-resort queue: its own storage refused";
+    let why = "rescued from a last-resort queue after its storage refused it";
     let key = blob::key(&letter, &container.prefix);
     let tag = Some(tagging(BlobTag::DeadLetter));
     container.put_if_absent(&key, blob::bytes(&letter, Some(why)), tag).await?;

@@ -39,7 +39,7 @@ pub(super) async fn run(
     let (counts, uncertain) = (replay.counts(), replay.uncertain());
     let all = replay.header.letters as u64;
     out(&format!(
-        "job {job} of {}: {} of {} are finished, {} to go\n",
+        "job {job} of {}: {} of {} finished, {} left\n",
         text::seconds(&replay.header.at),
         text::grouped(counts.finished()),
         text::dead_letters(all),
@@ -69,7 +69,7 @@ pub(super) async fn run(
     {
         return Ok(ExitCode::FAILURE);
     }
-    note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
+    note(format_args!("target: {}", queues.describe(&target, queue.as_ref())));
     let (sender, _) = queues.sender(&target, in_ledger).await?;
     let rate = RateUsed::of_job(arguments.rate, &replay.header);
     note(rate.with_option());
@@ -90,10 +90,12 @@ pub(super) async fn run(
 fn is_trusted(job: &str, option: &str, address: &Url) -> anyhow::Result<bool> {
     let shown = display(address);
     is_confirmed(
-        &format!("the ledger of the job names the address {shown}: send the events there?"),
         &format!(
-            "nothing was sent, since only the ledger of the job {job} names the address {shown}: confirm it with \
-             {option} {shown}"
+            "the address {shown} comes only from the ledger of the job: send the events there?"
+        ),
+        &format!(
+            "nothing was sent, because the address {shown} comes only from the ledger of the job \
+             {job}: confirm it with {option} {shown}"
         ),
     )
 }

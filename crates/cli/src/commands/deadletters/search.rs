@@ -118,7 +118,7 @@ impl Search {
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
             note(format_args!(
-                "not dead letters: {}, for example {}",
+                "{} cannot be read as dead letters, for example {}",
                 text::counted(unreadable.count, "blob"),
                 text::line(&unreadable.example)
             ));
@@ -131,7 +131,10 @@ impl Search {
         let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
         let container = &self.letters.container;
         if let Some(problem) = self.letters.cache_problem() {
-            note(format_args!("dead letters were not cached: {}", text::line(&problem)));
+            note(format_args!(
+                "the cache of dead letters cannot be used: {}",
+                text::line(&problem)
+            ));
         }
         self.note_unreadable();
         note(format_args!(
@@ -167,7 +170,7 @@ fn note_replaying(filter: &Filter) {
     if let (Some((_, count)), false) = (count, filter.wants(LetterState::Replaying)) {
         let letters = text::dead_letters(*count);
         note(format_args!(
-            "not shown: {letters} that a job has sent or may have sent: --state {}",
+            "not shown: {letters} in a replay job; use --state {} to show them",
             LetterState::Replaying
         ));
     }
@@ -178,7 +181,10 @@ fn note_replaying(filter: &Filter) {
 fn note_other_states(filter: &Filter) {
     let others: Vec<String> = filter.states.known_counts().iter().map(in_state).collect();
     if !others.is_empty() && !filter.is_of_any_state() {
-        note(format_args!("in other states: {}; --state all includes them", others.join(", ")));
+        note(format_args!(
+            "in other states: {}; use --state all to include them",
+            others.join(", ")
+        ));
     }
 }
 
@@ -186,7 +192,7 @@ fn note_other_states(filter: &Filter) {
 fn other_containers(name: &str, nearby: &[String]) -> String {
     let options: Vec<String> =
         nearby.iter().map(|name| format!("--container {}", shell::typed(name))).collect();
-    format!("there are no dead letters in {name}, but in {}", options.join(" and "))
+    format!("{name} contains no dead letters; try {}", options.join(" and "))
 }
 
 /// Describes the existing names, after a search for a missing name.
@@ -198,7 +204,7 @@ fn other_names(missing: &MissingName) -> String {
         more => format!(", and {more} more"),
     };
     format!(
-        "no dead letter is of a {level} {wanted:?}. The {level}s are: {}{more}",
+        "no dead letter has the {level} {wanted:?}. Existing {level}s: {}{more}",
         shown.join(", ")
     )
 }
@@ -206,7 +212,9 @@ fn other_names(missing: &MissingName) -> String {
 /// Describes the existing causes, after a search for a missing cause.
 fn other_causes(wanted: &str, causes: &[Cause]) -> String {
     if causes.is_empty() {
-        return format!("no dead letter has the cause {wanted}, and without --cause none matches");
+        return format!(
+            "no dead letter has the cause {wanted}, and none matches the other filters"
+        );
     }
     let ids: Vec<CauseId> = causes.iter().map(|cause| cause.id).collect();
     let short = CauseId::shortened(&ids);
@@ -214,12 +222,12 @@ fn other_causes(wanted: &str, causes: &[Cause]) -> String {
     let listed = listed.map(|(id, cause)| format!("\n  {id}  {}", text::line(&cause.title)));
     let rest = causes.len().saturating_sub(CAUSES_MAX);
     let more = if rest > 0 {
-        format!("\n  and {rest} more: lastmile deadletters why")
+        format!("\n  and {rest} more; see lastmile deadletters why")
     } else {
         String::new()
     };
     format!(
-        "no dead letter has the cause {wanted}. The causes are:{}{more}",
+        "no dead letter has the cause {wanted}. Existing causes:{}{more}",
         listed.collect::<String>()
     )
 }

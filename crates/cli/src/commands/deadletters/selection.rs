@@ -80,7 +80,7 @@ pub(super) async fn take_each(
     matching.into_iter().for_each(take);
     let counts = filter.states.counts(others.iter().map(|letter| letter.id));
     let counts: Vec<String> = counts.iter().map(in_state).collect();
-    let line = format!("left out: {}; --state all includes them", counts.join(", "));
+    let line = format!("omitted: {}; use --state all to include them", counts.join(", "));
     Ok(Some(line).filter(|_| !counts.is_empty()))
 }
 

@@ -32,10 +32,12 @@ pub(super) async fn send(
     note(format_args!("job {name}"));
     let began_ms = Machine.now_ms();
     let on_event = |event| match event {
-        RunEvent::Probing => note(format_args!("{PROBED} first; the others unless these fail")),
+        RunEvent::Probing => {
+            note(format_args!("sending the first {PROBED}; the others follow if these succeed"))
+        }
         RunEvent::NoneEnded { waited_ms } => {
             let waited = text::duration(waited_ms);
-            note(format_args!("none of these has ended within {waited}: sending the others"));
+            note(format_args!("none of these finished within {waited}; sending the others"));
         }
         RunEvent::Chunk(counts) => bar.inc(counts.finished() + counts.refused + counts.uncertain),
     };
@@ -59,25 +61,25 @@ async fn interrupted() {
     if interrupt::requested().await.is_err() {
         return pending().await;
     }
-    note("stopping after what is under way");
+    note("stopping after the requests in progress");
 }
 
 fn report(job: &str, counts: &ReplayCounts, all: u64, resume: &str) -> String {
-    let mut lines = format!(
-        "{} of {} sent by the job {job}\n",
-        text::grouped(counts.sent),
-        text::dead_letters(all)
-    );
+    let mut lines =
+        format!("job {job}: {} of {} sent\n", text::grouped(counts.sent), text::dead_letters(all));
     let others = [
         (counts.unfit, "cannot be sent to this target".to_owned()),
         (counts.gone, "no longer exist, or cannot be read".to_owned()),
-        (counts.skipped, "were uncertain and skipped".to_owned()),
-        (counts.closed, "were sent by another job or dismissed meanwhile, and left out".to_owned()),
-        (counts.refused, format!("were refused: {resume} tries again")),
-        (counts.uncertain, format!("are uncertain: {resume} continues")),
+        (counts.skipped, "may have been sent before, and were skipped".to_owned()),
+        (
+            counts.closed,
+            "were omitted, because another job sent them or they were dismissed".to_owned(),
+        ),
+        (counts.refused, format!("were refused; to try again: {resume}")),
+        (counts.uncertain, format!("may have been sent; to continue: {resume}")),
         (
             all.saturating_sub(counts.finished() + counts.refused + counts.uncertain),
-            format!("were not sent yet: {resume} continues"),
+            format!("were not sent yet; to continue: {resume}"),
         ),
     ];
     for (count, what) in others.iter().filter(|(count, _)| *count > 0) {

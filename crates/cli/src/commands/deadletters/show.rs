@@ -132,7 +132,7 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
 fn failed(letter: &StoredDeadLetter) -> Option<String> {
     let failure = letter.failure();
     let address = failure.destination.map(|of| format!(", {}", text::line(of)));
-    let party = || format!("its {}{}", failure.at.as_str(), address.unwrap_or_default());
+    let party = || format!("the {}{}", failure.at.as_str(), address.unwrap_or_default());
     match failure.at {
         FailedAt::Destination => None,
         FailedAt::Reply | FailedAt::Sink => Some(party()),
@@ -154,7 +154,7 @@ fn same_event(SameEvent { letters, is_whole }: &SameEvent) -> String {
     }
     if !is_whole {
         let read = text::grouped(SAME_EVENT_READS_MAX as u64);
-        lines.push_str(&format!("  among the newest {read} of its topic\n"));
+        lines.push_str(&format!("  (only the newest {read} of the topic were searched)\n"));
     }
     format!("\nthe same event\n{lines}")
 }
@@ -181,9 +181,9 @@ fn describe_replay(record: &ReplayRecord, end: Option<&ReplayEndState>) -> Strin
 fn describe_sending(record: &ReplayRecord) -> String {
     let (job, delivery) = (&record.job, record.entry.delivery);
     if record.is_uncertain() {
-        format!("uncertain, by the job {job}, as delivery {delivery}: it was interrupted")
+        format!("uncertain, because the job {job} was interrupted; delivery {delivery}")
     } else {
-        format!("{}Z by the job {job}, as delivery {delivery}", text::seconds(&record.entry.at))
+        format!("{}Z by the job {job} as delivery {delivery}", text::seconds(&record.entry.at))
     }
 }
 
@@ -207,7 +207,7 @@ fn describe_sink(sink: &StoredSink) -> String {
         published_ms: None,
     };
     format!(
-        "\nits sink did not accept it\n{fields}{}{}",
+        "\nthe sink did not accept the dead letter\n{fields}{}{}",
         indented(&attempts.lines().join("\n")),
         last_response(sink.last_response.as_deref(), &[])
     )
@@ -254,7 +254,7 @@ fn attempts(letter: &StoredDeadLetter) -> String {
 /// another delivery.
 fn never_attempted(failing: Option<&FailingDestination>) -> String {
     let Some(FailingDestination { since_ms, outcome, status, detail }) = failing else {
-        return "there was no attempt".to_owned();
+        return "no attempt was made".to_owned();
     };
     let last = match (status, detail) {
         // With a status, the detail is text of the response. Otherwise, it is the reason why there
@@ -266,7 +266,8 @@ fn never_attempted(failing: Option<&FailingDestination>) -> String {
         (Some(_) | None, None) => without_duration(outcome, *status),
     };
     format!(
-        "there was no attempt: its destination failed for other deliveries since {}; the last of them: {last}",
+        "no attempt was made, because the destination failed for other deliveries since {}; last \
+         failure: {last}",
         text::at(Some(*since_ms))
     )
 }

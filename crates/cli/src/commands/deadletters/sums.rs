@@ -79,7 +79,7 @@ fn hours(stats: &Stats) -> String {
     });
     let hours: Vec<(String, u64)> = hours.collect();
     let recent = hours.len().saturating_sub(HOURS_MAX);
-    chart(if recent > 0 { "hour, the last 48" } else { "hour" }, &hours[recent..], HOURS_MAX)
+    chart(if recent > 0 { "hour, last 48" } else { "hour" }, &hours[recent..], HOURS_MAX)
 }
 
 /// Returns the names as they are shown, with their counts, highest count first.

@@ -30,8 +30,8 @@ const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;
 /// because it also contains dead letters of other subscriptions.
 const QUEUE_WAIT_MAX_MS: u64 = HOUR_MS;
 
-const ALL_RETURN: &str = "the replayed deliveries become dead letters again: their destination fails or is disabled, \
-                          or their subscription is still paused";
+const ALL_RETURN: &str = "replayed deliveries become dead letters again: their destination fails \
+                          or is disabled, or their subscription is still paused";
 
 #[derive(Debug)]
 struct Progress {
@@ -98,7 +98,7 @@ pub(super) async fn run(
         tokio::select! {
             () = Machine.sleep(between_ms) => {}
             _ = interrupt::requested() => {
-                note("interrupted; what was sent is in the list of jobs");
+                note("interrupted; see the list of jobs for what was sent");
                 return Ok(ExitCode::from(super::FAILED));
             }
         }
@@ -108,7 +108,7 @@ pub(super) async fn run(
         new = Some(new_letters.next().await?);
     }
     let (quiet, jobs) = (text::duration(quiet_ms), text::counted(progress.jobs, "job"));
-    note(format_args!("no dead letter has come for {quiet}; {jobs} sent what there was"));
+    note(format_args!("no dead letter arrived for {quiet}; finished after {jobs}"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -174,8 +174,8 @@ impl Progress {
 
 fn waits_for_queue(quiet_ms: u64, in_queue: u64) -> String {
     format!(
-        "no dead letter has come for {}, but the stack's dead-letter queue has about {}, which may be some; waiting at \
-         most {} until it is empty",
+        "no dead letter arrived for {}, but the stack's dead-letter queue contains about {}; \
+         waiting up to {} until the queue is empty",
         text::duration(quiet_ms),
         text::counted(in_queue, "message"),
         text::duration(QUEUE_WAIT_MAX_MS)
@@ -184,8 +184,8 @@ fn waits_for_queue(quiet_ms: u64, in_queue: u64) -> String {
 
 fn stays_full(in_queue: u64) -> String {
     format!(
-        "the stack's dead-letter queue still has about {} after {}: they may be dead letters to replay. Run the command \
-         again when the queue is empty",
+        "the stack's dead-letter queue still contains about {} after {}, which may be dead letters \
+         to replay. Run the command again when the queue is empty",
         text::counted(in_queue, "message"),
         text::duration(QUEUE_WAIT_MAX_MS)
     )

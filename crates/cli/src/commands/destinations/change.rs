@@ -27,7 +27,7 @@ use crate::terminal::output::out;
 
 /// The time until functions use a change, for messages. They read published changes at the interval
 /// in `functions/dispatch/src/news.rs`.
-const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
+const KNOWN_WITHIN: &str = "functions apply the change within 30 seconds";
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -87,9 +87,11 @@ pub(super) async fn disable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| state.disabled.is_some();
     let changed = change.make(is_done, |state| state.disabled_by_operator(now_ms)).await?;
-    let is_new = if changed.is_new { "disabled" } else { "disabled already" };
-    change
-        .report(&changed, &format!("{is_new}: deliveries become dead letters until it is enabled"))
+    let is_new = if changed.is_new { "disabled" } else { "already disabled" };
+    change.report(
+        &changed,
+        &format!("{is_new}: deliveries become dead letters until the destination is enabled"),
+    )
 }
 
 pub(super) async fn enable(
@@ -103,11 +105,9 @@ pub(super) async fn enable(
     let is_done = |state: &DestinationState| state.disabled.is_none();
     let changed = change.make(is_done, |state| state.enabled(now_ms)).await?;
     let what = match (changed.is_new, changed.state.is_healthy()) {
-        (true, _) => "enabled: deliveries are attempted as they come",
-        (false, true) => "enabled already",
-        (false, false) => {
-            "enabled already, but it is not healthy; `lastmile destinations show` has the details"
-        }
+        (true, _) => "enabled: deliveries are attempted immediately",
+        (false, true) => "already enabled",
+        (false, false) => "already enabled, but not healthy; see `lastmile destinations show`",
     };
     let code = change.report(&changed, what)?;
     if changed.is_new {
@@ -132,16 +132,19 @@ async fn enable_once(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
     if state.disabled.is_some() {
         let address = &change.destination.address;
         bail!(
-            "{address} is disabled, so no delivery probes it. Enable it: `lastmile destinations enable` without --once"
+            "{address} is disabled, so no delivery probes it. Use `lastmile destinations enable` \
+             without --once"
         );
     }
     let what = match (state.failing, state.slow) {
         (Some(_), _) if changed.is_new => {
-            "the next delivery that is due probes it; those that were put off keep their time"
+            "the next due delivery probes the destination; deferred deliveries keep their times"
         }
-        (Some(_), _) => "the next delivery that is due probes it anyway",
-        (None, Some(_)) => "it is slow but not failing, so its deliveries are attempted anyway",
-        (None, None) => "it is not failing, so its deliveries are attempted anyway",
+        (Some(_), _) => "the next due delivery already probes the destination",
+        (None, Some(_)) => {
+            "the destination is slow but not failing, so deliveries are already attempted"
+        }
+        (None, None) => "the destination is not failing, so deliveries are already attempted",
     };
     change.report(&changed, what)
 }
@@ -164,8 +167,8 @@ impl Change {
         let topic = address.parse().ok().and_then(|address| topic_address::topic_of(&address));
         if let Some(topic) = topic {
             bail!(
-                "{} goes on to the topic {topic} without a request, so there is nothing to stop or to try; `paused: true` \
-                 stops a subscription",
+                "{} forwards events to the topic {topic} without requests, so it cannot be \
+                 disabled or probed; use `paused: true` to stop a subscription",
                 arguments.name
             );
         }
@@ -179,8 +182,8 @@ impl Change {
         let disabled = news.disabled();
         if disabled.len() >= DISABLED_MAX && !disabled.contains(&self.destination.key) {
             bail!(
-                "{DISABLED_MAX} destinations are disabled already, and functions cannot know of more; `paused: true` stops \
-                 a subscription"
+                "{DISABLED_MAX} destinations are already disabled, which is the limit; use \
+                 `paused: true` to stop a subscription"
             );
         }
         Ok(())
@@ -204,8 +207,8 @@ impl Change {
         // it published the change.
         let told = self.deployment.tell(&News::of_state(*key, &state, self.now_ms)).await;
         told.with_context(|| {
-            let what = if has_changed { "is changed" } else { "is as it should be" };
-            format!("{address} {what}, but functions may not learn of it; repeat the command")
+            let what = if has_changed { "was changed" } else { "already has this state" };
+            format!("{address} {what}, but the functions may not be notified; repeat the command")
         })?;
         Ok(Changed { state, is_new: has_changed })
     }

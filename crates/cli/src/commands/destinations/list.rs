@@ -76,8 +76,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     if is_empty && arguments.output == Output::Table {
         out(match knows_nothing {
-            true => "there is no subscription, so nothing is known of destinations\n",
-            false => "all destinations are healthy, as far as the table tells\n",
+            true => "there are no subscriptions, so no destinations are known\n",
+            false => "all destinations are healthy according to the table\n",
         })?;
     }
     Ok(ExitCode::SUCCESS)

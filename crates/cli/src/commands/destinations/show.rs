@@ -69,9 +69,9 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
     }
     let Some(state) = state else { return description };
     let attempts = state.attempts.iter().map(|it| (it.at_ms, outcome(it)));
-    description.push_str(&section("last attempts that changed something", attempts));
+    description.push_str(&section("last attempts that changed the state", attempts));
     let notices = state.notices.iter().map(|it| (it.at_ms, it.kind.to_string()));
-    description.push_str(&section("notices that are not sent yet", notices));
+    description.push_str(&section("notices not sent yet", notices));
     description
 }
 

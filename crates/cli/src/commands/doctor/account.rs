@@ -34,9 +34,10 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> Option<Item> {
 
 async fn limits(client: &Client) -> anyhow::Result<Limits> {
     let answer = client.get_account_settings().send().await;
-    let answer = failed(answer, || "its settings cannot be read".to_owned())?;
-    let limit = answer.account_limit().context("it has no limits")?;
-    let unreserved = limit.unreserved_concurrent_executions().context("it has no limits")?;
+    let answer = failed(answer, || "the account settings cannot be read".to_owned())?;
+    let limit = answer.account_limit().context("the response contains no limits")?;
+    let unreserved =
+        limit.unreserved_concurrent_executions().context("the response contains no limits")?;
     Ok(Limits {
         all: limit.concurrent_executions().try_into()?,
         unreserved: unreserved.try_into()?,
@@ -46,7 +47,8 @@ async fn limits(client: &Client) -> anyhow::Result<Limits> {
 fn judge(limits: Limits, wanted: u32) -> Item {
     let Limits { all, unreserved } = limits;
     let message = format!(
-        "the mappings may ask for {wanted} concurrent executions; the account allows {all}, {unreserved} of them unreserved"
+        "the mappings can use up to {wanted} concurrent executions, but the account allows {all}, \
+         {unreserved} of them unreserved"
     );
     if wanted <= unreserved {
         return Item::ok("account", message);
@@ -54,11 +56,11 @@ fn judge(limits: Limits, wanted: u32) -> Item {
     let fits = SHARES.iter().rev().map(|row| row.all).find(|row| *row <= unreserved);
     let help = match fits {
         Some(fits) => format!("set the parameter Concurrency to {fits}, or {REQUEST}"),
-        None => format!("{} is the least that they can ask for: {REQUEST}", SHARES[0].all),
+        None => format!("the minimum of the mappings is {}, so {REQUEST}", SHARES[0].all),
     };
     Item::warning(
         "account",
-        format!("{message}: Lambda throttles the rest, and their messages are received again"),
+        format!("{message}: Lambda throttles the rest, and SQS redelivers their messages"),
         help,
     )
 }
@@ -85,7 +87,7 @@ mod tests {
             let help = format!("set the parameter Concurrency to {fits}, or {REQUEST}");
             assert_eq!(judged(all, unreserved, 100), (State::Warning, help));
         }
-        let help = format!("10 is the least that they can ask for: {REQUEST}");
+        let help = format!("the minimum of the mappings is 10, so {REQUEST}");
         assert_eq!(judged(1_000, 9, 10), (State::Warning, help));
     }
 }

@@ -10,7 +10,7 @@ pub(super) async fn examine(stack: &Stack) -> Item {
     match unhealthy(stack).await {
         Ok(names) if names.is_empty() => Item::ok(
             item,
-            "none is known to be failing, slow or disabled; --try sends an event to one",
+            "no destination is failing, slow or disabled; use --try to send a test event",
         ),
         Ok(names) => {
             let help =

@@ -46,7 +46,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Function>, V
         match read(&client, output, name).await {
             Ok((function, None)) => functions.push(function),
             Ok((function, Some(why))) => {
-                let help = "deploy the stack again; the error of the function is in its log";
+                let help = "deploy the stack again; see the log of the function for its error";
                 items.push(Item::error(name, why, help));
                 functions.push(function);
             }
@@ -67,7 +67,7 @@ async fn read(
     name: &str,
 ) -> anyhow::Result<(Function, Option<String>)> {
     let answer = client.get_function_configuration().function_name(name).send().await;
-    let answer = failed(answer, || "its configuration cannot be read".to_owned())?;
+    let answer = failed(answer, || "the configuration of the function cannot be read".to_owned())?;
     let problem = match (answer.state(), answer.last_update_status()) {
         // An inactive function is activated by its next invocation.
         (Some(State::Failed), _) => Some(("failed", answer.state_reason())),
@@ -76,12 +76,12 @@ async fn read(
         }
         (_, _) => None,
     };
-    let problem =
-        problem.map(|(what, why)| format!("it {what}: {}", why.unwrap_or("without a reason")));
+    let problem = problem
+        .map(|(what, why)| format!("the function {what}: {}", why.unwrap_or("without a reason")));
     let variables = answer.environment().and_then(|of| of.variables());
     let function = Function {
         output,
-        role_arn: answer.role().context("it has no role")?.to_owned(),
+        role_arn: answer.role().context("the function has no role")?.to_owned(),
         variables: variables.into_iter().flat_map(|of| of.keys().cloned()).collect(),
         has_layers: !answer.layers().is_empty(),
     };

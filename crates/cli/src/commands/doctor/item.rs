@@ -51,8 +51,7 @@ impl Item {
     /// Creates the item for a part that could not be checked, for example because the user's
     /// credentials lack a permission.
     pub(super) fn not_checked(item: impl Into<String>, why: &anyhow::Error) -> Self {
-        let help =
-            "these credentials may lack a permission: docs/operate/doctor.md has those of doctor";
+        let help = "your credentials may lack a permission; see docs/operate/doctor.md";
         Self::warning(item, format!("not checked: {}", chain(why)), help)
     }
 

@@ -46,7 +46,8 @@ async fn mappings(
     queue: &str,
 ) -> anyhow::Result<Vec<EventSourceMappingConfiguration>> {
     let answer = client.list_event_source_mappings().event_source_arn(queue).send().await;
-    let answer = failed(answer, || "its mappings cannot be listed".to_owned())?;
+    let answer =
+        failed(answer, || "the event source mappings of the function cannot be listed".to_owned())?;
     Ok(answer.event_source_mappings.unwrap_or_default())
 }
 
@@ -66,7 +67,7 @@ fn judge(
         it.function_arn().and_then(|arn| arn.split(':').nth(6)) == Some(function)
     };
     let Some(mapping) = mappings.iter().find(is_of) else {
-        let message = format!("{function} does not read it");
+        let message = format!("{function} does not read this queue");
         return Some(Item::error(item, message, "deploy the stack again"));
     };
     let id = mapping.uuid().unwrap_or_default();
@@ -75,21 +76,21 @@ fn judge(
     match mapping.state().unwrap_or_default() {
         "Enabled" => {}
         "Disabled" | "Disabling" => {
-            return Some(Item::error(item, "it is paused: its messages wait", enable()));
+            return Some(Item::error(item, "the mapping is disabled, so messages wait", enable()));
         }
         state => {
-            let message = format!("its state is {state}");
-            return Some(Item::warning(item, message, "wait a minute, and look again"));
+            let message = format!("the state is {state}");
+            return Some(Item::warning(item, message, "wait a minute, and run doctor again"));
         }
     }
     if !mapping.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures) {
-        let message = "a batch with one failure is received again as a whole";
+        let message = "after one failure, SQS redelivers the whole batch";
         let help = format!("{} --function-response-types ReportBatchItemFailures", enable());
         return Some(Item::error(item, message, help));
     }
     let result = mapping.last_processing_result().filter(|text| text.starts_with(PROBLEM))?;
-    let help = "see the lines about the role and the function, and the function's log";
-    Some(Item::error(item, format!("Lambda says: {result}"), help))
+    let help = "check the lines about the role and the function, and the log of the function";
+    Some(Item::error(item, format!("last result of Lambda: {result}"), help))
 }
 
 #[cfg(test)]
@@ -119,8 +120,8 @@ mod tests {
 
     #[test]
     fn a_paused_mapping_is_named_with_the_command_that_enables_it() {
-        let expected = "error    mapping of RetryQueue: it is paused: its messages wait; aws lambda \
-                        update-event-source-mapping --uuid u-1 --enabled\n";
+        let expected = "error    mapping of RetryQueue: the mapping is disabled, so messages wait; \
+                        aws lambda update-event-source-mapping --uuid u-1 --enabled\n";
         for state in ["Disabled", "Disabling"] {
             let found = judged("dispatch", state, true, "OK");
             assert_eq!(found, Some((State::Error, expected.to_owned())), "{state}");

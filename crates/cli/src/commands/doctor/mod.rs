@@ -97,10 +97,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Some(catalogue) => {
                 let subscription = named(catalogue, name)?;
                 let sent = test_event::sent(stack, catalogue, &subscription, arguments.wait).await;
-                let help = "docs/operate/doctor.md says what --try needs";
+                let help = "see docs/operate/doctor.md for the requirements of --try";
                 sent.unwrap_or_else(|why| Item::error(item, chain(&why), help))
             }
-            None => Item::warning(item, "not sent", "see to the lines above first"),
+            None => Item::warning(item, "not sent", "fix the problems above first"),
         });
     }
     match arguments.output {
@@ -151,7 +151,7 @@ fn outputs(stack: &Stack) -> Item {
         false => Item::error(
             "stack",
             format!("{} has no {}", stack.name, missing.join(", ")),
-            "deploy the template of this version of lastmile, or name another stack",
+            "deploy the template of this version of lastmile, or use another stack",
         ),
     }
 }

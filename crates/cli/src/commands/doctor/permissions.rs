@@ -70,11 +70,15 @@ pub(super) async fn examine(
             }
         }
         items.push(match missing.is_empty() {
-            true => Item::ok(item, format!("it may do what the function needs with {} resources", needs.len())),
+            true => Item::ok(
+                item,
+                format!("the role has the required permissions on {} resources", needs.len()),
+            ),
             false => Item::error(
                 item,
-                format!("it may not {}", missing.join("; nor ")),
-                "deploy the stack again, or remove what denies it: a policy of the role, its boundary or the organization",
+                format!("missing permissions: {}", missing.join("; ")),
+                "deploy the stack again, or remove the denial in a policy of the role, its \
+                 boundary or the organization",
             ),
         });
     }

@@ -43,7 +43,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Queue>, Vec<
             Err(why) if !is_denied(&why) => items.push(Item::error(
                 expected.name,
                 chain(&why),
-                "a queue that was removed is not made again by an update: deploy the stack under another name",
+                "an update does not recreate a deleted queue: deploy the stack under another name",
             )),
             Err(why) => items.push(Item::not_checked(expected.name, &why)),
         }
@@ -59,7 +59,8 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Queue>, Vec<
 async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Result<Queue> {
     let ask = client.get_queue_attributes().queue_url(stack.output(&expected.output())?);
     let answer = ask.attribute_names(QueueAttributeName::All).send().await;
-    let attributes = failed(answer, || "it cannot be read".to_owned())?.attributes;
+    let attributes =
+        failed(answer, || "the queue attributes cannot be read".to_owned())?.attributes;
     let attributes = attributes.unwrap_or_default();
     let value = |name| attributes.get(&name).map(String::as_str);
     let number = |name| value(name).and_then(|text| text.parse().ok());
@@ -67,7 +68,7 @@ async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Res
     let policy = policy.and_then(|text| serde_json::from_str::<RedrivePolicy>(text).ok());
     Ok(Queue {
         expected,
-        arn: value(QueueAttributeName::QueueArn).context("it has no ARN")?.to_owned(),
+        arn: value(QueueAttributeName::QueueArn).context("the queue has no ARN")?.to_owned(),
         visibility_seconds: number(QueueAttributeName::VisibilityTimeout).unwrap_or_default(),
         gives_up_to: policy.map(|policy| policy.target),
         messages: number(QueueAttributeName::ApproximateNumberOfMessages).unwrap_or_default(),
@@ -76,15 +77,15 @@ async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Res
 
 /// Returns items about problems of these queues. `timeout_seconds` is the timeout of the functions.
 fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
-    const AGAIN: &str = "deploy the stack again, or undo what changed it";
+    const AGAIN: &str = "deploy the stack again, or revert the manual change";
     let arn = |name: &str| queues.iter().find(|of| of.expected.name == name).map(|of| &of.arn);
     let mut items = Vec::new();
     for queue in queues {
         let Queue { expected, visibility_seconds, gives_up_to, messages, .. } = queue;
         if expected.mapping.is_some() && *visibility_seconds < timeout_seconds {
             let message = format!(
-                "it hides messages for {visibility_seconds} s, and a function works on them for up to {timeout_seconds} s: they \
-                 would be delivered again meanwhile"
+                "the visibility timeout of {visibility_seconds} s is shorter than the function \
+                 timeout of {timeout_seconds} s, so messages would be delivered twice"
             );
             items.push(Item::error(expected.name, message, AGAIN));
         }
@@ -92,7 +93,7 @@ fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
         if gives_up_to.as_ref() != target && (expected.gives_up_to.is_none() || target.is_some()) {
             let shown = |of: Option<&str>| of.unwrap_or("nothing").to_owned();
             let message = format!(
-                "what is received too often goes to {}, and should go to {}",
+                "the redrive policy moves messages to {} instead of {}",
                 shown(gives_up_to.as_deref()),
                 shown(expected.gives_up_to)
             );
@@ -106,7 +107,7 @@ fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
         }
     }
     if items.is_empty() && queues.len() == QUEUES.len() {
-        items.push(Item::ok("queues", format!("all {} are as they should be", queues.len())));
+        items.push(Item::ok("queues", format!("all {} are configured correctly", queues.len())));
     }
     items
 }

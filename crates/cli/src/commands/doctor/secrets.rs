@@ -58,15 +58,15 @@ pub(super) async fn examine(
     let items: Vec<Option<Item>> = looked_up.buffered(AT_ONCE).collect().await;
     let mut items: Vec<Item> = items.into_iter().flatten().collect();
     if needed.iter().any(|of| is_stored(&of.name)) && dispatch.is_some_and(|of| !of.has_layers()) {
-        let message = "the functions have no extension that reads secrets";
+        let message = "the functions do not have the secrets extension";
         let help = "set the parameter SecretsExtensionLayerArn of the stack";
         items.push(Item::error("secrets", message, help));
     }
     // Without the subscriptions, it is unknown which secrets are needed.
     if items.is_empty() && catalogue.is_some() {
         let message = match count {
-            0 => "none is needed".to_owned(),
-            _ => format!("{} found, which the functions may read", text::counted(count, "name")),
+            0 => "no secrets are needed".to_owned(),
+            _ => format!("the functions can read all {}", text::counted(count, "name")),
         };
         items.push(Item::ok("secrets", message));
     }
@@ -126,7 +126,7 @@ async fn of_secrets_manager(client: &secretsmanager::Client, id: &str) -> anyhow
     if answer.as_ref().is_err_and(|error| error.code() == Some("ResourceNotFoundException")) {
         return Ok(Found::Missing);
     }
-    let answer = failed(answer, || "it cannot be looked up".to_owned())?;
+    let answer = failed(answer, || "the secret cannot be looked up".to_owned())?;
     Ok(match (answer.deleted_date, answer.arn) {
         (Some(_), _) => Found::Deleted,
         (None, arn) => Found::At(arn.unwrap_or_default()),
@@ -143,7 +143,7 @@ async fn of_parameter_store(
     let name = name.split(':').next().unwrap_or(name);
     let filter = ParameterStringFilter::builder().key("Name").values(name).build()?;
     let answer = client.describe_parameters().parameter_filters(filter).send().await;
-    let answer = failed(answer, || "it cannot be looked up".to_owned())?;
+    let answer = failed(answer, || "the secret cannot be looked up".to_owned())?;
     let is_there = answer.parameters().iter().any(|it| it.name() == Some(name));
     let of = stack.arn_of("ssm").unwrap_or_default();
     let arn = || format!("{of}:parameter/{}", name.trim_start_matches('/'));
@@ -155,9 +155,12 @@ fn item_of(secret: &Needed) -> String {
 }
 
 fn no_variable(secret: &Needed, variable: &str) -> Item {
-    let message = format!("{} needs it, and dispatch has no variable {variable}", secret.by);
-    let help =
-        "set it in the template's Environment of DispatchFunction, or keep the secret in a store";
+    let message = format!(
+        "{} needs this secret, but dispatch has no environment variable {variable}",
+        secret.by
+    );
+    let help = "set the variable in Environment of DispatchFunction in the template, or keep the \
+                secret in a store";
     Item::error(item_of(secret), message, help)
 }
 
@@ -165,18 +168,18 @@ fn judge(secret: &Needed, found: &Found, stack: &Stack) -> Option<Item> {
     let Needed { by, parameter, .. } = secret;
     let (message, help) = match found {
         Found::Missing => (
-            format!("{by} needs it, and there is none of this name"),
+            format!("{by} needs this secret, but it does not exist"),
             "create it in the account and region of the stack, or correct the name".to_owned(),
         ),
         Found::Deleted => (
-            format!("{by} needs it, and it is scheduled for deletion"),
-            "aws secretsmanager restore-secret, or name another one".to_owned(),
+            format!("{by} needs this secret, but it is scheduled for deletion"),
+            "restore it with aws secretsmanager restore-secret, or use another secret".to_owned(),
         ),
         Found::At(arn) if stack.list(parameter).any(|pattern| covers(pattern, &[arn])) => {
             return None;
         }
         Found::At(arn) => (
-            format!("{by} needs it, and the function may not read it"),
+            format!("{by} needs this secret, but the function has no permission to read it"),
             format!("add {arn} to the parameter {parameter} of the stack"),
         ),
     };
@@ -230,7 +233,8 @@ mod tests {
             let item = judged(found, "arn:x").expect("a finding");
             assert_eq!(item.state, State::Error);
             assert!(item.line().starts_with(
-                "error    secret secretsmanager:billing#token: shop/orders/billing needs it"
+                "error    secret secretsmanager:billing#token: shop/orders/billing needs this \
+                 secret"
             ));
             assert!(item.line().contains(&expected), "{}", item.line());
         }

@@ -40,10 +40,13 @@ fn judge(Simulated { asked, left, refused }: Simulated) -> Vec<Item> {
         })
         .collect();
     if items.is_empty() {
-        items.push(Item::ok(ITEM, format!("the role InvokeRoleArn may use {}", count(asked))));
+        items.push(Item::ok(
+            ITEM,
+            format!("the role InvokeRoleArn has permissions for {}", count(asked)),
+        ));
     }
     if left > 0 {
-        let help = "doctor asks IAM about the first ones only";
+        let help = "doctor simulates only the first targets in IAM";
         items.push(Item::warning(ITEM, format!("{} not checked", count(left)), help));
     }
     items

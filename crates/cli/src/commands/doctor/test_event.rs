@@ -48,10 +48,14 @@ pub(super) async fn sent(
     let item = format!("event to {name}");
     if let Some(topic) = subscription.destination.topic() {
         let help = "try a subscription of that topic";
-        return Ok(Item::warning(item, format!("not sent: its events go on to {topic}"), help));
+        return Ok(Item::warning(item, format!("not sent: events are forwarded to {topic}"), help));
     }
     if subscription.paused {
-        return Ok(Item::warning(item, "not sent: the subscription is paused", "resume it"));
+        return Ok(Item::warning(
+            item,
+            "not sent: the subscription is paused",
+            "resume the subscription",
+        ));
     }
     let now_ms = Machine.now_ms();
     let event = event(catalogue, subscription)?;
@@ -61,12 +65,13 @@ pub(super) async fn sent(
     let replay = delivery.replay.as_ref().context("a delivery of doctor is a replay")?;
     let Some(end) = end(&letters, replay, now_ms + wait_seconds * SECOND_MS).await? else {
         let message = format!(
-            "it has not ended after {wait_seconds} s: it waits in a queue, or for its destination"
+            "the delivery did not finish within {wait_seconds} s: it waits in a queue, or for its \
+             destination"
         );
         let name = name.to_string();
         let show = ["lastmile", "destinations", "show", &name, "--stack", &stack.name];
         let show = shell::command(&show);
-        let help = format!("{show}; the log of dispatch says what it waits for");
+        let help = format!("run {show}, and check the log of dispatch");
         return Ok(Item::error(item, message, help));
     };
     // Remove the outcome, because it belongs to no job. If the permission is missing, an object
@@ -76,16 +81,13 @@ pub(super) async fn sent(
     Ok(match end.state {
         ReplayOutcome::Delivered => {
             let to = subscription.destination.display();
-            Item::ok(
-                item,
-                format!("delivered to {to}, seen in the bucket of dead letters after {took}"),
-            )
+            Item::ok(item, format!("delivered to {to}; the result was recorded after {took}"))
         }
         ReplayOutcome::DeadAgain => of_dead_letter(item, &letters, &end, &stack.name).await?,
         ReplayOutcome::Dropped => Item::error(
             item,
-            "it was not delivered, and the subscription drops its dead letters",
-            "the log of dispatch says what its destination answered",
+            "the event was not delivered, and the subscription drops its dead letters",
+            "see the log of dispatch for the response of the destination",
         ),
     })
 }
@@ -99,7 +101,7 @@ fn event(catalogue: &Catalogue, subscription: &Subscription) -> anyhow::Result<E
         Element::Event(event) => Some(event),
         Element::Malformed { .. } => None,
     });
-    event.with_context(|| format!("a sample is no event of {topic}"))
+    event.with_context(|| format!("the sample is not a valid event of {topic}"))
 }
 
 /// Creates a delivery with one attempt left, whose outcome is recorded.
@@ -130,7 +132,7 @@ async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
     for (name, value) in message.attributes() {
         send = send.message_attributes(name, text_attribute(&value));
     }
-    failed(send.send().await, || "the retry queue did not take the event".to_owned())?;
+    failed(send.send().await, || "the retry queue did not accept the event".to_owned())?;
     Ok(())
 }
 
@@ -172,7 +174,9 @@ async fn of_dead_letter(
             let Said { what, help } = said(&letter);
             Item::error(item, format!("not delivered: {what}"), format!("{help}; {more}"))
         }
-        None => Item::error(item, "not delivered: it became a dead letter at its sink", more),
+        None => {
+            Item::error(item, "not delivered: the event became a dead letter at its sink", more)
+        }
     })
 }
 
@@ -195,36 +199,38 @@ fn said(letter: &StoredDeadLetter) -> Said {
 /// Returns advice about the failed call of an AWS target.
 fn target_advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
     match (outcome, status) {
-        (_, Some(403)) => "allow the call to the role of InvokeRoleArn",
-        (_, Some(404)) => "there is no such resource: correct the arn of the subscription",
-        (Some("Blocked"), None) => "docs/guides/targets.md says which targets are allowed",
-        (_, Some(_)) => "docs/guides/targets.md says what each status means",
-        (Some(_) | None, None) => "the function cannot call the service: the reason says why",
+        (_, Some(403)) => "allow the call for the role InvokeRoleArn",
+        (_, Some(404)) => "the resource does not exist: correct the arn of the subscription",
+        (Some("Blocked"), None) => "see docs/guides/targets.md for allowed targets",
+        (_, Some(_)) => "see docs/guides/targets.md for the meaning of each status",
+        (Some(_) | None, None) => "the function cannot call the service; see the reason",
     }
 }
 
 fn advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
     match (outcome, status) {
         (_, Some(401 | 403)) => {
-            "its destination refuses who is calling: look at its auth and at the value of the secret"
+            "the destination refuses the credentials: check auth and the value of the secret"
         }
-        (_, Some(404 | 410)) => "the address has no such path: correct the url of the subscription",
+        (_, Some(404 | 410)) => "the path does not exist: correct the url of the subscription",
         (_, Some(_)) => {
-            "its destination refuses the sample: docs/guides/receivers.md says what each status means"
+            "the destination refuses the sample; see docs/guides/receivers.md for the meaning of \
+             each status"
         }
         (Some("Blocked"), None) => {
-            "name its host in the parameter AllowPrivateDestinations of the stack"
+            "add the host to the parameter AllowPrivateDestinations of the stack"
         }
         (Some("ResolutionError"), None) => {
-            "its name does not resolve: correct the url of the subscription"
+            "the host name does not resolve: correct the url of the subscription"
         }
         (Some("TlsError"), None) => {
-            "its certificate is not accepted: repair it, or name its authority in tls.caBundle"
+            "the certificate is not accepted: replace it, or add its authority to tls.caBundle"
         }
         (Some("SocketError" | "TimedOut"), None) => {
-            "the function cannot reach it: look at the address, its firewall, and the network of the function"
+            "the function cannot reach the destination: check the address, its firewall, and the \
+             network of the function"
         }
-        (Some(_) | None, None) => "no request was made: the reason says what is missing",
+        (Some(_) | None, None) => "no request was made; see the reason",
     }
 }
 
@@ -245,7 +251,7 @@ mod tests {
         assert!(help(queue, blocked).contains("docs/guides/targets.md"));
         assert!(help("http://10.0.0.1/", blocked).contains("AllowPrivateDestinations"));
         for (status, part) in [
-            (403, "role of InvokeRoleArn"),
+            (403, "the role InvokeRoleArn"),
             (404, "correct the arn"),
             (400, "docs/guides/targets.md"),
         ] {

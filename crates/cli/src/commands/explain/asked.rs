@@ -32,7 +32,7 @@ impl FromStr for Named {
             return Ok(name.into());
         }
         let topic = text.parse::<TopicName>();
-        let topic = topic.map_err(|_| "namespace/topic or namespace/topic/name is expected")?;
+        let topic = topic.map_err(|_| "expected namespace/topic or namespace/topic/name")?;
         Ok(topic.into())
     }
 }
@@ -85,13 +85,14 @@ impl Asked {
             }
         }
         if names.len() > 1 {
-            return Err(usage_error("only one topic or subscription can be named"));
+            return Err(usage_error("specify only one topic or subscription"));
         }
         place.check_beside_files(&files)?;
         let name = names.pop();
         if let (Some(Named { topic, .. }), true, false) = (&name, files.is_empty(), has_place) {
             return Err(usage_error(format!(
-                "{topic} is the name of a topic: --to or --stack is required, or the files that have it"
+                "{topic} is the name of a topic: specify --to, --stack, or the files that contain \
+                 the topic"
             )));
         }
         Ok(Self { files, name })
@@ -111,7 +112,7 @@ fn name_of(path: &Path, has_place: bool) -> anyhow::Result<Option<Named>> {
         Ok(name) => Ok(Some(name)),
         Err(_) if path.exists() => Ok(None),
         Err(expected) => Err(usage_error(format!(
-            "{} is neither a file nor a name: {expected}",
+            "{} is not a file and not a name: {expected}",
             text::path(path)
         ))),
     }

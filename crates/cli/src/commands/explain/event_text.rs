@@ -27,15 +27,17 @@ fn event(report: &EventReport) -> String {
     let head = format!("event {event}{}{}", named("id", id), named("type", event_type));
     if let Some(problem) = problem {
         let problem = text::line(problem);
-        return format!("{head}\n{topic}: no event, so it becomes a dead letter: {problem}\n");
+        return format!(
+            "{head}\n{topic}: not a valid event, so it becomes a dead letter: {problem}\n"
+        );
     }
     let received = received.iter().map(|text| format!("received:\n{}", indented(text, INDENT)));
     let received: String = received.collect();
     let mut lines = format!("{head}\n{received}{}", of_topic(topic, subscriptions));
     for OnwardReport { topic, problem, subscriptions } in onward {
-        lines.push_str("\nit goes on to ");
+        lines.push_str("\nforwarded to ");
         lines.push_str(&match problem {
-            Some(problem) => format!("{topic}: it becomes a dead letter there, {problem}\n"),
+            Some(problem) => format!("{topic}: the event becomes a dead letter there, {problem}\n"),
             None => of_topic(topic, subscriptions),
         });
     }
@@ -46,7 +48,7 @@ fn of_topic(topic: &str, subscriptions: &[SubscriptionReport]) -> String {
     let (count, getting) =
         (subscriptions.len(), subscriptions.iter().filter(|of| of.matches).count());
     let verbs = if getting == 1 { "gets" } else { "get" };
-    let mut lines = format!("{topic}: {getting} of {count} subscriptions {verbs} it\n");
+    let mut lines = format!("{topic}: {getting} of {count} subscriptions {verbs} the event\n");
     for of in subscriptions {
         lines.push('\n');
         lines.push_str(&subscription(of));
@@ -67,8 +69,8 @@ fn subscription(report: &SubscriptionReport) -> String {
         request,
     } = report;
     let notes = [
-        (*expired, ", has expired and gets no new events"),
-        (*paused && *matches, ", is paused: the delivery becomes a dead letter"),
+        (*expired, ", has expired and receives no new events"),
+        (*paused && *matches, ", is paused, so the delivery becomes a dead letter"),
     ];
     let notes: String = notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect();
     let mut lines = format!("{}{subscription} -> {destination}{notes}\n", verdict(*matches));
@@ -94,7 +96,9 @@ fn rendered(request: &RequestReport) -> String {
         }
         RequestReport::Failed { problem } => {
             let problem = text::line(problem);
-            format!("{margin}no request, so it becomes a dead letter: {problem}\n")
+            format!(
+                "{margin}no request can be made, so the delivery becomes a dead letter: {problem}\n"
+            )
         }
     }
 }

@@ -129,7 +129,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none())
     {
         return Err(usage_error(format!(
-            "--retry-after {text:?} is neither a number of seconds nor an HTTP date"
+            "--retry-after {text:?} must be a number of seconds or an HTTP date"
         )));
     }
     let endpoint = Endpoint { always: arguments.outcome, retry_after: arguments.retry_after };

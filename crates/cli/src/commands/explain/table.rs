@@ -34,15 +34,16 @@ fn one(explained: &Explained, endpoint: &Endpoint) -> String {
     let table = policy_table(explained);
     if let Some(topic) = subscription.destination.topic() {
         return format!(
-            "{} ({}{paused}) -> {}\n{table}\n\nnothing is requested: its events go on to the subscriptions of {topic}; \
-             explain --event shows which of them get one\n",
+            "{} ({}{paused}) -> {}\n{table}\n\nno request is made: events are forwarded to the \
+             subscriptions of {topic}; use explain --event to see which of them match\n",
             subscription.name,
             subscription.dialect.as_str(),
             subscription.destination.display(),
         );
     }
     format!(
-        "{} ({}{paused}) -> {}\n{}{table}\n\nits endpoint always does this: {}{retry_after}\n\n{}{}{}",
+        "{} ({}{paused}) -> {}\n{}{table}\n\nassumed response of the endpoint: \
+         {}{retry_after}\n\n{}{}{}",
         subscription.name,
         subscription.dialect.as_str(),
         subscription.destination.display(),
@@ -79,11 +80,12 @@ fn probation_text(terms: Option<&ProbationTerms>) -> String {
         return "probation: off\n".to_owned();
     };
     let Some(first_ms) = first_ms else {
-        return "probation: on, but nothing that this endpoint does begins one\n".to_owned();
+        return "probation: on, but this response never starts one\n".to_owned();
     };
     format!(
-        "probation: after {after_failures} failed attempts in a row, of two events or more, no request for {}; then one \
-         delivery probes it, and each probe that fails doubles that, up to {}\n",
+        "probation: after {after_failures} consecutive failures of at least two events, no request \
+         for {}; then one delivery probes the endpoint, and each failed probe doubles the wait, \
+         up to {}\n",
         hms(*first_ms),
         hms(*longest_ms)
     )

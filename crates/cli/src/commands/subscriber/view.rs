@@ -56,7 +56,9 @@ fn body(bytes: &[u8], for_reading: bool) -> String {
     let beginning = first_chars(shown, BODY_MAX_CHARS);
     match beginning.len() == shown.len() {
         true => beginning,
-        false => format!("{beginning}\n(the beginning of {} bytes)", grouped(bytes.len() as u64)),
+        false => {
+            format!("{beginning}\n(truncated, {} bytes in total)", grouped(bytes.len() as u64))
+        }
     }
 }
 
@@ -129,7 +131,10 @@ mod tests {
         assert_eq!(lines, expected);
         let invalid = Some(Err(InvalidSignature::Missing("webhook-id")));
         let lines = shown(false, "{\"a\":1.0}\x1b", invalid);
-        assert!(lines[0].ends_with("signature: invalid: there is no webhook-id"), "{lines:?}");
+        assert!(
+            lines[0].ends_with("signature: invalid: the header webhook-id is missing"),
+            "{lines:?}"
+        );
         assert_eq!(lines[3], "{\"a\":1.0}\u{fffd}");
     }
 
@@ -137,7 +142,7 @@ mod tests {
     fn long_bodies_are_cut_and_bytes_are_not_shown() {
         let lines = shown(true, "x".repeat(20_000), None);
         assert_eq!(lines[3].len(), BODY_MAX_CHARS);
-        assert_eq!(lines[4], "(the beginning of 20,000 bytes)");
+        assert_eq!(lines[4], "(truncated, 20,000 bytes in total)");
         assert_eq!(shown(true, &b"\xff\x00"[..], None)[3], "(not UTF-8 text)");
     }
 

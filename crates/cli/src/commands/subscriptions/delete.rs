@@ -60,8 +60,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let left = topics.current(&name.topic).await?.object;
     if left.is_some_and(|object| object.subscriptions.is_empty()) {
         note(text::line(&format!(
-            "the topic {} stays without subscriptions; apply --prune removes it, and then events published to it become \
-             dead letters",
+            "the topic {} now has no subscriptions; apply --prune removes the topic, and then \
+             events published to it become dead letters",
             name.topic
         )));
     }

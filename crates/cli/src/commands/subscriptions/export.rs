@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Include the addresses even though files of other owners may use them too.
     documents.extend(topics.beside().await?.addresses(owner.as_deref()).document());
     if documents.is_empty() {
-        bail!("{} has nothing to export", deployed.source);
+        bail!("{} contains nothing to export", deployed.source);
     }
     let texts = documents.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
     out_raw(texts.join("---\n").as_bytes())?;

@@ -65,14 +65,17 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let location = Place::from(place).subscriptions().await?;
     let topics = Topics::at(&location).await;
     if let Location::Folder(_) = location {
-        bail!("{} is a folder, and a folder keeps no history", topics.objects);
+        bail!(
+            "{} is a folder, which has no history; only buckets with versioning have one",
+            topics.objects
+        );
     }
     let rows = rows(&topics, &name).await?;
     if rows.is_empty() {
         note(text::line(&format!("there is no topic {name} in {}", topics.objects)));
     } else if rows.iter().all(|row| !row.version.is_current) {
         let rollback = shell::command(&["lastmile", "rollback", &name.to_string()]);
-        note(text::line(&format!("the object of {name} was deleted: {rollback} restores it")));
+        note(text::line(&format!("the object of {name} was deleted; restore it with {rollback}")));
     }
     output.write(rows.is_empty(), || rows.iter().map(json).collect(), || table(&rows))?;
     Ok(if rows.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -90,7 +90,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
     if listed.is_empty() {
-        let condition = if getting.is_some() { " that gets the event" } else { "" };
+        let condition = if getting.is_some() { " that matches the event" } else { "" };
         let name = &arguments.name;
         note(format!("there is no subscription of {name} in {source}{condition}"));
     }

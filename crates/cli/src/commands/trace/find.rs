@@ -70,7 +70,9 @@ pub(super) async fn find(
     let more = reading.to_look_for(is_search);
     if !more.is_empty() {
         if more.len() > DELIVERIES_MAX {
-            reading.notes.push(format!("only the first {DELIVERIES_MAX} deliveries are complete"));
+            reading
+                .notes
+                .push(format!("only the first {DELIVERIES_MAX} deliveries are shown completely"));
         }
         let wanted = Wanted::deliveries(more.into_iter().take(DELIVERIES_MAX));
         reading.look(source, &wanted, range).await?;
@@ -92,7 +94,8 @@ impl Reading {
         if found.is_cut {
             let count = text::grouped(found.lines.len() as u64);
             self.notes.push(format!(
-                "only the first {count} log lines were read: choose a shorter time with --since and --until"
+                "only the first {count} log lines were read; narrow the period with --since and \
+                 --until"
             ));
         }
         for raw in found.lines {

@@ -85,7 +85,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let range = range(&arguments)?;
     let text = arguments.text.trim();
     if text.is_empty() {
-        return Err(usage_error("the text is empty: name an id, or a text with --search"));
+        return Err(usage_error("the text is empty: specify an id, or a text with --search"));
     }
     let wanted = if arguments.search { Wanted::anywhere(text) } else { Wanted::id(text) };
     let place = Place::from(arguments.stack.clone());
@@ -111,7 +111,7 @@ fn range(arguments: &Arguments) -> anyhow::Result<Range> {
     let until_ms = arguments.until.map_or(now_ms, |until| until.ms(now_ms));
     if since_ms >= until_ms {
         return Err(usage_error(format!(
-            "--since {} is not before --until {}: nothing can match",
+            "--since {} must be before --until {}",
             text::at(Some(since_ms)),
             text::at(Some(until_ms))
         )));
@@ -123,10 +123,11 @@ fn range(arguments: &Arguments) -> anyhow::Result<Range> {
 fn nothing(arguments: &Arguments, source: &LogSource, range: Range) -> String {
     let (text, since) = (text::line(arguments.text.trim()), text::at(Some(range.since_ms)));
     let place = source.name();
-    let mut said =
-        format!("nothing about {text} in {place} since {since}; --since looks further back");
+    let mut said = format!(
+        "{text} was not found in {place} since {since}; use --since to search further back"
+    );
     if !arguments.search {
-        said.push_str(", and --search finds a part of an id");
+        said.push_str(", or --search to find a part of an id");
     }
     said
 }

@@ -25,7 +25,7 @@ pub(super) fn write(trace: &Trace, place: &str, screen: Screen) -> anyhow::Resul
         lines.push(Vec::new());
     }
     for event in &trace.unmatched {
-        let said = format!("no subscription of {} wants it", event.topic);
+        let said = format!("no subscription of {} matches", event.topic);
         let at = text::at(Some(event.at_ms));
         let id = event.event_id.as_deref().unwrap_or("-");
         lines.push(vec![dim(&at), plain(&format!("event {id}")), Part::new(Style::Bad, said)]);
@@ -40,7 +40,7 @@ pub(super) fn summary(trace: &Trace) -> String {
         (count(DeliveryEnd::Delivered), "delivered"),
         (count(DeliveryEnd::DeadLettered), "dead-lettered"),
         (count(DeliveryEnd::Dropped), "dropped"),
-        (count(DeliveryEnd::UnderWay), "not ended"),
+        (count(DeliveryEnd::UnderWay), "not finished"),
         (trace.unmatched.len() as u64, "not matched"),
     ];
     let ends = ends.iter().filter(|(count, _)| *count > 0);
@@ -85,7 +85,7 @@ fn end(delivery: &TracedDelivery) -> (Style, String) {
         DeliveryEnd::Delivered => {
             let times = delivery.ended_ms.zip(delivery.published_ms);
             let took = times.map(|(ended, published)| ended.saturating_sub(published));
-            let took = took.map(|ms| format!(", {} after it was published", text::duration(ms)));
+            let took = took.map(|ms| format!(", {} after publication", text::duration(ms)));
             (Style::Good, format!("delivered by {}{}", ordinal(delivery), took.unwrap_or_default()))
         }
         DeliveryEnd::DeadLettered => {
@@ -95,7 +95,7 @@ fn end(delivery: &TracedDelivery) -> (Style, String) {
         DeliveryEnd::UnderWay => {
             let next =
                 delivery.continues_ms.map(|ms| format!(", continues {}", text::at(Some(ms))));
-            (Style::Waiting, format!("not ended after {after}{}", next.unwrap_or_default()))
+            (Style::Waiting, format!("not finished after {after}{}", next.unwrap_or_default()))
         }
     }
 }
@@ -103,7 +103,7 @@ fn end(delivery: &TracedDelivery) -> (Style, String) {
 fn ordinal(delivery: &TracedDelivery) -> String {
     match delivery.attempts {
         // An event for a topic is forwarded without an attempt.
-        0 => "publishing it to a topic".to_owned(),
+        0 => "publication to a topic".to_owned(),
         number => format!("attempt {number}"),
     }
 }
@@ -142,17 +142,17 @@ fn step_line(step: &Step) -> Vec<Part> {
 
 fn letter_line(delivery: &TracedDelivery, letter: &TracedLetter, place: &str) -> Vec<Part> {
     match &letter.sink {
-        Some(sink) => below(&format!("its dead letter is in its sink, {sink}")),
+        Some(sink) => below(&format!("the dead letter is in its sink, {sink}")),
         None => {
             let id = delivery.delivery_id;
-            below(&format!("its dead letter: lastmile deadletters show {id}{place}"))
+            below(&format!("dead letter: lastmile deadletters show {id}{place}"))
         }
     }
 }
 
 fn replay_line(replay: &TracedReplay) -> Vec<Part> {
     let sent = replay.sent_ms.map(|ms| format!(" at {}", text::at(Some(ms))));
-    let outcome = replay.outcome.as_deref().unwrap_or("its end is not recorded");
+    let outcome = replay.outcome.as_deref().unwrap_or("result not recorded");
     below(&format!(
         "replayed by job {}{}: {outcome}, webhook-id {}",
         replay.job,

@@ -68,13 +68,13 @@ impl StackLog {
         }
         let scan = Scan::of(&groups, (range.since_ms, range.until_ms), now_ms);
         let scanned = scan.shown();
-        note(format_args!("CloudWatch Logs Insights: one query or two, each scans {scanned}"));
+        note(format_args!("CloudWatch Logs Insights: one or two queries, each scanning {scanned}"));
         if yes || !scan.is_large() {
             return Ok(true);
         }
-        let nobody = "nothing was read, since nobody can be asked: standard input is not a terminal; confirm with --yes, or \
-                      choose a shorter time with --since and --until";
-        is_confirmed("run it?", nobody)
+        let nobody = "nothing was read, because standard input is not a terminal: confirm with \
+                      --yes, or narrow the period with --since and --until";
+        is_confirmed("run the query?", nobody)
     }
 
     /// Reads the size and the age of the log group with this name.
@@ -102,8 +102,8 @@ impl StackLog {
         let started = start.query_string(query).send().await.map_err(|error| aws_error(&error));
         let started =
             started.with_context(|| format!("the log of {} cannot be searched", self.name()))?;
-        let id = started.query_id().context("the query has no id")?;
-        let bar = progress::count("seconds of searching the log");
+        let id = started.query_id().context("the response contains no query id")?;
+        let bar = progress::count("seconds of log search");
         let results = self.results(id).await;
         bar.finish_and_clear();
         let results = results?;
@@ -129,7 +129,8 @@ impl StackLog {
         // ends by itself.
         _ = self.client.stop_query().query_id(id).send().await;
         bail!(
-            "{}: the query did not end within five minutes; choose a shorter time with --since and --until",
+            "{}: the query did not finish within five minutes; narrow the period with --since and \
+             --until",
             failed()
         )
     }
@@ -144,10 +145,12 @@ impl StackLog {
 fn not_logged(stack: &Stack) -> Option<String> {
     match stack.parameter("LogLevel") {
         level @ ("warn" | "error") => Some(format!(
-            "LogLevel={level}: deliveries have no log lines; only dead letters and what was dropped can be found"
+            "LogLevel={level}: deliveries are not logged, so only dead letters and dropped events \
+             can be found"
         )),
         "failures" => Some(
-            "LogLevel=failures: a delivery that succeeded at its first attempt has no log line, so it is not shown"
+            "LogLevel=failures: deliveries that succeeded at the first attempt are not logged, so \
+             they are not shown"
                 .to_owned(),
         ),
         _ => None,

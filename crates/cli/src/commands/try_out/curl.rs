@@ -41,7 +41,7 @@ impl CurlCommand {
         let url = if is_whole {
             quoted(request.url.as_str())
         } else {
-            let what = format!("the whole address of the destination, {shown_url}");
+            let what = format!("the complete URL of the destination, {shown_url}");
             variable("URL", what, &mut variables)
         };
         let headers = request.headers.iter().map(|(name, value)| {
@@ -71,13 +71,13 @@ fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
         (
             "cacert",
             "CA_BUNDLE",
-            "tls.caBundle and any other authority of the destination",
+            "the CA certificates of tls.caBundle and of the destination",
             request.tls.ca_bundle.is_some(),
         ),
     ];
     let needed = files.into_iter().filter(|(.., is_needed)| *is_needed);
     let options = needed.map(|(name, named, what, _)| {
-        let what = format!("the path of a file with {what} in PEM");
+        let what = format!("path of a PEM file with {what}");
         option(name, &variable(named, what, variables))
     });
     options.collect()
@@ -86,8 +86,11 @@ fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
 /// Formats the options for signing. curl signs with the credentials in the usual AWS variables.
 fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
     for (name, what) in [
-        ("AWS_ACCESS_KEY_ID", "the access key of whoever signs the request"),
-        ("AWS_SECRET_ACCESS_KEY", "its secret; temporary credentials have AWS_SESSION_TOKEN too"),
+        ("AWS_ACCESS_KEY_ID", "the access key that signs the request"),
+        (
+            "AWS_SECRET_ACCESS_KEY",
+            "the secret access key; temporary credentials also require AWS_SESSION_TOKEN",
+        ),
     ] {
         variables.insert(name.to_owned(), what.to_owned());
     }

@@ -105,7 +105,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return consent::run(arguments).await;
     }
     let [name] = arguments.names.as_slice() else {
-        return Err(usage_error("try makes one request: name one subscription"));
+        return Err(usage_error("try sends one request: specify one subscription"));
     };
     let Some(reading) = Files::read(&arguments.files)?.valid_reading() else {
         return Ok(ExitCode::FAILURE);
@@ -186,7 +186,7 @@ fn deliveries(
             let event = match element {
                 Element::Event(event) => event,
                 Element::Malformed { why, .. } => {
-                    let problem = format!("{file}:{line}: no event of {topic}: {why}");
+                    let problem = format!("{file}:{line}: not a valid event of {topic}: {why}");
                     return Err(usage_error(text::line(&problem)));
                 }
             };
@@ -202,7 +202,8 @@ fn deliveries(
         (Some(group), 0) => Ok(group.members.into_iter().map(|delivery| *delivery).collect()),
         (None, _) => Err(usage_error(format!("{} contains no event", text::line(file)))),
         (Some(_), more) => Err(usage_error(format!(
-            "the events of {} are {} requests to {}, and try makes one: give one event",
+            "the events of {} require {} requests to {}, but try sends only one: use a file with \
+             one event",
             text::line(file),
             more + 1,
             subscription.name
@@ -223,11 +224,12 @@ fn warn(
         match arrive(delivery, &running, now_ms) {
             Arrival::Forward(topic) => {
                 return Err(usage_error(format!(
-                    "{name} makes no request: its events go on to the topic {topic}; try a subscription of that"
+                    "{name} makes no request, because events are forwarded to the topic {topic}; \
+                     try a subscription of that topic"
                 )));
             }
             Arrival::Ended(reason) => {
-                note(format_args!("{name}: dispatch would make no request: {reason}"));
+                note(format_args!("{name}: dispatch would not send a request: {reason}"));
             }
             Arrival::Attempt | Arrival::NotDue { .. } => {}
         }
@@ -235,16 +237,18 @@ fn warn(
         if matches.iter().any(|of| of.subscription.name == *name && !of.matches) {
             let id = delivery.event.members().id().unwrap_or_default();
             note(text::line(&format!(
-                "{name} does not get the event {id}: its filter refuses it, or it has expired; explain --event says why"
+                "{name} does not receive the event {id}, because the filter does not match or the \
+                 subscription has expired; see explain --event"
             )));
         }
     }
     if subscription.paused {
-        note(format_args!("{name} is paused: dispatch would make no request"));
+        note(format_args!("{name} is paused: dispatch would not send a request"));
     }
     if subscription.destination.consent.is_some() {
         note(format_args!(
-            "{name}: dispatch makes requests once the endpoint has consented: try --consent"
+            "{name}: dispatch sends requests only after the endpoint has consented; use try \
+             --consent"
         ));
     }
     Ok(())
@@ -338,25 +342,25 @@ impl<'a> Attempt<'a> {
             Ok(command) => {
                 if command.hides_secrets {
                     note(
-                        "the body contains [secret] instead of a secret. Replace it before you run the command",
+                        "the body contains [secret] in place of a secret. Replace it before you \
+                         run the command",
                     );
                 }
                 let target = destination.aws.as_ref().map(|target| target.arn.service());
                 if target == Some(AwsService::Lambda) {
                     note(
-                        "old versions of curl, such as 7.88, sign an ARN in a path in another way than AWS does: use a recent one",
+                        "old versions of curl, such as 7.88, compute a wrong signature if the path \
+                         contains an ARN: use a recent version",
                     );
                 }
                 for (variable, what) in &command.variables {
-                    note(text::line(&format!(
-                        "{variable} has to be set where the command is run: {what}"
-                    )));
+                    note(text::line(&format!("set {variable} before you run the command: {what}")));
                 }
                 out(&format!("{}\n", command.text))?;
                 Ok(ExitCode::SUCCESS)
             }
             Err(problem) => {
-                note(format_args!("there is no request: {}", text::line(&problem.to_string())));
+                note(format_args!("no request can be made: {}", text::line(&problem.to_string())));
                 Ok(ExitCode::FAILURE)
             }
         }

@@ -35,8 +35,7 @@ impl Report {
         let Made { request, exchange, credentials, is_second } = made;
         let now_ms = exchange.ended_ms();
         let settle_one = if deliveries.len() > 1 { settle_batched } else { settle };
-        let again =
-            "the destination refused the first token; this is the request with another one\n\n";
+        let again = "the destination refused the first token; this request has a new token\n\n";
         let mut text = if *is_second { again.to_owned() } else { String::new() };
         text.push_str(&match request {
             Ok(request) => shown(&ShownExchange::hiding(
@@ -104,14 +103,14 @@ fn next(
             let now_ms = exchange.ended_ms();
             let replies = reply::follow_ups(delivery, subscription, exchange, catalogue, now_ms);
             match replies.len() as u64 {
-                0 => "nothing: it is delivered".to_owned(),
-                count => format!("its reply leads to {}", text::counted(count, "message")),
+                0 => "none: the event is delivered".to_owned(),
+                count => format!("the reply causes {}", text::counted(count, "message")),
             }
         }
         End::Retry { wait_ms } => {
             let jitter = match retry.jitter_percent {
                 0 => String::new(),
-                percent => format!(", and up to {percent} % more"),
+                percent => format!(", plus up to {percent} %"),
             };
             let attempt = delivery.attempts.saturating_add(1);
             let most = retry.max_attempts;
@@ -125,7 +124,7 @@ fn next(
             let sink = sink_text(&subscription.dead_letter);
             format!("a dead letter, {}, to {sink}{delay}", letter.reason)
         }
-        End::Drop(reason) => format!("it is dropped, {reason}"),
+        End::Drop(reason) => format!("the event is dropped, {reason}"),
     }
 }
 
@@ -139,7 +138,7 @@ fn prospects(subscription: &Subscription, published_ms: u64, exchange: &Exchange
     };
     let life = explain(subscription, &Endpoint { always, retry_after }, published_ms);
     format!(
-        "if it stays so: {}, ends as {} after {}\n",
+        "if every response is the same: {}, ending as {} after {}\n",
         text::counted(life.attempts.len() as u64, "attempt"),
         life.reason_name(),
         text::duration(life.ended_ms)

@@ -63,8 +63,8 @@ impl CloudWatch {
     /// Reads the statistics of these subscriptions for the last `range_ms` milliseconds.
     pub(super) async fn last(&self, range_ms: u64, names: &[String], now_ms: u64) -> Rates {
         if !self.is_per_subscription {
-            let note =
-                "The stack has no metrics by subscription: deploy it with MetricsPer=subscription.";
+            let note = "The stack has no metrics per subscription: deploy it with \
+                        MetricsPer=subscription.";
             return Rates::measured(BTreeMap::new(), Some(note.to_owned()));
         }
         let mut last = self.last.lock().await;
@@ -108,7 +108,8 @@ impl CloudWatch {
         }
         let left_out = names.len() - asked.len();
         let note = format!(
-            "Success rates of the first {SUBSCRIPTIONS_MAX} subscriptions; {left_out} more are not asked for."
+            "Success rates of the first {SUBSCRIPTIONS_MAX} subscriptions; {left_out} more are not \
+             queried."
         );
         let subscriptions = figures(asked, &results);
         Rates::measured(subscriptions, (left_out > 0).then_some(note))

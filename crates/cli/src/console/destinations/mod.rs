@@ -183,8 +183,9 @@ fn health(it: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
         }
         @if it.conditions.is_empty() {
             @match traffic.map(|traffic| (traffic.successes, traffic.success_percent())) {
-                None => { "no known problem" span .kind { ", its success rate is not known" } },
-                Some((_, None)) => { b .state.good { "healthy" } span .kind { ", without an attempt in this time" } },
+                None => { "no known problem" span .kind { ", success rate unknown" } },
+                Some((_, None)) => { b .state.good { "healthy" } span .kind { ", no attempt in \
+                                                                               this period" } },
                 Some((0, _)) => b .state.bad { "every attempt fails" },
                 Some((_, Some(percent))) if percent < GOOD_PERCENT => b .state.open { "some attempts fail" },
                 Some(_) => b .state.good { "healthy" },
@@ -244,7 +245,7 @@ pub(super) async fn one(
         return Err(PageError::new(StatusCode::BAD_GATEWAY, title, problem));
     }
     let Some(it) = seen.health.destinations.iter().find(|it| it.key == key) else {
-        let why = "No subscription delivers there, and dispatch knows nothing about it.";
+        let why = "No subscription delivers to this destination, and it has no stored state.";
         let error = PageError::new(StatusCode::NOT_FOUND, "No such destination", why);
         return Err(error.with_link("/destinations".to_owned(), "All destinations"));
     };
@@ -269,20 +270,22 @@ fn details(console: &Console, it: &DestinationHealth) -> Markup {
     html! {
         section aria-labelledby="limits" {
             h2 #limits { "Limits" }
-            @if it.limits.is_empty() { p .none { "There is no limit of its own." } }
+            @if it.limits.is_empty() { p .none { "This destination has no limits." } }
             ul { @for limit in &it.limits { li { (line(limit)) } } }
         }
         section aria-labelledby="attempts" {
-            h2 #attempts { "Last attempts that changed its health" }
+            h2 #attempts { "Last attempts that changed the health" }
             @if it.attempts.is_empty() { p .none { "None." } }
             ol .timeline { @for (at_ms, what) in it.attempts.iter().rev() {
                 li .attempt { (time(Some(*at_ms))) " " span { (line(what)) } }
             } }
         }
         section aria-labelledby="subscriptions" {
-            h2 #subscriptions { "Subscriptions that deliver there" }
+            h2 #subscriptions { "Subscriptions of this destination" }
             ul { @for name in &it.subscriptions { li { (subscriptions::link(console, name)) } } }
-            p { a href=(href("/letters", [("destination", it.address.as_str())])) { "Its dead letters" } }
+            p { a href=(href("/letters", [("destination", it.address.as_str())])) { "Dead letters \
+                                                                                     of this \
+                                                                                     destination" } }
         }
     }
 }
@@ -291,7 +294,7 @@ fn details(console: &Console, it: &DestinationHealth) -> Markup {
 /// container.
 pub(super) fn no_deployment() -> Markup {
     html! { p .notice {
-        "Only a container of dead letters is shown. With " code { "lastmile console --stack NAME" }
-        " there are destinations and subscriptions too."
+        "This console shows only a container of dead letters. Start it with " code { "lastmile console --stack NAME" }
+        " to see destinations and subscriptions too."
     } }
 }

@@ -73,7 +73,8 @@ impl RateSource {
             Self::CloudWatch(cloudwatch) => cloudwatch.last(range_ms, names, now_ms).await,
             Self::Nothing => {
                 let _ = names;
-                let note = "Success rates need --stack: they come from the metrics of a stack.";
+                let note = "Success rates require --stack, because they come from the metrics of a \
+                            stack.";
                 Rates { note: Some(note.to_owned()), ..Rates::default() }
             }
         }

@@ -89,7 +89,7 @@ fn of_cause(
 
 fn no_cause(id: &str, count: usize) -> PageError {
     let why = match count {
-        0 => format!("No dead letter of this container has a cause {id}."),
+        0 => format!("No dead letter in this container has the cause {id}."),
         several => format!("{several} causes begin with {id}."),
     };
     PageError::new(StatusCode::NOT_FOUND, "No such cause", why)
@@ -126,7 +126,7 @@ impl View<'_> {
             } (arriving(cause, self.cache.read_ms)) }
             @match forecast {
                 Some(forecast) => (self.actions(forecast)),
-                None => p .notice { "No dead letter of this cause is open." },
+                None => p .notice { "There are no open dead letters of this cause." },
             }
             div .story {
                 div {
@@ -151,7 +151,8 @@ impl View<'_> {
         let count = self.shown.letters.iter().filter(never).count() as u64;
         html! { @if count > 0 {
             p .hint {
-                (text::dead_letters(count)) " without an attempt: whenever one was due, the destination was failing or had no room."
+                (text::dead_letters(count)) " without an attempt: at each due time, the \
+                                             destination was failing or at its limit."
             }
         } }
     }
@@ -161,7 +162,7 @@ impl View<'_> {
         let id = self.cause.id.to_string();
         let replay = self.query.with_others("/replay", &[("cause", &id)]);
         html! { section .panel aria-labelledby="actions" {
-            h2 #actions { "If you replay " (text::dead_letters(self.cause.count)) }
+            h2 #actions { "Replay " (text::dead_letters(self.cause.count)) }
             (forecast.markup())
             (forecast.unlisted())
             div .buttons {
@@ -170,7 +171,7 @@ impl View<'_> {
             }
             @if self.cause.is_set_aside {
                 p .hint {
-                    "They were set aside. Until no more arrive: "
+                    "Replay until no more arrive: "
                     code { "lastmile deadletters replay" (self.console.options) " --cause " (id) " --until-quiet " (QUIET_AFTER) }
                 }
             }
@@ -191,7 +192,7 @@ impl View<'_> {
 
     fn whom(&self) -> Markup {
         html! { section aria-labelledby="whom" {
-            h2 #whom { "For whom" }
+            h2 #whom { "Affected subscriptions" }
             table .plain {
                 thead { tr {
                     th scope="col" { "Subscription" } th .number scope="col" { "Dead letters" }
@@ -213,7 +214,7 @@ impl View<'_> {
                 a href={ "/destinations/" (it.key) } { (word(&it.address)) }
                 " " (self.seen.health(it))
             },
-            None => span .none { "not known" },
+            None => span .none { "unknown" },
         } }
     }
 
@@ -230,7 +231,7 @@ impl View<'_> {
 /// Renders the last outcome of a dead letter, and its last response.
 fn last_answer(letter: &StoredDeadLetter) -> Markup {
     html! { section aria-labelledby="said" {
-        h2 #said { "What the endpoint said last" }
+        h2 #said { "Last response of the endpoint" }
         @if let Some(destination) = &letter.destination {
             p {
                 (outcome(letter.outcome.as_deref(), letter.status)) " "
@@ -238,9 +239,9 @@ fn last_answer(letter: &StoredDeadLetter) -> Markup {
             }
         }
         @match letter.last_response.as_deref() {
-            None if letter.destination.is_none() => p .none { "No endpoint was asked." },
+            None if letter.destination.is_none() => p .none { "No request was sent." },
             None => p .none { "There was no response." },
-            Some("") => p .none { "The body of its response was empty." },
+            Some("") => p .none { "The response body was empty." },
             Some(text) => (boxed(&text::indented(text).unwrap_or_else(|| text.to_owned()), "The last response")),
         }
         p { a href={ "/letters/" (letter.id) } { "The dead letter with its attempts" } }
@@ -257,8 +258,8 @@ pub(in crate::console) async fn dismiss(
     let (query, filter) = of_cause(&mut pairs, &id, &["note", FINGERPRINT, TOKEN])?;
     let state = console.caches.matching(&query, &filter, 0, WaitMode::UntilRead).await;
     let CacheState::Ready(cache) = state? else {
-        let why = "The container is being read.";
-        return Err(PageError::new(StatusCode::SERVICE_UNAVAILABLE, "Not read yet", why));
+        let why = "The container is still being read.";
+        return Err(PageError::new(StatusCode::SERVICE_UNAVAILABLE, "Not loaded yet", why));
     };
     // Read the container again instead of using a cache. Either exactly the dead letters that the
     // page showed are dismissed, or none.
@@ -269,7 +270,8 @@ pub(in crate::console) async fn dismiss(
     if value(&pairs, FINGERPRINT) != Some(fingerprint(letters.iter().copied()).as_str()) {
         let count = text::dead_letters(letters.len() as u64);
         let why = format!(
-            "It would be {count} now, and not those that were shown. Nothing was dismissed; check them."
+            "The selection has changed to {count}. Nothing was dismissed; check the dead letters \
+             and try again."
         );
         let error = PageError::new(StatusCode::CONFLICT, "The dead letters have changed", why);
         return Err(error.with_link(back, "Back to the cause"));

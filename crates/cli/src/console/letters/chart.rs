@@ -145,8 +145,8 @@ impl Chart {
                         title #chart-title { "Dead letters per " (self.width()) " by reason" }
                         desc #chart-desc {
                             "From " (text::at(Some(self.begin_ms()))) " to " (text::at(Some(self.end_ms())))
-                            "; the most are " (text::grouped(greatest)) ", from " (text::at(Some(peak)))
-                            ". The table below has the same numbers."
+                            "; the maximum is " (text::grouped(greatest)) ", from " (text::at(Some(peak)))
+                            ". The table below contains the same numbers."
                         }
                         path .grid d={ "M0 " (HEIGHT / 2.0) "H" (self.columns.len() * 10) } {}
                         @for (at, column) in self.columns.iter().enumerate().filter(|(_, column)| column.sum() > 0) {
@@ -230,7 +230,7 @@ impl Chart {
     /// Renders the counts of the chart as a table, for screen readers and keyboards.
     fn table(&self, query: &Query, reasons: &[(&str, u64)]) -> Markup {
         html! { details .numbers {
-            summary { "The same as a table" }
+            summary { "Show as a table" }
             div .scroll role="region" tabindex="0" aria-labelledby="per" {
                 table {
                     thead {

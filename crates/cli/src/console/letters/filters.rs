@@ -71,15 +71,16 @@ fn more(query: &Query, suggestions: &Suggestions, invalid: Option<&InvalidField>
             }
             (suggestions.lists())
             p .hint {
-                "The search finds text in the fields that its box names, in either case; the event's data is not \
-                 searched. Times are UTC, or how long ago, as in PT1H and P2D. " code { "*" }
-                " matches anything in destination, type, source and id. "
-                "Several reasons, outcomes and statuses are separated by commas."
+                "The search is case-insensitive and covers the fields named in its box, but not \
+                 the data of events. Times are UTC, or durations before now, such as PT1H and \
+                 P2D. " code { "*" }
+                " matches any text in destination, type, source and id. "
+                "Separate several reasons, outcomes or statuses with commas."
             }
             div .buttons {
                 button .primary type="submit" { "Apply" }
                 a .button href=(LIST) { "Clear" }
-                label .inline { "Dead letters a page " select name="limit" { @for limit in limits(query) {
+                label .inline { "Dead letters per page " select name="limit" { @for limit in limits(query) {
                     option value=(limit) selected[limit == query.limit] { (limit) }
                 } } }
             }

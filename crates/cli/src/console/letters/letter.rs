@@ -97,7 +97,7 @@ pub(in crate::console) async fn find(
     }
     let none = || {
         let why = format!(
-            "There is no dead letter {id} in {}. It may have been removed.",
+            "The dead letter {id} does not exist in {}. It may have been removed.",
             console.letters.container.name
         );
         PageError::new(StatusCode::NOT_FOUND, "No such dead letter", why)
@@ -211,7 +211,7 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
             div { dt { "Decided" } dd { (time_and_age(decided_ms(letter))) } }
             div { dt { "Replayed" } dd { (replay(replayed)) } }
             @if let Some(problem) = &letter.sink_error {
-                div .wide { dt { "Not in its own container" } dd { (block(problem)) } }
+                div .wide { dt { "Problem with its own container" } dd { (block(problem)) } }
             }
         }
     } }
@@ -237,11 +237,11 @@ fn replay(replayed: Option<&ReplayRecord>) -> Markup {
 fn sink_section(sink: &StoredSink) -> Markup {
     html! {
         section aria-labelledby="sink" {
-            h2 #sink { "Its sink did not accept it" }
+            h2 #sink { "The sink did not accept the dead letter" }
             dl .facts {
                 div {
                     dt { "Sink" }
-                    dd { (or_none(sink.destination.as_deref().map(word), "not known")) }
+                    dd { (or_none(sink.destination.as_deref().map(word), "unknown")) }
                 }
                 @if let Some(detail) = &sink.detail { div { dt { "Detail" } dd { (block(detail)) } } }
             }
@@ -263,8 +263,8 @@ fn response(response: Option<&str>, headers: &[(String, String)], id: &str) -> M
             }
         }
         @match response {
-            None => p .none { "There was none." },
-            Some("") => p .none { "Its body was empty." },
+            None => p .none { "There was no response." },
+            Some("") => p .none { "The response body was empty." },
             Some(text) => (boxed(&indented(text).unwrap_or_else(|| text.to_owned()), "The last response")),
         }
     } }
@@ -282,11 +282,12 @@ fn event(console: &Console, letter: &StoredDeadLetter) -> Markup {
             @if let Some(trace) = &letter.traceparent { div { dt { "Trace" } dd .mono { (line(trace)) } } }
         }
         @if console.hides_events {
-            p .none { "What the event contains is hidden: the console was started with --hide-events." }
+            p .none { "The content of the event is hidden, because the console was started with \
+                       --hide-events." }
         } @else if is_large {
             p .notice {
-                "It is too large to show here: "
-                a href={ "/letters/" (letter.id) "/raw" } { "the blob as it is stored" }
+                "The event is too large to show here: "
+                a href={ "/letters/" (letter.id) "/raw" } { "open the stored blob" }
             }
         } @else {
             (boxed(&indented(&letter.event).unwrap_or_else(|| letter.event.clone()), "The event"))
@@ -302,9 +303,9 @@ fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
     html! { section aria-labelledby="request" {
         h2 #request { "Request" }
         @if letter.headers.is_empty() {
-            p .none { "The dead letter has no headers of its own: the subscription sets none, or only credentials." }
+            p .none { "The subscription sets no headers, or only headers with credentials." }
         } @else {
-            h3 { "Headers" span .of { " of the subscription, as they were sent, without credentials" } }
+            h3 { "Headers" span .of { " of the subscription as sent, without credentials" } }
             dl .facts.headers {
                 @for (name, value) in &letter.headers { div { dt .mono { (line(name)) } dd .mono { (line(value)) } } }
             }
@@ -313,9 +314,11 @@ fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
             details .command {
                 summary { "The event as a curl command" }
                 p .hint {
-                    "Sends the event as it was published. Credentials, signatures and the query of the address are not                      in it, and the subscription may send another schema."
+                    "Sends the event as it was published. The command does not contain \
+                     credentials, signatures and the query of the address, and the subscription \
+                     may use another schema."
                     @if !command.left_out.is_empty() {
-                        " Left out: "
+                        " Omitted: "
                         @for (at, name) in command.left_out.iter().enumerate() { @if at > 0 { ", " } (line(name)) }
                         "."
                     }
@@ -324,7 +327,7 @@ fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
                 (named_box(&command.text, "The event as a curl command", "curl"))
             }
         } @else if is_large {
-            p .none { "The event is too large for a command to copy." }
+            p .none { "The event is too large for a curl command." }
         }
     } }
 }
@@ -332,14 +335,14 @@ fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
 fn storage(console: &Console, letter: &StoredDeadLetter) -> Markup {
     let container = &console.letters.container;
     html! { section aria-labelledby="stored" {
-        h2 #stored { "Where it is stored" }
+        h2 #stored { "Storage location" }
         dl .facts {
             div { dt { "Id" } dd .mono { (letter.id) } }
             div { dt { "Container" } dd .mono { (line(&container.name)) } }
             div { dt { "Key" } dd .mono { (word(&letter.key)) } }
         }
         @if !console.hides_events {
-            p { a href={ "/letters/" (letter.id) "/raw" } { "The blob as it is stored" } }
+            p { a href={ "/letters/" (letter.id) "/raw" } { "The stored blob" } }
         }
     } }
 }

@@ -47,9 +47,9 @@ impl LetterLinks {
     /// Renders the list of related records; empty if there are none.
     pub(super) fn facts(&self, letter: &StoredDeadLetter) -> Markup {
         html! {
-            @if self.has_facts(letter) { section .panel aria-label="What belongs to it" { dl .facts {
-                @if let Some(end) = self.end() { div { dt { "Its replay" } dd { (end) } } }
-                @if let Some(replay) = &letter.replay { div { dt { "Is a replay of" } dd .mono {
+            @if self.has_facts(letter) { section .panel aria-label="Related items" { dl .facts {
+                @if let Some(end) = self.end() { div { dt { "Replay" } dd { (end) } } }
+                @if let Some(replay) = &letter.replay { div { dt { "Replay of" } dd .mono {
                     a href={ "/letters/" (replay.letter) } { (replay.letter) }
                     " by " a href={ "/jobs/" (replay.job()) } { (line(replay.job())) }
                 } } }
@@ -92,7 +92,7 @@ impl LetterLinks {
             @if self.dismissal.is_some() {
                 form .buttons action=(action("undismiss")) method="post" {
                     (console.token.field())
-                    (console.access.submit(Action::Dismiss, false, &html! { "Take the dismissal back" }))
+                    (console.access.submit(Action::Dismiss, false, &html! { "Undo the dismissal" }))
                 }
             } @else {
                 (self.still_sent)
@@ -111,7 +111,8 @@ pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &Lette
     let count = letters.into_iter().filter(is_planned).count() as u64;
     html! { @if count > 0 {
         p .notice {
-            "An unfinished replay has " (text::dead_letters(count)) " in its plan. It sends them even if you dismiss them. "
+            "An unfinished replay includes " (text::dead_letters(count)) ". It sends them even if you \
+                                                                     dismiss them. "
             a href="/jobs" { "Show all replays" }
         }
     } }
@@ -127,7 +128,7 @@ pub(in crate::console) fn dismiss_form(
     html! { form .buttons.dismiss action=(action) method="post" {
         (console.token.field())
         @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
-        label .inline { "Nothing is to be done, because " input name="note" required maxlength=(NOTE_MAX_CHARS) autocomplete="off"; }
+        label .inline { "No action is needed, because " input name="note" required maxlength=(NOTE_MAX_CHARS) autocomplete="off"; }
         (console.access.submit(Action::Dismiss, false, text))
     } }
 }

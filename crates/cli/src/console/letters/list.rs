@@ -47,8 +47,11 @@ pub(in crate::console) fn list(
             table .cards.rows role="table" aria-labelledby="letters" {
                 thead role="rowgroup" { tr role="row" {
                     th role="columnheader" .box {
-                        span .unseen { "Pick" }
-                        input type="checkbox" data-script data-pick-all hidden aria-label="Pick all on this page";
+                        span .unseen { "Select" }
+                        input type="checkbox" data-script data-pick-all hidden aria-label="Select \
+                                                                                           all on \
+                                                                                           this \
+                                                                                           page";
                     }
                     @for name in COLUMNS { th role="columnheader" .number[name == "Attempts"] { (name) } }
                 } }
@@ -81,16 +84,16 @@ pub(in crate::console) fn plain_rows(
 /// Renders the actions for picked dead letters. With scripts, the bar appears when the user picks
 /// one.
 fn pick_bar(console: &Console, query: &Query, count: usize, shown: usize) -> Markup {
-    html! { div .pick-bar role="group" aria-label="Picked dead letters" {
+    html! { div .pick-bar role="group" aria-label="Selected dead letters" {
         span .picked role="status" {}
-        (console.access.submit(Action::Replay, true, &html! { "Replay the picked ones…" }))
+        (console.access.submit(Action::Replay, true, &html! { "Replay selected…" }))
         @if shown > 1 {
-            button type="button" data-script data-pick-page hidden { "Pick all " (shown) " on this page" }
+            button type="button" data-script data-pick-page hidden { "Select all " (shown) " on this page" }
         }
         (console.access.link(Action::Replay, false, &query.at("/replay"), &html! {
-            "Replay all " (text::grouped(count as u64)) " that match…"
+            "Replay all " (text::grouped(count as u64)) " matching…"
         }))
-        button type="button" data-script data-pick-none hidden { "Pick none" }
+        button type="button" data-script data-pick-none hidden { "Clear selection" }
     } }
 }
 
@@ -103,7 +106,7 @@ fn row(
     html! { tr role="row" data-key=(letter.id) {
         td role="cell" .box { label {
             input type="checkbox" name="id" value=(letter.id) autocomplete="off";
-            span .unseen { "Pick " (name(letter)) " of " (line(&letter.subscription.to_string())) }
+            span .unseen { "Select " (name(letter)) " of " (line(&letter.subscription.to_string())) }
         } }
         (cells(query, letter, states, Some(palette)))
     } }

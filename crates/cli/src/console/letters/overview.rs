@@ -66,7 +66,7 @@ pub(in crate::console) async fn answer(
 /// Responds with the form, the values as entered, and the error.
 fn invalid_filter(console: &Console, query: &Query, invalid: &InvalidField) -> Response {
     let main = html! {
-        h1 { "Nothing is shown" }
+        h1 { "No results" }
         (form(query, &Suggestions::default(), Some(invalid)))
     };
     PageLayout::new("A filter cannot be used", Section::DeadLetters, main)
@@ -151,8 +151,8 @@ pub(in crate::console) fn notices(console: &Console, cache: &LetterCache) -> Mar
         @if cache.is_truncated {
             p .notice {
                 "There are more than " (text::grouped(LETTERS_MAX as u64))
-                " dead letters. Only about that many of the newest are summed up here; "
-                "filters such as since and until show the others."
+                " dead letters. This page covers only about that many of the newest; "
+                "use filters such as since and until to see the others."
             }
         }
         @if unreadable.count > 0 {
@@ -169,28 +169,28 @@ fn empty_container(console: &Console) -> Markup {
     html! { section .message {
         h2 { "There are no dead letters" }
         p {
-            "There is no dead letter in " code { (line(&console.letters.container.name)) }
-            ". New ones appear here as they are stored."
+            "There are no dead letters in " code { (line(&console.letters.container.name)) }
+            ". New dead letters appear here as soon as they are stored."
         }
-        p { "To see some: " code { "lastmile demo" } " writes eight of them to " code { ".lastmile" } "." }
+        p { "For samples, run " code { "lastmile demo" } ", which writes eight dead letters to " code { ".lastmile" } "." }
     } }
 }
 
 fn no_match(query: &Query, cache: &LetterCache) -> Markup {
     if query.is_all() {
         return html! { section .message {
-            h2 { "No dead letter is open" }
+            h2 { "No open dead letters" }
             p { (text::dead_letters(cache.letters.len() as u64)) " in other states." }
             p { a .button href=(query.with(&[("state", "all")])) { "Show them" } }
         } };
     }
     html! { section .message {
-        h2 { "No dead letter matches" }
+        h2 { "No dead letters match" }
         p {
             "None of the " (text::dead_letters(cache.letters.len() as u64))
-            " here matches all of the filters. Remove one, or widen it: " code { "5xx" }
-            " matches every status of that class, and " code { "*" }
-            " matches anything in type, source, id and destination."
+            " matches all filters. Remove a filter, or widen it: " code { "5xx" }
+            " matches every status of the class, and " code { "*" }
+            " matches any text in type, source, id and destination."
         }
         p {
             a .button href=(LIST) { "All dead letters" }

@@ -6,7 +6,9 @@ use delivery::delivery::reason::Reason;
 pub(in crate::console) fn meaning(reason: &str) -> Option<&'static str> {
     Some(match reason.parse::<Reason>().ok()? {
         Reason::MaxDeliveryAttemptsExceeded => "Every attempt that the policy allows failed.",
-        Reason::TimeToLiveExceeded => "The event was too old by the time another attempt was due.",
+        Reason::TimeToLiveExceeded => {
+            "The time to live of the event ended before the next attempt."
+        }
         Reason::UndeliverableDueToHttpBadRequest => {
             "The destination refused the request as malformed (400)."
         }
@@ -15,14 +17,13 @@ pub(in crate::console) fn meaning(reason: &str) -> Option<&'static str> {
         }
         Reason::UndeliverableDueToHttpForbidden => "The destination refuses access (403).",
         Reason::UndeliverableDueToHttpNotFound => {
-            "The destination has nothing at this address, or does not have what the event refers to (404)."
+            "The destination does not know this address, or the object that the event refers to \
+             (404)."
         }
         Reason::UndeliverableDueToHttpMethodNotAllowed => {
             "The destination does not accept POST at this address (405)."
         }
-        Reason::UndeliverableDueToHttpGone => {
-            "The destination says that it is gone for good (410)."
-        }
+        Reason::UndeliverableDueToHttpGone => "The destination is permanently gone (410).",
         Reason::UndeliverableDueToHttpPayloadTooLarge => {
             "The event is too large for the destination (413)."
         }
@@ -39,28 +40,31 @@ pub(in crate::console) fn meaning(reason: &str) -> Option<&'static str> {
             "The destination redirected the request, and redirects are not followed."
         }
         Reason::UndeliverableDueToBlockedAddress => {
-            "The destination has an address that is not allowed."
+            "The address of the destination is not allowed."
         }
         Reason::UndeliverableDueToInvalidRequest => {
-            "No request could be made of this event for this subscription."
+            "The event could not be sent as a request of this subscription."
         }
         Reason::SubscriptionNotFound => {
-            "The subscription no longer existed when the event was to be delivered."
+            "The subscription no longer existed at the time of delivery."
         }
         Reason::TopicNotFound => "The event was published to a topic that does not exist.",
-        Reason::MalformedEvent => "What was published, or the reply to an event, is not an event.",
+        Reason::MalformedEvent => {
+            "The published message, or the reply to an event, is not a valid event."
+        }
         Reason::ProcessingFailed => "Processing the message failed repeatedly, before any attempt.",
         Reason::EventTooLargeToResend => {
-            "Event and delivery state together no longer fit into a message, or the reply to it is too large."
+            "The event and its delivery state no longer fit into a message, or the reply is too \
+             large."
         }
         Reason::Paused => {
-            "Its subscription is paused. Nothing failed: replay it once the pause is over."
+            "The subscription is paused. Nothing failed: replay the dead letter after the pause."
         }
         Reason::DestinationDisabled => {
             "The destination is disabled, by an operator or because it failed for too long."
         }
         Reason::ReplyLoop => {
-            "The event is a reply, and too many replies have followed from one event already."
+            "The event is a reply, and one event has already caused too many replies."
         }
     })
 }

@@ -66,7 +66,7 @@ pub(in crate::console) fn timeline(letter: &StoredDeadLetter) -> Markup {
             li .mark { span .what { "Published" } (time(letter.published_ms)) }
         }
         (draw(steps(&letter.history, letter.omitted, letter.attempts, letter.published_ms), letter.last_response.as_deref(), "response"))
-        @if letter.history.is_empty() { li .omitted { "There was no attempt" } }
+        @if letter.history.is_empty() { li .omitted { "No attempt was made" } }
         li .mark.end { span .what { "Dead letter" } (time(decided_ms(letter))) span { (word(&letter.reason)) } }
     } }
 }
@@ -75,7 +75,7 @@ pub(in crate::console) fn timeline(letter: &StoredDeadLetter) -> Markup {
 pub(in crate::console) fn at_sink(sink: &StoredSink) -> Markup {
     html! { ol .timeline {
         (draw(steps(&sink.history, sink.omitted, sink.attempts, None), sink.last_response.as_deref(), "sink-response"))
-        @if sink.history.is_empty() { li .omitted { "There was no attempt" } }
+        @if sink.history.is_empty() { li .omitted { "No attempt was made" } }
         li .mark.end { span .what { "Stored instead" } span { (word(&sink.reason)) } }
     } }
 }
@@ -88,11 +88,11 @@ fn draw(steps: Vec<Step<'_>>, last_response: Option<&str>, section: &str) -> Mar
     html! { @for (at, step) in steps.into_iter().enumerate() { @match step {
         Step::Wait(wait_ms) => li class={ "wait " (gap(wait_ms)) } { (text::duration(wait_ms)) " later" },
         Step::PutOff(attempt) => li .mark {
-            span .what { "Put off" }
+            span .what { "Deferred" }
             (time(Some(attempt.at_ms)))
-            span .took { "its destination was on probation, so nothing was sent" }
+            span .took { "the destination was on probation, so nothing was sent" }
         },
-        Step::Omitted(count) => li .omitted { (text::grouped(count.into())) " more, not kept" },
+        Step::Omitted(count) => li .omitted { (text::grouped(count.into())) " more, not stored" },
         Step::Attempt(number, attempt) => li .attempt {
             span .what { "Attempt " (number) }
             (time(Some(attempt.at_ms)))

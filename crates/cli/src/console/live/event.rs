@@ -68,13 +68,14 @@ fn content(live: &Live, event: &Event, under_way: &[Arc<Step>], last: u64) -> Ma
                 @if deliveries.is_empty() {
                     section aria-labelledby="none" {
                         h2 #none { "Deliveries" }
-                        p .none { "No attempt has ended yet, or no subscription wants it." }
+                        p .none { "No attempt has finished yet, or no subscription matches." }
                         (own_steps(event))
                     }
                 }
                 @for (at, steps) in deliveries.iter().enumerate() { (delivery(event, at, steps)) }
                 @if event.more_steps > 0 {
-                    p .notice { (text::grouped(event.more_steps as u64)) " further steps are not kept." }
+                    p .notice { (text::grouped(event.more_steps as u64)) " more steps are not \
+                                                                          stored." }
                 }
             }
             div { (body(event)) }
@@ -205,7 +206,7 @@ pub(super) fn body_of(body: &ShownBody, label: &str) -> Markup {
         @else {
             (boxed(&indented(&body.text).unwrap_or_else(|| body.text.clone()), label))
             @if body.is_cut {
-                p .hint { "The beginning of " (text::grouped(body.bytes as u64)) " bytes." }
+                p .hint { "Truncated, " (text::grouped(body.bytes as u64)) " bytes." }
             }
         }
     }
@@ -223,9 +224,10 @@ fn body(event: &Event) -> Markup {
             div { dt { "Published" } dd { (time(Some(event.at_ms))) } }
         }
         @match &published.body {
-            None => p .none { "Its record was received before lastmile dev was started, or is a replay." },
+            None => p .none { "The event is not available, because it was received before lastmile \
+                               dev started, or is a replay." },
             Some(body) if body.len() > SHOWN_MAX_BYTES => {
-                p .notice { "It has " (text::grouped(body.len() as u64)) " bytes: too large to show." }
+                p .notice { "The event is too large to show: " (text::grouped(body.len() as u64)) " bytes." }
             }
             Some(body) => {
                 (boxed(&indented(body).unwrap_or_else(|| body.to_string()), "The event as it was published"))

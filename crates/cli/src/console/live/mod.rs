@@ -170,17 +170,15 @@ impl Live {
         let (title, why) = match self.run.read(id) {
             Id::Of(number) => match self.read(|feed| feed.event(number).cloned()) {
                 Some(event) => return Ok(event),
-                None => {
-                    ("The event is not kept", "It was dropped, since newer ones took its place.")
-                }
+                None => ("The event is no longer stored", "Newer events have replaced it."),
             },
             Id::OfAnotherRun => (
                 "An event of an earlier run",
-                "lastmile dev was restarted since, and events are kept in memory only.",
+                "lastmile dev was restarted, and stores events only in memory.",
             ),
             Id::Invalid => (
                 "No such event",
-                "This is not the address of an event; the live page leads to those that are kept.",
+                "This is not the address of an event; see the live page for stored events.",
             ),
         };
         let error = PageError::new(StatusCode::NOT_FOUND, title, why);

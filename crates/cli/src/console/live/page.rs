@@ -24,7 +24,7 @@ use crate::terminal::text;
 
 /// The maximum number of rows of the table. Scripts keep the same number.
 const ROWS_MAX: usize = 200;
-/// The maximum number of attempts in progress on the page, newest first.
+/// The maximum number of attempts under way on the page, newest first.
 pub(super) const UNDER_WAY_SHOWN: usize = 50;
 /// The maximum number of characters of a cell. The page of the event shows the whole text.
 const CELL_MAX_CHARS: usize = 200;
@@ -37,7 +37,7 @@ const GROUPS: [(&str, &str); 7] = [
     ("delivered", "delivered"),
     ("failed", "failed attempts"),
     ("waiting", "waiting"),
-    ("ended", "dead letters and other ends"),
+    ("ended", "dead letters and other results"),
     ("other", "anything else"),
 ];
 
@@ -235,7 +235,7 @@ fn clock(ms: u64) -> String {
 struct Shown {
     under_way: Vec<StepJson>,
     rows: Vec<StepJson>,
-    /// The number of attempts in progress that are not listed.
+    /// The number of attempts under way that are not listed.
     unlisted: usize,
     last: u64,
     dropped: (u64, u64),
@@ -299,7 +299,7 @@ fn steps(live: &Live, shown: &Shown) -> Markup {
         h2 #steps .unseen { "Steps" }
         p #lost .notice hidden {}
         p #empty .panel hidden[!rows.is_empty() || !under_way.is_empty()] {
-            "Nothing yet. Publish an event here, with " code { "lastmile publish" } ", or by "
+            "No events yet. Publish an event here, with " code { "lastmile publish" } ", or with "
             code { "POST " (live.ingress) "/topics/{namespace}/{topic}" } "."
         }
         p #unlisted .hint hidden[*unlisted == 0] {
@@ -327,7 +327,8 @@ fn kept((steps, events): (u64, u64)) -> String {
         return String::new();
     }
     format!(
-        "The last {} steps and {} events are kept; {} older steps and {} older events were dropped.",
+        "The last {} steps and {} events are stored; {} older steps and {} older events were \
+         dropped.",
         text::grouped(STEPS_MAX as u64),
         text::grouped(EVENTS_MAX as u64),
         text::grouped(steps),
@@ -352,7 +353,7 @@ fn filter(wanted: &Wanted, subscriptions: &[String]) -> Markup {
                 }
             }
             div .field {
-                label for="outcome" { "What happened" }
+                label for="outcome" { "Type of step" }
                 select #outcome name="outcome" {
                     option value="" { "all" }
                     @for (value, name) in GROUPS {

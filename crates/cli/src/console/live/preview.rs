@@ -107,9 +107,13 @@ impl Preview {
         html! { section .panel {
             h2 { "Preview: event " (line(id)) }
             @if let Some(problem) = &report.problem {
-                p .invalid { "It is no event of " (line(&report.topic)) ", so it becomes a dead letter: " (line(problem)) }
+                p .invalid { "Not a valid event of " (line(&report.topic)) ", so it becomes a dead letter: " (line(problem)) }
             } @else {
-                p .sub { (count) " of " (report.subscriptions.len()) " subscriptions of " (line(&report.topic)) " get it. Nothing was sent." }
+                p .sub { (count) " of " (report.subscriptions.len()) " subscriptions of " (line(&report.topic)) " \
+                                                                                                                 match. \
+                                                                                                                 Nothing \
+                                                                                                                 was \
+                                                                                                                 sent." }
                 @for of in &report.onward { (onward(of)) }
                 @if let Some(more) = report.subscriptions.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
                     p .hint { (more) " more subscriptions are not shown." }
@@ -124,10 +128,10 @@ impl Preview {
 pub(in crate::console) fn onward(of: &OnwardReport) -> Markup {
     let count = of.subscriptions.iter().filter(|of| of.matches).count();
     html! { p {
-        "It goes on to " (line(&of.topic)) ": "
+        "The event is forwarded to " (line(&of.topic)) ": "
         @match &of.problem {
             Some(problem) => { "it becomes a dead letter there, " (line(problem)) },
-            None => { (count) " of " (of.subscriptions.len()) " subscriptions get it" },
+            None => { (count) " of " (of.subscriptions.len()) " subscriptions match" },
         }
     } }
 }
@@ -143,7 +147,7 @@ fn subscription(
         }
         @match request {
             None => (filter(&of.filter)),
-            Some(Err(problem)) => p .notice { "There is no request: " (line(problem)) },
+            Some(Err(problem)) => p .notice { "No request can be made: " (line(problem)) },
             Some(Ok(exchange)) => {
                 p .mono.said { (exchange.method) " " (word(&exchange.url)) }
                 (headers(&exchange.headers))
@@ -157,9 +161,9 @@ fn subscription(
 pub(in crate::console) fn verdict(of: &SubscriptionReport) -> Markup {
     html! { @match (of.matches, of.expired, of.paused) {
         (_, true, _) => b .state { "expired" },
-        (true, _, true) => b .state.open { "gets it, but is paused: it becomes a dead letter" },
-        (true, _, false) => b .state.good { "gets it" },
-        (false, _, _) => b .state { "does not get it" },
+        (true, _, true) => b .state.open { "matches, but is paused: the event becomes a dead letter" },
+        (true, _, false) => b .state.good { "matches" },
+        (false, _, _) => b .state { "does not match" },
     } }
 }
 
@@ -173,7 +177,7 @@ fn condition(part: &PartReport) -> Markup {
         span class=(if part.matches { "state good" } else { "state bad" }) { (if part.matches { "yes" } else { "no" }) }
         " " code { (line(&part.condition)) }
         @for found in &part.found {
-            " " span .kind { (line(&found.name)) " is " (line(found.value.as_deref().unwrap_or("not there"))) }
+            " " span .kind { (line(&found.name)) " is " (line(found.value.as_deref().unwrap_or("missing"))) }
         }
         @if let Some(problem) = &part.problem { " " span .invalid { (line(problem)) } }
         @if !part.parts.is_empty() { ul { @for part in &part.parts { (condition(part)) } } }

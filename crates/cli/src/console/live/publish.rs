@@ -84,8 +84,9 @@ pub(in crate::console) async fn form(
 fn seen(live: &Live, id: &str) -> Result<(String, Arc<str>), PageError> {
     let published = live.event(id)?.published;
     let body = published.body.ok_or_else(|| {
-        let why = "Its record was received before lastmile dev was started, or is a replay.";
-        PageError::new(StatusCode::NOT_FOUND, "The event is not kept", why)
+        let why = "The event is not available, because it was received before lastmile dev \
+                   started, or is a replay.";
+        PageError::new(StatusCode::NOT_FOUND, "The event is not stored", why)
     })?;
     Ok((published.topic.unwrap_or_default(), body))
 }
@@ -174,7 +175,7 @@ fn refused(console: &Console, topic: String, event: String, from: String, why: S
 async fn send(live: &Live, topic: &str, event: &str) -> Result<String, String> {
     let name: TopicName = topic.parse().map_err(|_| "Choose a topic.".to_owned())?;
     let mut url: Url =
-        live.ingress.parse().map_err(|_| "The ingress has no address.".to_owned())?;
+        live.ingress.parse().map_err(|_| "The address of the ingress is not valid.".to_owned())?;
     if let Ok(mut path) = url.path_segments_mut() {
         path.clear().extend(["topics", &name.namespace, &name.topic]);
     }
@@ -184,7 +185,7 @@ async fn send(live: &Live, topic: &str, event: &str) -> Result<String, String> {
     }
     let answer = post.body(event.to_owned()).send().await;
     let answer =
-        answer.map_err(|error| format!("the ingress does not answer: {}", cause_words(&error)))?;
+        answer.map_err(|error| format!("the ingress does not respond: {}", cause_words(&error)))?;
     let (status, body) = (answer.status(), answer.text().await.unwrap_or_default());
     let json: Value = serde_json::from_str(&body).unwrap_or_default();
     if status.is_success() {
@@ -246,14 +247,18 @@ fn content(console: &Console, form: &Form, topics: &[String], title: &str) -> Ma
     html! {
         div .head { div {
             h1 { (title) }
-            p .sub { "It goes the way of every event: " code { (ingress) "/topics/…" } ", the events queue, dispatch." }
+            p .sub { "The event is sent like every other event: to " code { (ingress) "/topics/…" } ", the \
+                                                                                        events \
+                                                                                        queue, \
+                                                                                        and \
+                                                                                        dispatch." }
         } }
         @if let Some(why) = &form.refused { p #refused .invalid role="alert" { (line(why)) } }
         @if let Some(accepted) = &form.accepted {
             p #accepted .notice role="status" { "Accepted: " (line(accepted)) ". " a href="/live" { "Watch it live" } }
         }
         @if topics.is_empty() {
-            p .notice { "There is no topic yet: a subscription names one. " a href="/subscriptions" { "Subscriptions" } }
+            p .notice { "There is no topic yet; write a subscription first. " a href="/subscriptions" { "Subscriptions" } }
         }
         form .panel method="post" action="/publish" {
             (console.token.field())
@@ -302,8 +307,9 @@ fn event_field(form: &Form) -> Markup {
         @if let Some(from) = &form.from {
             input type="hidden" name="from" value=(from);
             p .hint {
-                "If you do not edit it, it is sent byte for byte as it was. The id is that of the event you have seen. A receiver \
-                 that remembers ids may ignore it: change it for a new event."
+                "Without changes, the event is sent byte for byte as before, with the same id. A \
+                 receiver that discards duplicates may ignore the event; change the id for a new \
+                 event."
             }
         }
     }

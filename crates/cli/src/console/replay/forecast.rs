@@ -61,8 +61,8 @@ impl Forecast {
                     known.push("every recent attempt failed".to_owned());
                 }
                 0 => {}
-                1 => known.push("its last known attempt failed".to_owned()),
-                failed => known.push(format!("its last {failed} known attempts failed")),
+                1 => known.push("the last known attempt failed".to_owned()),
+                failed => known.push(format!("the last {failed} known attempts failed")),
             }
             if !known.is_empty() {
                 warnings.insert(it.address.clone(), known.join("; "));
@@ -86,7 +86,7 @@ impl Forecast {
     /// cent`. Only a replay on AWS has a cost.
     pub(in crate::console) fn short(&self) -> String {
         if self.letters == 0 {
-            return "nothing is sent: they have no subscription".to_owned();
+            return "nothing to send: no subscription".to_owned();
         }
         let letters = text::grouped(self.letters);
         let short = format!("{letters} at {}, {}", self.rate.rate, self.takes());
@@ -103,7 +103,8 @@ impl Forecast {
     /// Renders the forecast and its warnings, for the page of a replay.
     pub(in crate::console) fn markup(&self) -> Markup {
         if self.letters == 0 {
-            return html! { p .forecast { "Nothing is sent, because they have no subscription. They can be sent to a topic or a URL." } };
+            return html! { p .forecast { "These dead letters have no subscription, so nothing is \
+            sent. Send them to a topic or a URL instead." } };
         }
         html! {
             p .forecast {
@@ -111,9 +112,10 @@ impl Forecast {
                 " (" (line(&self.rate.to_string())) ")"
                 @if self.is_paid { " and costs " b { (price(self.letters)) } " on AWS." }
                 @else { " and costs nothing: the queue is on this machine." }
-                " Each is a new delivery, with attempts and a time to live of its own."
+                " Each dead letter becomes a new delivery with its own attempts and time to live."
             }
-            @if self.unlisted == 0 && !self.is_risky() { p .hint { "No destination of these is known to fail." } }
+            @if self.unlisted == 0 && !self.is_risky() { p .hint { "None of these destinations is \
+                                                                    known to fail." } }
             (self.warnings())
         }
     }
@@ -122,7 +124,7 @@ impl Forecast {
     pub(in crate::console) fn unlisted(&self) -> Markup {
         html! { @if self.unlisted > 0 {
             p .notice {
-                "Destination not known here: " (text::dead_letters(self.unlisted))
+                "Unknown destination: " (text::dead_letters(self.unlisted))
                 ". If their subscription was removed, they become dead letters again."
             }
         } }
@@ -133,7 +135,7 @@ impl Forecast {
         html! { @for (address, known) in self.warnings.iter().take(WARNINGS_MAX) {
             p .notice {
                 (line(address)) " is not healthy: " (line(known))
-                ". A delivery that fails again may become a dead letter again."
+                ". Deliveries that fail become dead letters again."
             }
         } }
     }

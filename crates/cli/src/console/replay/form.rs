@@ -37,8 +37,9 @@ impl ReplayForm {
         let (query, filter) = Query::read(&pairs, &FIELDS)?;
         if value(&pairs, PICKED).is_some() && query.values("id").is_empty() {
             // Without this check, a form in which nothing is picked would replay all dead letters.
-            let why = "Pick dead letters by the boxes in the list first. Nothing was sent.";
-            let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is picked", why);
+            let why = "Nothing was sent. Select dead letters with the check boxes in the list \
+                       first.";
+            let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is selected", why);
             return Err(error.with_link(query.at(LIST), "Back to the list"));
         }
         let target = read_target(&pairs);

@@ -101,8 +101,8 @@ fn no_jobs() -> Markup {
     html! { section .message {
         h2 { "There are no replays" }
         p {
-            "Start one from a dead letter, or from all that match the filters. "
-            "What it sends is recorded in the container, in " code { "_replays" } "."
+            "Start a replay from a dead letter, or from all dead letters that match a filter. "
+            "Each replay is recorded in the container, in " code { "_replays" } "."
         }
         p { a .button href="/letters" { "Dead letters" } }
     } }
@@ -117,7 +117,7 @@ fn state(console: &Console, header: &JobHeader, counts: ReplayCounts) -> Markup 
     html! {
         @if console.jobs.progress(&header.job).is_some() { span .state.busy { "running" } }
         @else if counts.finished() == header.letters as u64 { span .state.good { "done" } }
-        @else { span .state.open { "interrupted, or running elsewhere" } }
+        @else { span .state.open { "interrupted or running elsewhere" } }
     }
 }
 
@@ -228,7 +228,7 @@ fn progress(counts: ReplayCounts, all: u64, running: Option<&JobProgress>) -> Ma
         ("cannot be sent to this target", counts.unfit),
         ("no longer exist", counts.gone),
         ("uncertain, skipped", counts.skipped),
-        ("to go", all.saturating_sub(counts.finished() + counts.refused + counts.uncertain)),
+        ("left", all.saturating_sub(counts.finished() + counts.refused + counts.uncertain)),
     ];
     html! { section .panel aria-label="Progress" {
         progress max=(all) value=(counts.finished()) aria-label="Finished dead letters" {}
@@ -247,7 +247,7 @@ fn progress(counts: ReplayCounts, all: u64, running: Option<&JobProgress>) -> Ma
 /// Renders the number of deliveries with each outcome.
 fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &EndCounts) -> Markup {
     if !header.has_results(&counts) {
-        return html! { p .hint { "What became of its deliveries is not recorded in this container." } };
+        return html! { p .hint { "This container does not record the results of its deliveries." } };
     }
     let rows = [
         ("delivered", ends.delivered),
@@ -256,7 +256,7 @@ fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &EndCounts) -> Markup
         ("still under way", ends.under_way),
         ("unknown", ends.unknown),
     ];
-    html! { section .panel aria-label="What became of them" {
+    html! { section .panel aria-label="Results" {
         dl .counts {
             @for (name, count) in rows.iter().filter(|(name, count)| *count > 0 || *name == "delivered") {
                 div { dt { (name) } dd { (text::grouped(*count)) } }
@@ -271,16 +271,17 @@ fn resume_form(console: &Console, replay: &ReplayJob, counts: ReplayCounts) -> M
     let open = (replay.header.letters as u64).saturating_sub(counts.finished());
     html! { form .panel action={ "/jobs/" (replay.header.job) "/resume" } method="post" {
         h2 { "Resume" }
-        p { (text::dead_letters(open)) " are not finished. One that is sent twice has the same delivery id both times." }
+        p { (text::dead_letters(open)) " are not finished. A dead letter that is sent twice has \
+                                        the same delivery id both times." }
         (console.token.field())
         @if uncertain > 0 {
             p .notice { (text::dead_letters(uncertain)) " may have been sent before the interruption." }
-            label .inline { input type="checkbox" name="skip_uncertain" value="yes"; " Skip those" }
+            label .inline { input type="checkbox" name="skip_uncertain" value="yes"; " Skip these" }
         }
         @if let Some(address) = only_in_ledger(console, &replay.header) {
             label .inline {
                 input type="checkbox" name="address" value=(address) required;
-                " The ledger names the address " code { (line(&address)) } ". Send the events there"
+                " The address comes only from the ledger: " code { (line(&address)) } ". Send the events there"
             }
         }
         div .buttons {
@@ -343,7 +344,7 @@ fn describe_end(
     end: Option<ReplayOutcome>,
     results: bool,
 ) -> &'static str {
-    let Some(entry) = entry else { return "to go" };
+    let Some(entry) = entry else { return "left" };
     match end {
         Some(end) => end.as_str(),
         None if results && entry.is_end_unknown(Machine.now_ms()) => "unknown",
@@ -386,7 +387,7 @@ pub(in crate::console) async fn resume(
     let replay = read_job(&console, &job).await?;
     let only_in_ledger = only_in_ledger(&console, &replay.header);
     if only_in_ledger.is_some() && only_in_ledger.as_deref() != value(&pairs, "address") {
-        let why = "Confirm the address that the ledger names.".to_owned();
+        let why = "Confirm the address from the ledger.".to_owned();
         return Err(with_link(InvalidField::new("address", why).into()));
     }
     let result = run(&console, replay, options).await;

@@ -98,12 +98,12 @@ fn target_form(console: &Console, form: &ReplayForm) -> Markup {
     };
     html! { form .panel.way action="/replay" method="get" {
         fieldset {
-            legend { "Where to" }
-            (radio("subscription", "Each to its own subscription, and to no other", html! {
+            legend { "Target" }
+            (radio("subscription", "Each to its own subscription only", html! {
                 p .hint { "As a new delivery: " (message(&displayed_queue(console))) }
             }))
             (radio("topic", "To all subscriptions of the topic", input("to_topic", "The topic", "shop/orders")))
-            (radio("url", "By POST to the URL", input("to_url", "The URL", "https://example.com/events")))
+            (radio("url", "POST to the URL", input("to_url", "The URL", "https://example.com/events")))
         }
         div .buttons {
             label .inline { "At most " (input("rate", "The maximum rate, as in 50/s", "50/s, or empty")) }
@@ -173,10 +173,10 @@ async fn plan_of(
 /// state.
 fn refused(form: &ReplayForm, why: &str) -> Markup {
     html! { section .panel aria-labelledby="count" {
-        h2 #count { "Nothing would be sent" }
+        h2 #count { "Nothing to send" }
         p .notice {
             (message(why)) ". "
-            a href=(form.href_of_any_state()) { "Send them whether or not they were replayed" }
+            a href=(form.href_of_any_state()) { "Send them regardless of earlier replays" }
         }
     } }
 }
@@ -202,12 +202,15 @@ async fn count(
         Forecast::of(console, &plan.subscriptions, &sources.reading.catalogue, &seen, rate);
     let (count, sent) = (plan.len() as u64, plan.sent_before(&cache.states));
     html! { section .panel aria-labelledby="count" {
-        h2 #count { @if count == 0 { "Nothing would be sent" } @else { (text::dead_letters(count)) " would be sent" } }
+        h2 #count { @if count == 0 { "Nothing to send" } @else { (text::dead_letters(count)) " \
+                                                                                                    to \
+                                                                                                    send" } }
         @if let [cause] = causes.as_slice() { p { "Cause: " (line(&cause.title)) } }
         p .sub { (describe(target)) }
         @if cache.is_truncated {
             p .notice {
-                "There are more than " (text::grouped(LETTERS_MAX as u64)) " dead letters: filter for fewer, or use "
+                "There are more than " (text::grouped(LETTERS_MAX as u64)) " dead letters: narrow \
+                                                                            the filter, or use "
                 code { "lastmile deadletters replay" } ", which has no such limit."
             }
         }
@@ -216,32 +219,35 @@ async fn count(
         }
         @if count > 0 && *target == ReplayTarget::Subscription { (forecast.markup()) }
         @if stopped > 0 {
-            p .notice { "Left out: " (text::dead_letters(stopped)) " of subscriptions that are stopped:" }
+            p .notice { "Omitted: " (text::dead_letters(stopped)) " of stopped subscriptions:" }
             ul { @for remedy in remedies { li { (message(remedy)) } } }
         }
         @if left_out > 0 {
             p .notice {
-                "Left out: " (text::dead_letters(left_out)) " in another state. "
+                "Omitted: " (text::dead_letters(left_out)) " in another state. "
                 a href=(form.href_of_any_state()) { "Include them" }
             }
         }
         (planned_elsewhere(plan, cache))
         @if sent > 0 {
             p .notice {
-                (text::grouped(sent)) " of them were replayed before; their receivers may get them twice. "
+                (text::grouped(sent)) " of them were already replayed; receivers may receive them \
+                                       twice. "
                 a href="/jobs" { "Show all replays" }
             }
         }
         @for (name, count) in &plan.without_subscription {
             p .notice {
                 (text::dead_letters(*count)) " of " (word(name))
-                ": skipped, because this is not a subscription. Choose a topic or a URL to send them."
+                ": skipped, because this is not a subscription. Select a topic or a URL to send \
+                 them."
             }
         }
         @if plan.malformed_replies > 0 {
             p .notice {
                 (text::dead_letters(plan.malformed_replies))
-                ": skipped, because they are replies that are no events. Choose a URL to send them."
+                ": skipped, because they are replies that are not events. Select a URL to send \
+                 them."
             }
         }
         @if count > 0 && !cache.is_truncated {
@@ -257,7 +263,7 @@ fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
         table .plain {
             thead { tr {
                 th scope="col" { "Subscription" } th .number scope="col" { "Count" }
-                th scope="col" { "Destination now" }
+                th scope="col" { "Current destination" }
             } }
             tbody {
                 @for (name, count) in &plan.subscriptions {
@@ -265,7 +271,7 @@ fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
                         td { (word(name)) } td .number { (text::grouped(*count)) }
                         td { @if let Some(it) = seen.of_subscription(name) {
                             (word(&it.address)) " " (seen.health(it))
-                        } @else { span .none { "not known" } } }
+                        } @else { span .none { "unknown" } } }
                     }
                 }
             }
@@ -279,7 +285,8 @@ fn planned_elsewhere(plan: &ReplayPlan, cache: &LetterCache) -> Markup {
     let count = plan.ids().iter().filter(is_planned).count() as u64;
     html! { @if count > 0 {
         p .notice {
-            (text::grouped(count)) " of them are in the plan of a job that has not ended, which may send them too. "
+            (text::grouped(count)) " of them are in the plan of an unfinished job, which may send \
+                                    them too. "
             a href="/jobs" { "Show all replays" }
         }
     } }
@@ -287,11 +294,12 @@ fn planned_elsewhere(plan: &ReplayPlan, cache: &LetterCache) -> Markup {
 
 fn describe(target: &ReplayTarget) -> Markup {
     html! { @match target {
-        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only to its own subscription: to the party that failed.",
+        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only \
+                                       to its own subscription: to the address that failed.",
         ReplayTarget::Topic(topic) => {
             "Published to " b { (line(&topic.to_string())) } ", for all its subscriptions."
         },
-        ReplayTarget::Url(_) => { "By POST to " b { (word(&target.shown())) } ". No subscription is used." },
+        ReplayTarget::Url(_) => { "POST to " b { (word(&target.shown())) } ". No subscription is used." },
     } }
 }
 
@@ -337,8 +345,8 @@ pub(in crate::console) async fn start(
     let CacheState::Ready(cache) = state? else {
         return Err(with_link(PageError::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "Not read yet",
-            "The container is being read.",
+            "Not loaded yet",
+            "The container is still being read.",
         )));
     };
     let refused =
@@ -347,7 +355,8 @@ pub(in crate::console) async fn start(
     if form.field(FINGERPRINT) != fingerprint(plan.ids()) || cache.is_truncated {
         let count = text::dead_letters(plan.len() as u64);
         let why = format!(
-            "It would be {count} now, and not those that were shown. Nothing was sent; check them."
+            "The selection has changed to {count}. Nothing was sent; check the dead letters and \
+             try again."
         );
         let error = PageError::new(StatusCode::CONFLICT, "The dead letters have changed", why);
         return Err(with_link(error));

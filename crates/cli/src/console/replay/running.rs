@@ -67,7 +67,7 @@ impl RunningJobs {
         let mut runs = self.runs();
         ensure!(
             runs.get(&name).is_none_or(|run| run.task.is_finished()),
-            "the job {name} is running"
+            "the job {name} is already running"
         );
         let (header, begun_ms, before) = (job.header.clone(), Machine.now_ms(), job.settled());
         let counts = Arc::new(Mutex::new(before));

@@ -32,7 +32,7 @@ use super::query;
 /// The name of the form field with the token.
 pub(in crate::console) const TOKEN: &str = "token";
 /// The title of the page that refuses a request from another site.
-const NOT_FROM_HERE: &str = "Not from this page";
+const NOT_FROM_HERE: &str = "Request from another site";
 /// The maximum number of bytes of a form. The form for events has a higher limit.
 const FORM_MAX_BYTES: usize = 64 * 1_024;
 /// The security headers of every response.
@@ -102,9 +102,8 @@ pub(in crate::console) async fn check(
 fn unreadable(response: &Response) -> Option<PageError> {
     let (status, content_type) = (response.status(), response.headers().get(CONTENT_TYPE)?);
     let is_text = content_type.as_bytes().starts_with(b"text/plain");
-    let why = "The address or the form cannot be read. Go back and follow a link of a page.";
-    (status.is_client_error() && is_text)
-        .then(|| PageError::new(status, "Nothing can be shown", why))
+    let why = "The address or the form is not valid. Go back, and use a link of a page.";
+    (status.is_client_error() && is_text).then(|| PageError::new(status, "Invalid request", why))
 }
 
 /// Accepts a request from these pages. A request that changes something needs the token, and a body
@@ -125,14 +124,15 @@ async fn accept(
         PageError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "Too large",
-            "No form of this page is that large.",
+            "The request is larger than any form of the console.",
         )
     };
     // The token is in the form, so read the body here, and pass it on to the route.
     let body = to_bytes(body, form_max_bytes).await.map_err(too_large)?;
     let given = query::pairs(&body).into_iter().find(|(name, _)| name == TOKEN);
     if !given.is_some_and(|(_, given)| token.is_token(&given)) {
-        let why = "The form is from before the page was restarted. Nothing was done; reload the page and try again.";
+        let why = "The form was opened before the console was restarted. Nothing was changed; \
+                   reload the page and try again.";
         return Err(PageError::new(StatusCode::FORBIDDEN, NOT_FROM_HERE, why));
     }
     Ok(Request::from_parts(parts, Body::from(body)))
@@ -142,10 +142,10 @@ fn not_from_here(refusal: Refusal, is_read: bool) -> PageError {
     let (title, why) = match (refusal.status, is_read) {
         (StatusCode::FORBIDDEN, true) => (
             NOT_FROM_HERE,
-            "Another site requested this page, so nothing was read. Open it from here instead.",
+            "Another site requested this page, so it was blocked. Open the page from here instead.",
         ),
         (StatusCode::FORBIDDEN, false) => {
-            (NOT_FROM_HERE, "The request came from another site. Nothing was done.")
+            (NOT_FROM_HERE, "The request came from another site. Nothing was changed.")
         }
         _ => return PageError::new(refusal.status, "Another host", &refusal.text),
     };

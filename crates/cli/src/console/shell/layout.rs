@@ -166,7 +166,7 @@ fn top(console: &Console, section: Section) -> Markup {
                 a href=(href) aria-current=[(of == section).then_some("page")] { (text) }
             }
         }
-        span .container title="What this console shows" { (line(&console.name)) }
+        span .container title="Data source of this console" { (line(&console.name)) }
     } }
 }
 
@@ -186,12 +186,12 @@ fn problems(console: &Console) -> Markup {
 fn footer(console: &Console, command: Option<&str>) -> Markup {
     html! { footer {
         @if let Some(command) = command {
-            p .command { "The same in a terminal: " code { "lastmile " (line(command)) } }
+            p .command { "Command line: " code { "lastmile " (line(command)) } }
         }
         "Times are " span data-zone { "UTC" } ". "
         button .link type="button" data-script data-switch-zone hidden { "Show local times" } " "
         span { (text::counted(console.letters.container.requests(), "storage request")) " so far." }
-        " " button .link type="button" data-script data-show-keys hidden { "Keys (?)" }
+        " " button .link type="button" data-script data-show-keys hidden { "Keyboard shortcuts (?)" }
     } }
 }
 
@@ -202,7 +202,7 @@ pub(in crate::console) fn reading(console: &Console, requests: u64) -> Response 
         h1 { "Reading the dead letters" }
         p {
             (text::counted(requests, "storage request"))
-            " so far. This page refreshes itself; nothing is read twice."
+            " so far. This page refreshes automatically."
         }
         progress aria-label="Reading" {}
     } };
@@ -215,12 +215,12 @@ pub(in crate::console) fn reading(console: &Console, requests: u64) -> Response 
 /// Renders the list of keys that page.js handles. The key `?` opens the list.
 fn keys() -> Markup {
     let keys = [
-        ("/", "to the search box"),
-        ("j k", "the next and the previous dead letter"),
-        ("Enter", "opens it"),
-        ("x", "picks it for a replay"),
+        ("/", "go to the search box"),
+        ("j k", "next and previous dead letter"),
+        ("Enter", "open the dead letter"),
+        ("x", "select the dead letter for a replay"),
         ("u", "back to the list"),
-        ("?", "shows this"),
+        ("?", "show this help"),
     ];
     html! { dialog #keys aria-labelledby="keys-title" {
         h2 #keys-title { "Keys" }
@@ -228,7 +228,7 @@ fn keys() -> Markup {
             dt { @for key in key.split(' ') { kbd { (key) } " " } }
             dd { (what) }
         } } }
-        label .inline { input type="checkbox" data-use-keys checked; " Use single keys" }
+        label .inline { input type="checkbox" data-use-keys checked; " Enable single-key shortcuts" }
         div .buttons { button type="button" data-close-keys { "Close" } }
     } }
 }

@@ -196,7 +196,7 @@ function live() {
   const sayLost = (count) => {
     lost += count;
     const node = document.getElementById("lost");
-    node.textContent = `${lost} steps were dropped before they could be shown.`;
+    node.textContent = `${lost} steps were dropped before they were shown.`;
     node.hidden = false;
   };
   const isPaused = () => pause.getAttribute("aria-pressed") === "true";
@@ -221,7 +221,7 @@ function live() {
       // Each connection begins with all that is under way.
       underWay.clear();
       if (!isPaused()) underWayRows.replaceChildren();
-      if (isSameRun(run, "What is shown begins anew.")) return;
+      if (isSameRun(run, "The page starts again.")) return;
       held.length = 0;
       lost = 0;
       document.getElementById("lost").hidden = true;
@@ -278,7 +278,7 @@ function follow() {
     setTimeout(() => refresh().catch(() => { asked = false; }), 200);
   };
   listen(event.dataset.last, {
-    run: (run) => isSameRun(run, "This event is of the run before; nothing more will happen to it here."),
+    run: (run) => isSameRun(run, "This event is from the previous run and is no longer updated."),
     step: isAbout,
     begun: isAbout,
     problem: showProblem,
@@ -287,6 +287,6 @@ function follow() {
 
 if (table) live();
 else if (event) follow();
-else listen(NOW, { run: (run) => isSameRun(run, "Reload this page before you use it."), problem: showProblem });
+else listen(NOW, { run: (run) => isSameRun(run, "Reload this page."), problem: showProblem });
 countDown();
 setInterval(countDown, SECOND_MS);

@@ -26,11 +26,11 @@ const update = { isPaused: false, usedMs: Date.now(), failure: "", timer: 0, due
 function waitsFor() {
   if (!main().dataset.periodMs) return getSelection().isCollapsed ? "" : "while text is selected";
   if (update.isPaused) return "by you";
-  if (picked().length > 0) return "while dead letters are picked";
+  if (picked().length > 0) return "while dead letters are selected";
   if (!getSelection().isCollapsed) return "while text is selected";
-  if (document.querySelector("dialog[open]")) return "while the keys are shown";
+  if (document.querySelector("dialog[open]")) return "while the keyboard shortcuts are open";
   if (document.hidden) return "while this tab is in the background";
-  if (Date.now() - update.usedMs > IDLE_MS) return "after half an hour without use";
+  if (Date.now() - update.usedMs > IDLE_MS) return "after 30 minutes without use";
   return "";
 }
 
@@ -58,11 +58,11 @@ function showUpdates() {
   const [text, button] = [line.querySelector("span"), line.querySelector("button")];
   const period = Number(main().dataset.periodMs) / 1000;
   const wait = waitsFor();
-  const usual = period ? ` · new ones are looked for every ${period} s` : "";
+  const usual = period ? ` · updated every ${period} s` : "";
   const said = update.failure || (wait ? ` · updates are paused ${wait}` : usual);
   if (text.textContent !== said) text.textContent = said;
   line.className = update.failure ? "notice" : wait ? "waits" : "";
-  button.textContent = update.failure ? "Try now" : wait ? "Go on" : "Pause";
+  button.textContent = update.failure ? "Try now" : wait ? "Resume" : "Pause";
   // What is picked or selected ends the pause itself.
   button.hidden = !update.failure && (!period || (wait !== "" && wait !== "by you"));
 }
@@ -83,7 +83,7 @@ async function refresh() {
     if (!waitsFor()) show(next);
     update.failure = "";
   } catch (error) {
-    update.failure = ` The update at ${clockTime()} failed: ${error.message}. What is shown is older.`;
+    update.failure = ` The update at ${clockTime()} failed: ${error.message}. The page shows older data.`;
     announce(update.failure);
   }
   schedule();
@@ -179,7 +179,7 @@ function showPicked() {
   if (!bar) return;
   const [count, shown] = [picked().length, boxes().length];
   bar.dataset.count = count;
-  const said = count === 0 ? "" : `${count} picked`;
+  const said = count === 0 ? "" : `${count} selected`;
   const text = bar.querySelector(".picked");
   if (text.textContent !== said) text.textContent = said;
   bar.querySelector("button[type=submit]").textContent = count === 1 ? "Replay it…" : `Replay these ${count}…`;
@@ -212,7 +212,7 @@ async function copy(button) {
   } catch {
     // Not allowed, or not possible: selected, so that the keys of the system copy it.
     getSelection().selectAllChildren(text);
-    button.textContent = "Selected; copy it by keys";
+    button.textContent = "Selected; copy with the keyboard";
   }
 }
 

@@ -151,7 +151,7 @@ impl Query {
                 query.set_paging(name, value.trim())?;
             } else if !others.contains(&name.as_str()) {
                 let names = FIELDS.map(|field| field.name).join(", ");
-                let why = format!("there is no such filter; there are {names}");
+                let why = format!("this filter does not exist; filters: {names}");
                 return Err(InvalidField::new(name, why));
             }
         }
@@ -312,7 +312,7 @@ fn invalid_field(error: &clap::Error) -> InvalidField {
     };
     let field = option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
     let why = match (error.kind(), error.source()) {
-        (ErrorKind::ArgumentConflict, _) => "only one value is expected here".to_owned(),
+        (ErrorKind::ArgumentConflict, _) => "only one value is allowed".to_owned(),
         (_, Some(source)) => source.to_string(),
         (_, None) => error.to_string(),
     };
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn an_invalid_value_names_its_field_and_what_is_expected() {
         for (text, field, why) in [
-            ("status=abc", "status", "expected 503, 5xx"),
+            ("status=abc", "status", "expected a status such as 503"),
             ("since=yesterday", "since", "2026-11-20T07:00:00Z"),
             ("reason=Nope", "reason", "TimeToLiveExceeded"),
             ("outcome=--help", "outcome", "TimedOut"),

@@ -50,7 +50,7 @@ pub(super) async fn list(State(console): State<SharedConsole>) -> Response {
             @if last.at_ms > 0 {
                 p .sub {
                     "From " (line(&last.names)) ", read at " (time(Some(last.at_ms)))
-                    ". The functions use what was saved within " (text::duration(READ_WITHIN_MS)) "."
+                    ". The functions apply changes within " (text::duration(READ_WITHIN_MS)) "."
                 }
             }
         } }
@@ -71,7 +71,11 @@ pub(super) async fn list(State(console): State<SharedConsole>) -> Response {
                     }
                 }
                 @if count > LISTED_MAX {
-                    p .hint { "The first " (LISTED_MAX) ". " code { "lastmile subscriptions list" } " has all of them." }
+                    p .hint { "The first " (LISTED_MAX) ". " code { "lastmile subscriptions list" } " \
+                                                                                                     shows \
+                                                                                                     all \
+                                                                                                     of \
+                                                                                                     them." }
                 }
             }
         }

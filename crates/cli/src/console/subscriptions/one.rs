@@ -65,15 +65,15 @@ async fn page(
             return Err(PageError::new(StatusCode::BAD_GATEWAY, title, problem));
         }
         if last.at_ms == 0 {
-            let why = "This console was started for a container of dead letters only. With `lastmile console --stack NAME` it shows \
-                       subscriptions too.";
+            let why = "This console shows only a container of dead letters. Start it with \
+                       `lastmile console --stack NAME` to see subscriptions too.";
             return Err(PageError::new(
                 StatusCode::NOT_FOUND,
-                "No subscriptions are known here",
+                "Subscriptions are not available",
                 why,
             ));
         }
-        let why = format!("There is no subscription {name}. It may have been removed.");
+        let why = format!("The subscription {name} does not exist. It may have been removed.");
         let error = PageError::new(StatusCode::NOT_FOUND, "No such subscription", why);
         return Err(error.with_link("/subscriptions".to_owned(), "All subscriptions"));
     };
@@ -99,17 +99,18 @@ async fn page(
 fn gates(subscription: &Subscription, seen: &Seen) -> Markup {
     let destination = seen.of_subscription(&subscription.name.to_string());
     html! { section .panel aria-labelledby="gates" {
-        h2 #gates { "What happens to its next delivery" }
+        h2 #gates { "Next delivery" }
         @if subscription.paused {
-            p .notice { "The subscription is paused: each event becomes a dead letter at once, to be replayed later." }
+            p .notice { "The subscription is paused: each event becomes a dead letter, which can \
+                         be replayed later." }
         }
         @match destination {
-            None => p .none { "The state of its destination is not known here." },
+            None => p .none { "The state of the destination is unknown." },
             Some(it) => {
                 p { (line(&it.next)) }
                 @for (name, why) in &it.conditions { p { b .state.bad { (line(name)) } " " (line(why)) } }
                 @for limit in &it.limits { p { "Limit: " (line(limit)) } }
-                p { a href={ "/destinations/" (it.key) } { "Its destination" } }
+                p { a href={ "/destinations/" (it.key) } { "Destination" } }
             }
         }
     } }
@@ -132,12 +133,12 @@ fn who_gets(
     event: &str,
 ) -> Markup {
     html! { section aria-labelledby="who" {
-        h2 #who { "Which events it gets" }
+        h2 #who { "Matching events" }
         p .mono.said { (line(&subscription.filter.to_string())) }
         form method="post" {
             (console.token.field())
             div .field {
-                label for="event" { "Does it get this event?" }
+                label for="event" { "Test an event" }
                 textarea #event name="event" rows="8" spellcheck="false" maxlength=(EVENT_MAX_CHARS) { "\n" (event) }
             }
             div .buttons { button type="submit" { "Explain" } }
@@ -152,7 +153,7 @@ fn explained(catalogue: &Catalogue, subscription: &Arc<Subscription>, event: &st
     let elements = elements(catalogue, topic, &text);
     html! { @for (index, element) in elements.iter().take(EVENTS_MAX).enumerate() {
         @let report = report(catalogue, topic, element, index + 1, &names, Machine.now_ms());
-        @if let Some(problem) = &report.problem { p .invalid { "This is no event: " (line(problem)) } }
+        @if let Some(problem) = &report.problem { p .invalid { "Not a valid event: " (line(problem)) } }
         @for of in &report.onward { (onward(of)) }
         @for of in &report.subscriptions {
             p { "Event " (line(report.id.as_deref().unwrap_or("without an id"))) ": " (verdict(of)) }
@@ -167,5 +168,5 @@ fn elsewhere(name: &SubscriptionName) -> Markup {
         "/letters",
         [("namespace", namespace), ("topic", topic), ("subscription", &name.name)],
     );
-    html! { p { a href=(letters) { "Its dead letters" } } }
+    html! { p { a href=(letters) { "Dead letters of this subscription" } } }
 }

@@ -67,7 +67,7 @@ pub(super) fn waiting_max(plan: &Plan) -> f64 {
 fn waiting_day(plan: &Plan) -> Vec<Line> {
     let queue = waiting(plan, DELIVERIES).queue();
     let sends = sends_together(plan, &queue);
-    let put_off = [(DELIVERIES * WAITING_PUT_OFFS, "put off", PUT_OFF_LINE_BYTES)];
+    let put_off = [(DELIVERIES * WAITING_PUT_OFFS, "deferred", PUT_OFF_LINE_BYTES)];
     let mut lines = carried(&queue, sends);
     lines.push(fair(sends, &queue));
     lines.extend(lines::dispatched(&[("for waits", &queue)]));

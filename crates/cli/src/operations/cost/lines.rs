@@ -145,8 +145,9 @@ fn polls(load: &Load) -> [Line; 1] {
     let others = f64::from(u32::try_from(queues::mappings().count() - used.len()).unwrap_or(0));
     let empty = used.map(|queue| (of_a_queue - queue.receives).max(0.0));
     let all = empty.iter().sum::<f64>() + others * of_a_queue;
-    let how = format!("{} queues × 5 pollers ÷ 20 s, less those above", queues::mappings().count());
-    [Line::new("polls that find nothing", all, &SQS_REQUEST, how)]
+    let how =
+        format!("{} queues × 5 pollers ÷ 20 s, minus those above", queues::mappings().count());
+    [Line::new("empty polls", all, &SQS_REQUEST, how)]
 }
 
 /// Returns the cost of dispatch's invocations for these queues.
@@ -226,7 +227,7 @@ fn metrics(load: &Load) -> [Line; 4] {
         Line::new("logs of metrics", gb, &LOGS, how),
         Line::new("logs of metrics kept", gb * LOGS_KEPT_DAYS / MONTH_DAYS, &LOGS_KEPT, "the same"),
         Line::new("metrics", combinations, &METRIC, "of the whole deployment"),
-        Line::new("alarm", ALARMS, &ALARM, "that of the last-resort queue"),
+        Line::new("alarm", ALARMS, &ALARM, "of the last-resort queue"),
     ]
 }
 

@@ -51,10 +51,10 @@ pub(super) fn needs(plan: &Plan, load: &Load) -> Vec<Need> {
             limit: IN_FLIGHT_MAX,
             set_by: "SQS, per queue",
             share: in_flight / IN_FLIGHT_MAX,
-            how: format!("{} a second × {} ms", decimals(load.events.rate), count(in_flight_ms)),
+            how: format!("{} per second × {} ms", decimals(load.events.rate), count(in_flight_ms)),
         },
         Need {
-            what: "dead letters written a second",
+            what: "dead letters written per second",
             amount: writes,
             limit: WRITES_PER_PREFIX_MAX,
             set_by: "S3, per prefix",
@@ -67,7 +67,7 @@ pub(super) fn needs(plan: &Plan, load: &Load) -> Vec<Need> {
 fn at_once(what: &'static str, queue: &Queue, limit: u32, set_by: &'static str) -> Need {
     let limit = f64::from(limit);
     let how = format!(
-        "{} a second ÷ {} × {} ms; {} with full batches",
+        "{} per second ÷ {} × {} ms; {} with full batches",
         decimals(queue.rate),
         queue.fill,
         count(queue.invocation_ms),

@@ -40,7 +40,7 @@ fn a_load_without_failures_is_what_a_calculation_by_hand_gives() {
         ("events received, deleted", 2e6),
         ("waits sent", 0.0),
         // Five pollers of five queues poll 4,320 times a day, less what the events queue finds.
-        ("polls that find nothing", 4.0 * 5.0 * 4_320.0),
+        ("empty polls", 4.0 * 5.0 * 4_320.0),
         ("dispatch invoked", 1e6),
         // 2.0 ms of the processor and 100 ms for the answer, at 256 MB.
         ("dispatch runs", 1e6 * 0.102 / 4.0),
@@ -132,7 +132,7 @@ fn the_first_limit_is_the_need_closest_to_its_limit_even_when_it_exceeds_it() {
 fn an_idle_month_has_no_limit_and_costs_the_polls_of_five_queues_and_an_alarm() {
     let estimate = estimate(&Plan { events: 0.0, ..plan() });
     let whats: Vec<&str> = estimate.lines.iter().map(|line| line.what).collect();
-    assert_eq!(whats, ["polls that find nothing", "alarm"]);
+    assert_eq!(whats, ["empty polls", "alarm"]);
     assert!(tightest(&estimate.needs).is_none());
     // 3,240,000 polls at $0.40 a million, and $0.10.
     assert_close(sum(&estimate.lines), 1.396);

@@ -66,7 +66,10 @@ impl Deployment {
             // Pause for a random time, so that concurrent writers do not collide again.
             pause(FIRST_PAUSE_MS << tried).await;
         }
-        bail!("item {item} was not changed: others write it all the time; repeat the command")
+        bail!(
+            "item {item} was not changed, because other processes changed it repeatedly; repeat \
+             the command"
+        )
     }
 
     /// Publishes these changes to all processes of the functions.
@@ -137,7 +140,8 @@ fn document<D: Document>(item: &ItemKey, stored: &Stored) -> anyhow::Result<D> {
 pub(crate) fn failure(error: TableError) -> anyhow::Error {
     let needed = match error.problem.contains("AccessDenied") {
         true => {
-            "; it takes dynamodb:GetItem, dynamodb:Query and, to change something, dynamodb:UpdateItem on the table"
+            "; required permissions on the table: dynamodb:GetItem, dynamodb:Query, and \
+             dynamodb:UpdateItem for changes"
         }
         false => "",
     };

@@ -91,7 +91,7 @@ impl Deployment {
             key: destination.key.to_string(),
             conditions: named.collect(),
             next: state.map_or_else(
-                || "deliveries are attempted as they come".to_owned(),
+                || "deliveries are attempted immediately".to_owned(),
                 |state| next(state, now_ms),
             ),
             limits: limits(&self.table, &destination, now_ms).await?,

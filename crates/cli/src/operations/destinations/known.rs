@@ -106,7 +106,8 @@ impl Subscriptions {
         }
         if !self.is_whole {
             note(
-                "one topic is read for each destination: subscriptions of other topics that deliver there are not listed",
+                "only one topic per destination is read, so subscriptions of other topics with the \
+                 same destination are not listed",
             );
         }
     }
@@ -191,27 +192,28 @@ impl Deployment {
                     .map(|it| format!("{} ({})", it.key, it.names().join(", ")))
                     .collect();
                 let keys = keys.join(", ");
-                bail!("{name} names {count} destinations; name one of them by its key: {keys}")
+                bail!("{name} matches {count} destinations; specify one by its key: {keys}")
             }
         }
     }
 
     /// Creates the error for a name without a destination, with suggestions.
     fn unknown(&self, name: &Name, subscriptions: &Subscriptions) -> String {
-        let nothing = "and nothing is known of it";
+        let nothing = "and it has no stored state";
         if let Some(problem) = &subscriptions.problem {
-            return format!("{name} is not known: {problem}, {nothing}");
+            return format!("{name} is unknown: {problem}, {nothing}");
         }
         let source = &subscriptions.source;
         match name {
             Name::Subscription(name) => {
-                let there = suggested(of_topic_or_all(name, subscriptions), "there is none");
+                let there =
+                    suggested(of_topic_or_all(name, subscriptions), "there are no subscriptions");
                 format!("there is no subscription {name} in {source}, {nothing}; {there}")
             }
             Name::Address(_) | Name::Key(_) => {
                 let all = subscriptions.catalogue.subscriptions();
                 let all = all.map(|it| it.destination.display()).collect();
-                let there = suggested(all, "it has no subscription");
+                let there = suggested(all, "there are no subscriptions");
                 format!("no subscription in {source} delivers to {name}, {nothing}; {there}")
             }
         }
@@ -232,9 +234,9 @@ fn suggested(names: BTreeSet<String>, none: &str) -> String {
     match count {
         0 => none.to_owned(),
         _ if count > SUGGESTED => {
-            format!("there are {} and {} more", names.join(", "), count - SUGGESTED)
+            format!("available: {} and {} more", names.join(", "), count - SUGGESTED)
         }
-        1 => format!("there is {}", names.join("")),
-        _ => format!("there are {}", names.join(", ")),
+        1 => format!("available: {}", names.join("")),
+        _ => format!("available: {}", names.join(", ")),
     }
 }

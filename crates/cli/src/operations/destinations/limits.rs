@@ -45,11 +45,11 @@ pub(crate) async fn limits(
 /// Describes each unhealthy condition on one line.
 pub(crate) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
     let Some(state) = state else {
-        return vec!["healthy: no attempt has shown anything else".to_owned()];
+        return vec!["healthy: no problem is recorded".to_owned()];
     };
     let conditions = conditions(state);
     if conditions.is_empty() {
-        return vec![format!("healthy; this changed last {}", since(state.changed_ms, now_ms))];
+        return vec![format!("healthy; last change {}", since(state.changed_ms, now_ms))];
     }
     let line = |name, since_ms, why: &str| {
         let colon = if why.is_empty() { "" } else { ", " };
@@ -67,13 +67,13 @@ pub(crate) fn rate(
 ) -> Option<String> {
     let rates = destination.subscriptions.iter().filter_map(|it| it.destination.max_per_second);
     let rates: BTreeSet<u32> = rates.collect();
-    let allowed = allowed(&rates, "a second");
+    let allowed = allowed(&rates, "per second");
     let given_out = next_slot_ms.filter(|next_ms| now_ms < *next_ms);
     match (given_out, rates.is_empty()) {
         (Some(next_ms), _) => {
-            Some(format!("{allowed}; all given out until {}", until(next_ms, now_ms)))
+            Some(format!("{allowed}; all slots are reserved until {}", until(next_ms, now_ms)))
         }
-        (None, false) => Some(format!("{allowed}; the next one is free")),
+        (None, false) => Some(format!("{allowed}; the next slot is free")),
         (None, true) => None,
     }
 }
@@ -86,16 +86,14 @@ pub(crate) fn concurrency(
     now_ms: u64,
 ) -> Option<String> {
     let limits: BTreeSet<u32> = destination.shared_concurrency().collect();
-    let (held, allowed) = (given_out.permits.unwrap_or_default(), allowed(&limits, "at once"));
+    let (held, allowed) =
+        (given_out.permits.unwrap_or_default(), allowed(&limits, "at the same time"));
     let mut text = match held {
         1 => format!("{allowed}; 1 permit is in use"),
         held => format!("{allowed}; {held} permits are in use"),
     };
     if let Some(turns_ms) = given_out.turns_ms {
-        text.push_str(&format!(
-            "; deliveries wait for their turn until {}",
-            until(turns_ms, now_ms)
-        ));
+        text.push_str(&format!("; deliveries wait until {}", until(turns_ms, now_ms)));
     }
     (held > 0 || given_out.turns_ms.is_some() || !limits.is_empty()).then_some(text)
 }
@@ -104,14 +102,14 @@ pub(crate) fn concurrency(
 pub(crate) fn recovering(recovery: Recovery, now_ms: u64) -> String {
     let Recovery { began_ms, rate, since_ms, good, failed, ceiling, .. } = recovery;
     let mut text = format!(
-        "at most {rate} requests a second since {}, after an outage that ended {}: {good} good responses and {failed} \
-         failures since then",
+        "at most {rate} requests per second since {}, after an outage that ended {}; results since \
+         then: {good} good, {failed} failed",
         since(since_ms, now_ms),
         since(began_ms, now_ms)
     );
     if let Some((highest, until_ms)) = ceiling.filter(|(_, until_ms)| now_ms < *until_ms) {
         let until = until(until_ms, now_ms);
-        text.push_str(&format!("; it failed again, so at most {highest} until {until}"));
+        text.push_str(&format!("; failed again, so at most {highest} until {until}"));
     }
     text
 }

@@ -37,12 +37,12 @@ impl FromStr for Name {
                 .ok()
                 .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
             return url.map(Self::Address).ok_or_else(|| {
-                "an address of HTTP is expected, such as https://billing.example.com/events"
-                    .to_owned()
+                "expected an HTTP address, such as https://billing.example.com/events".to_owned()
             });
         }
         text.parse().map(Self::Subscription).map_err(|_| {
-            "a subscription (namespace/topic/name) or an address (https://… or arn:…) is expected".to_owned()
+            "expected a subscription (namespace/topic/name) or an address (https://… or arn:…)"
+                .to_owned()
         })
     }
 }

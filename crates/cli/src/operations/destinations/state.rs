@@ -61,22 +61,26 @@ fn is_slow(attempt: &Attempted) -> bool {
 /// Describes when the next delivery to the destination is attempted.
 pub(crate) fn next(state: &DestinationState, now_ms: u64) -> String {
     if state.disabled.is_some() {
-        return "deliveries become dead letters until it is enabled".to_owned();
+        return "deliveries become dead letters until the destination is enabled".to_owned();
     }
     match (next_attempt(state, now_ms), state.slow) {
         (NextAttempt::At(at_ms), _) => {
-            format!("no request until {}; then one delivery probes it", until(at_ms, now_ms))
+            format!(
+                "no request until {}; then one delivery probes the destination",
+                until(at_ms, now_ms)
+            )
         }
         (NextAttempt::UnderWay(until_ms), _) => format!(
-            "a delivery probes it; unless that shows something by {}, another one does",
+            "a delivery probes the destination; if it has no result by {}, another delivery does",
             text::at(Some(until_ms))
         ),
-        (NextAttempt::Due, _) => "the next delivery probes it".to_owned(),
+        (NextAttempt::Due, _) => "the next delivery probes the destination".to_owned(),
         (NextAttempt::Always, Some(_)) => {
-            "deliveries are attempted in the slow lane until it has answered in time for ten minutes"
+            "deliveries are attempted in the slow lane until the destination has responded in time \
+             for ten minutes"
                 .to_owned()
         }
-        (NextAttempt::Always, None) => "deliveries are attempted as they come".to_owned(),
+        (NextAttempt::Always, None) => "deliveries are attempted immediately".to_owned(),
     }
 }
 
@@ -105,12 +109,12 @@ pub(crate) fn next_attempt(state: &DestinationState, now_ms: u64) -> NextAttempt
 /// Describes when the next request may start, in a few words.
 pub(crate) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String {
     match (&state.disabled, next_attempt(state, now_ms)) {
-        (Some(_), _) => "once it is enabled".to_owned(),
+        (Some(_), _) => "when enabled".to_owned(),
         (None, NextAttempt::At(at_ms)) => format!("in {}", about(at_ms.saturating_sub(now_ms))),
-        (None, NextAttempt::UnderWay(_)) => "is under way".to_owned(),
+        (None, NextAttempt::UnderWay(_)) => "under way".to_owned(),
         (None, NextAttempt::Due) => "with the next delivery".to_owned(),
-        (None, NextAttempt::Always) if state.slow.is_some() => "at once, slow lane".to_owned(),
-        (None, NextAttempt::Always) => "at once".to_owned(),
+        (None, NextAttempt::Always) if state.slow.is_some() => "immediately, slow lane".to_owned(),
+        (None, NextAttempt::Always) => "immediately".to_owned(),
     }
 }
 
@@ -181,24 +185,27 @@ mod tests {
         let mut state = healthy();
         let next_of =
             |state: &DestinationState| (next_attempt_text(state, NOW_MS), next(state, NOW_MS));
-        assert_eq!(next_of(&state).1, "deliveries are attempted as they come");
+        assert_eq!(next_of(&state).1, "deliveries are attempted immediately");
         state.slow = spell(NOW_MS + 90 * SECOND_MS);
         let (short, long) = next_of(&state);
-        assert_eq!(short, "at once, slow lane");
-        assert!(long.contains("until it has answered in time for ten minutes"), "{long}");
+        assert_eq!(short, "immediately, slow lane");
+        assert!(
+            long.contains("until the destination has responded in time for ten minutes"),
+            "{long}"
+        );
         (state.slow, state.refusing) = (None, spell(NOW_MS + HOUR_MS));
-        assert_eq!(next_of(&state).1, "deliveries are attempted as they come");
+        assert_eq!(next_of(&state).1, "deliveries are attempted immediately");
         assert_eq!(conditions(&state)[0].name, "failing");
         state.failing = spell(NOW_MS + 42 * MINUTE_MS + 59 * SECOND_MS);
         let (short, long) = next_of(&state);
         assert_eq!(short, "in 42 min");
         assert!(long.contains("no request until 2026-11-20 07:45:59Z (in 42 min)"), "{long}");
         state.failing = spell(NOW_MS);
-        assert_eq!(next_of(&state).1, "the next delivery probes it");
+        assert_eq!(next_of(&state).1, "the next delivery probes the destination");
         state.probe_until_ms = Some(NOW_MS + 1);
-        assert_eq!(next_of(&state).0, "is under way");
+        assert_eq!(next_of(&state).0, "under way");
         let disabled = state.disabled_by_operator(NOW_MS);
-        assert_eq!(next_of(&disabled).0, "once it is enabled");
+        assert_eq!(next_of(&disabled).0, "when enabled");
         assert!(next_of(&disabled).1.contains("dead letters"));
     }
 }

@@ -43,20 +43,20 @@ pub(crate) async fn stopped_at(
     }
     let subscriptions = deployment.subscriptions(Wanted::topics_of(names)).await;
     if let Some(problem) = subscriptions.problem {
-        bail!("it is unknown which subscriptions are still paused: {problem}");
+        bail!("the paused subscriptions cannot be read: {problem}");
     }
     let news = deployment.news().await?;
     let mut stopped = BTreeMap::new();
     for subscription in names.iter().filter_map(|name| subscriptions.catalogue.subscription(name)) {
         let name = subscription.name.to_string();
         if subscription.paused {
-            let remedy = format!("{name} is paused: set `paused: false` and apply its file first");
+            let remedy = format!("{name} is paused: set `paused: false`, and apply its file first");
             stopped.insert(name, remedy);
         } else if news.disabled().contains(&DestinationKey::of_subscription(subscription)) {
             let address = subscription.destination.display();
             let enable = shell::command(&["lastmile", "destinations", "enable", &name]);
             let remedy =
-                format!("{name} delivers to {address}, which is disabled: `{enable}` first");
+                format!("{name} delivers to {address}, which is disabled: run `{enable}` first");
             stopped.insert(name, remedy);
         }
     }

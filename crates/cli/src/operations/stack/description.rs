@@ -29,7 +29,10 @@ impl Stack {
         let stack =
             from_description(name, description.unwrap_or_else(|| Description::builder().build()));
         if stack.outputs.is_empty() && stack.parameters.is_empty() {
-            bail!("the stack {name} has neither parameters nor outputs; is it a lastmile stack?");
+            bail!(
+                "the stack {name} has no parameters and no outputs; check that it is a lastmile \
+                 stack"
+            );
         }
         Ok(stack)
     }

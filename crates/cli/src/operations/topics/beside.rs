@@ -52,7 +52,7 @@ impl Topics {
                 Ok((object, _)) => drop(destinations.insert(owner, object.unwrap_or_default())),
                 // An unreadable object of one owner must not prevent others from applying.
                 Err(error) => {
-                    note(format_args!("{} is left out: {}", text::line(&owner), chain(&error)));
+                    note(format_args!("{} is ignored: {}", text::line(&owner), chain(&error)));
                 }
             }
         }
@@ -147,8 +147,8 @@ pub(super) fn own_destinations(
             let Some(mapped) = own.remove(reference) else { continue };
             if mapped != *address {
                 bail!(
-                    "{} is mapped by {of:?}, and elsewhere by these files: change it with --owner {}, or remove it \
-                     from the files",
+                    "{} is mapped by {of:?}, but to another address in these files: change it with \
+                     --owner {}, or remove it from the files",
                     text::line(reference),
                     typed(of)
                 );
@@ -170,7 +170,8 @@ pub(super) fn check_planned(
         if now != planned.get(reference) && now != Some(address) {
             let reference = text::line(reference);
             bail!(
-                "nothing is changed: {reference} was mapped elsewhere meanwhile; run the command again"
+                "nothing was changed, because the mapping of {reference} has changed meanwhile; \
+                 run the command again"
             );
         }
     }

@@ -127,7 +127,7 @@ impl Topics {
     pub(crate) async fn settings(&self) -> anyhow::Result<Settings> {
         let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
         let Some(settings) = settings else {
-            bail!("{}: nothing is there yet: write it with lastmile apply", self.objects);
+            bail!("{} does not exist yet; create it with lastmile apply", self.objects);
         };
         let (publishers, _) = self.deployment::<PublishersObject>(PUBLISHERS).await?;
         let settings = topic_object::settings(&settings, &publishers.unwrap_or_default());

@@ -92,7 +92,9 @@ impl Topics {
         let Fetched::Changed { bytes, etag, .. } = fetched.with_context(problem)? else {
             if self.is_lost(&key).await.with_context(problem)? {
                 let rollback = shell::command(&["lastmile", "rollback", &name.to_string()]);
-                bail!("the object of {name} was deleted, not removed: {rollback} restores it");
+                bail!(
+                    "the object of {name} was deleted without lastmile; restore it with {rollback}"
+                );
             }
             return Ok(Current::default());
         };
@@ -112,7 +114,8 @@ impl Topics {
         // Without the list of versions, a deleted object would look as if it had never existed, and
         // the entries of other owners would be lost.
         let versions = versions.context(
-            "its versions cannot be listed; s3:ListBucketVersions and s3:GetObjectVersion allow that",
+            "the object versions cannot be listed, which requires s3:ListBucketVersions and \
+             s3:GetObjectVersion",
         )?;
         let Some(newest) = versions.into_iter().find(|version| !version.is_current) else {
             return Ok(false);
@@ -165,11 +168,12 @@ impl Topics {
                 && *shown != current.etag
             {
                 bail!(
-                    "the topic {name} is not changed: somebody else changed it meanwhile; run the command again"
+                    "the topic {name} was not changed, because another user changed it meanwhile; \
+                     run the command again"
                 );
             }
             let after = change.made_in(current.object.as_ref(), owner);
-            let after = after.with_context(|| format!("the topic {name} is not changed"))?;
+            let after = after.with_context(|| format!("the topic {name} was not changed"))?;
             let is_made = after == current.object && !matches!(change, Change::Replace { .. });
             if is_made {
                 return Ok(Changed::Nothing);
@@ -188,7 +192,10 @@ impl Topics {
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
-        bail!("the topic {name} is not changed: others changed it {TRIES} times meanwhile")
+        bail!(
+            "the topic {name} was not changed, because others changed it {TRIES} times meanwhile; \
+             run the command again"
+        )
     }
 
     /// Reads a deployment-wide object and its ETag.
@@ -242,7 +249,10 @@ impl Topics {
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
-        bail!("{name} is not changed: others changed it {TRIES} times meanwhile")
+        bail!(
+            "{name} was not changed, because others changed it {TRIES} times meanwhile; run the \
+             command again"
+        )
     }
 
     /// Writes an object if it is unchanged since it was read. Returns false if another writer has

@@ -104,7 +104,7 @@ impl<'t> Plan<'t> {
         };
         plan.after.apply(&plan.wanted, &plan.wanted_destinations, owner, prune)?;
         plan.addresses = Arc::new(Addresses::of(&plan.wanted_destinations));
-        let after = plan.after.settings().context("the settings would not be usable")?.secrets;
+        let after = plan.after.settings().context("the new settings would not be valid")?.secrets;
         let before = plan.before.usable_settings().secrets;
         plan.policies = (before != after).then_some([before, after]);
         let mut reads = Vec::with_capacity(names.len());
@@ -118,7 +118,7 @@ impl<'t> Plan<'t> {
                 // An unreadable topic that the files do not mention must not prevent other changes.
                 Err(error) if !plan.wanted.topics.contains_key(&name) => {
                     note(format_args!(
-                        "{} is left as it is: {}",
+                        "{} is unchanged: {}",
                         text::line(&name.to_string()),
                         chain(&error)
                     ));
@@ -142,9 +142,9 @@ impl<'t> Plan<'t> {
         self.readdressed += before.map_or(0, |of| addresses.missing_from(of));
         let change = Change::Apply { wanted, prune: self.prune, addresses };
         let after = change.made_in(before, self.owner);
-        let after = after.with_context(|| format!("the topic {name} is not changed"))?;
+        let after = after.with_context(|| format!("the topic {name} was not changed"))?;
         if let Some(after) = &after {
-            after.to_text().with_context(|| format!("the topic {name} is not changed"))?;
+            after.to_text().with_context(|| format!("the topic {name} was not changed"))?;
         }
         let own = before.into_iter().flat_map(|of| &of.subscriptions);
         for (subscription, _) in own.filter(|(_, entry)| is_of(entry, self.owner)) {
@@ -182,7 +182,7 @@ impl<'t> Plan<'t> {
             }
             let Some(object) = &change.after else { continue };
             let topic = topic_object::read(name, object, &after.secrets);
-            let topic = topic.with_context(|| format!("the topic {name} would not be usable"))?;
+            let topic = topic.with_context(|| format!("the topic {name} would not be valid"))?;
             if let Some(put) = self.wanted.topics.get(name) {
                 known.retain(|subscription, _| !put.subscriptions.contains_key(subscription));
             }
@@ -260,7 +260,7 @@ impl<'t> Plan<'t> {
                 apply_publishers(object, &self.wanted, owner, *prune)?;
                 // Another owner may have listed one of these topics since the plan was made.
                 let problem = topic_object::settings(&SettingsObject::default(), object).err();
-                problem.map_or(Ok(()), |problem| bail!("{PUBLISHERS} is not changed: {problem}"))
+                problem.map_or(Ok(()), |problem| bail!("{PUBLISHERS} was not changed: {problem}"))
             })
             .await?;
         topics
@@ -295,9 +295,8 @@ impl<'t> Plan<'t> {
             }
         }
         let first = problems.into_iter().next();
-        first.map_or(Ok(()), |first| {
-            Err(first.context("only the topics that are listed above are changed"))
-        })
+        first
+            .map_or(Ok(()), |first| Err(first.context("only the topics listed above were changed")))
     }
 
     /// Updates the addresses in topics that another owner has added or changed since the plan was
@@ -333,7 +332,8 @@ impl<'t> Plan<'t> {
             for (reference, entry) in &planned.destinations {
                 if newest.destinations.get(reference).is_some_and(|newest| newest != entry) {
                     bail!(
-                        "{owner} mapped {reference} elsewhere meanwhile, and what was written may have its former address: apply again"
+                        "{owner} changed the mapping of {reference} meanwhile, and the written \
+                         objects may contain its old address: apply again"
                     );
                 }
             }

@@ -43,7 +43,7 @@ async fn of_two_owners_that_map_a_reference_at_once_the_second_one_sees_the_conf
     make(&plans[0]).await.expect("the first is made");
     let problem = make(&plans[1]).await.expect_err("a conflict").to_string();
     assert!(
-        problem.contains("crm is mapped by \"one\", and elsewhere by these files"),
+        problem.contains("crm is mapped by \"one\", but to another address in these files"),
         "{problem}"
     );
     assert_eq!(mapping(&topics, "one").await.as_deref(), Some(OLD));
@@ -75,7 +75,7 @@ async fn of_two_runs_of_one_owner_the_second_one_sees_the_conflict() {
     let plans = [plan(&topics, "one", &first).await, plan(&topics, "one", &second).await];
     make(&plans[0]).await.expect("the first is made");
     let problem = make(&plans[1]).await.expect_err("a conflict").to_string();
-    assert!(problem.contains("crm was mapped elsewhere meanwhile"), "{problem}");
+    assert!(problem.contains("the mapping of crm has changed meanwhile"), "{problem}");
     assert_eq!(mapping(&topics, "one").await.as_deref(), Some("https://first.test/"));
     // An address that is there already is no conflict.
     make(&plans[0]).await.expect("it is there");
@@ -169,7 +169,7 @@ async fn a_topic_that_somebody_changed_since_it_was_shown_is_not_replaced() {
         let shown = topics.unusable(&name).await.expect("an object").etag;
         put(after).await.expect("a put");
         let problem = replace(shown).await.expect_err("somebody changed it").to_string();
-        assert!(problem.contains("somebody else changed it meanwhile"), "{problem}");
+        assert!(problem.contains("another user changed it meanwhile"), "{problem}");
         let stored = topics.objects.storage().get(&key).await.expect("an answer");
         assert_eq!(stored.as_deref(), Some(after.as_bytes()));
         let shown = topics.unusable(&name).await.expect("an object").etag;

@@ -57,7 +57,7 @@ impl Topics {
         let stored =
             stored.with_context(|| format!("the version {id} of {name} cannot be read"))?;
         let stored =
-            stored.with_context(|| format!("the version {id} of {name} is no longer there"))?;
+            stored.with_context(|| format!("the version {id} of {name} no longer exists"))?;
         let object = Content::parse(&stored.bytes).map(|content| match content {
             Content::Topic(object) => Some(object.into_owned()),
             Content::Removed(_) => None,

@@ -51,7 +51,7 @@ impl Scan {
     /// Describes the bytes and the cost of the query for people.
     pub(crate) fn shown(self) -> String {
         format!(
-            "about {} of log lines ({}); never more than the {} that are stored ({})",
+            "about {} of log lines ({}), at most the stored {} ({})",
             size(self.bytes),
             price(self.bytes),
             size(self.bytes_max),
@@ -109,8 +109,7 @@ mod tests {
         let of = |bytes| Scan { bytes, bytes_max: 4 * bytes };
         assert!(!of(LARGE_SCAN_BYTES).is_large() && of(LARGE_SCAN_BYTES + 1).is_large());
         let said = of(2_100_000_000).shown();
-        let expected =
-            "about 2.1 GB of log lines ($0.02); never more than the 8.4 GB that are stored ($0.05)";
+        let expected = "about 2.1 GB of log lines ($0.02), at most the stored 8.4 GB ($0.05)";
         assert_eq!(said, expected);
         assert!(of(12_345).shown().starts_with("about 12.3 kB of log lines (less than $0.01)"));
         assert!(of(0).shown().starts_with("about 0 bytes"));

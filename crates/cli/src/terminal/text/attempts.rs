@@ -29,7 +29,7 @@ impl Attempts<'_> {
         let mut number = 0;
         for (index, attempt) in self.history.iter().enumerate() {
             if self.omitted > 0 && index == HISTORY_FIRST {
-                lines.push(format!("{} more, of which nothing was kept", self.omitted));
+                lines.push(format!("{} more, not stored", self.omitted));
                 number = self.count.saturating_sub(count(self.history.get(index..)));
             }
             number += u32::from(!is_put_off(attempt));
@@ -47,7 +47,7 @@ impl Attempts<'_> {
             let more = if self.history.is_empty() { "" } else { " more" };
             let (attempts, were) =
                 (counted(unknown.into(), "attempt"), if unknown == 1 { "was" } else { "were" });
-            lines.push(format!("{attempts}{more} {were} made, of which the blob keeps no history"));
+            lines.push(format!("{attempts}{more} {were} made, but not stored in the blob"));
         }
         lines
     }
@@ -82,8 +82,8 @@ pub(crate) fn without_duration(outcome: &str, status: Option<u16>) -> String {
         Ok(Outcome::ResolutionError) => "the host name did not resolve",
         Ok(Outcome::TlsError) => "the certificate was not accepted",
         Ok(Outcome::Blocked) => "the address is not allowed, so nothing was sent",
-        Ok(Outcome::Probation) => "its destination kept failing",
-        Ok(Outcome::Aborted) => "the request could not be sent or was given up",
+        Ok(Outcome::Probation) => "the destination kept failing",
+        Ok(Outcome::Aborted) => "the request could not be sent or was aborted",
         Ok(
             Outcome::Success
             | Outcome::NotFound
@@ -102,7 +102,7 @@ pub(crate) fn without_duration(outcome: &str, status: Option<u16>) -> String {
 fn name(attempt: &StoredAttempt, number: u32) -> String {
     let at = at(Some(attempt.at_ms));
     if is_put_off(attempt) {
-        format!("put off at {at}")
+        format!("deferred at {at}")
     } else {
         format!("attempt {number} at {at}")
     }
@@ -119,7 +119,7 @@ fn since(published_ms: Option<u64>, attempt: &StoredAttempt) -> String {
 
 fn until(attempt: &StoredAttempt, next: &StoredAttempt) -> String {
     let ended_ms = attempt.at_ms.saturating_add(attempt.duration_ms);
-    format!("; the next one {} later", rounded(next.at_ms.saturating_sub(ended_ms)))
+    format!("; next {} later", rounded(next.at_ms.saturating_sub(ended_ms)))
 }
 
 /// Returns true if the entry is a deferral during probation, for which no request was sent.
@@ -158,8 +158,9 @@ mod tests {
         assert_eq!(
             lines(2, &history, 0),
             [
-                "attempt 1 at 2026-11-20 07:03:02Z, 2 s after publication: 503 Service Unavailable after 1.2 s; the next one 3 min 57 s later",
-                "put off at 2026-11-20 07:07:00Z: its destination kept failing; the next one 59 s later",
+                "attempt 1 at 2026-11-20 07:03:02Z, 2 s after publication: 503 Service Unavailable \
+                 after 1.2 s; next 3 min 57 s later",
+                "deferred at 2026-11-20 07:07:00Z: the destination kept failing; next 59 s later",
                 "attempt 2 at 2026-11-20 07:08:00Z: connection refused, reset or closed after 1.2 s",
             ]
         );
@@ -167,10 +168,10 @@ mod tests {
 
     #[test]
     fn attempts_without_a_history_are_not_denied() {
-        assert_eq!(lines(3, &[], 0), ["3 attempts were made, of which the blob keeps no history"]);
+        assert_eq!(lines(3, &[], 0), ["3 attempts were made, but not stored in the blob"]);
         assert_eq!(
             lines(2, &[attempt(0, "Busy", Some(503))], 0)[1],
-            "1 attempt more was made, of which the blob keeps no history"
+            "1 attempt more was made, but not stored in the blob"
         );
         assert!(lines(0, &[], 0).is_empty());
     }
@@ -181,7 +182,7 @@ mod tests {
             (0..7).map(|second| attempt(second * 10, "TimedOut", None)).collect();
         let lines = lines(40, &history, 33);
         assert!(lines[4].ends_with("no complete response within 1.2 s"), "{}", lines[4]);
-        assert_eq!(lines[5], "33 more, of which nothing was kept");
+        assert_eq!(lines[5], "33 more, not stored");
         assert!(lines[6].starts_with("attempt 39 at ") && lines[7].starts_with("attempt 40 at "));
     }
 

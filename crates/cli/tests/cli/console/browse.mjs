@@ -40,7 +40,7 @@ async function aPersonFiltersOpensAndReplays(browser) {
   assert.equal(await page.locator("h1").innerText(), "order-5");
   assert.equal(await page.locator(".timeline .attempt").count(), 2);
   await follow(page, page.getByRole("link", { name: "Replay it" }));
-  await page.getByRole("heading", { name: "1 dead letter would be sent" }).waitFor();
+  await page.getByRole("heading", { name: "1 dead letter to send" }).waitFor();
   await page.getByRole("button", { name: "Send 1 dead letter" }).click();
   await page.waitForURL(/\/jobs\//);
   await page.getByText("done", { exact: true }).waitFor();
@@ -71,11 +71,11 @@ async function aCauseLeadsToItsReplayAndIsDismissedWithANote(browser) {
   assert.match(await page.locator("h1").innerText(), /^404/);
   assert.match(await page.locator("footer").innerText(), /lastmile deadletters list .*--cause/);
   await follow(page, page.getByRole("link", { name: "Replay…" }));
-  await page.getByRole("heading", { name: /dead letters? would be sent/ }).waitFor();
+  await page.getByRole("heading", { name: /dead letters? to send/ }).waitFor();
   await page.goBack();
-  await page.getByLabel("Nothing is to be done, because").fill("a test");
+  await page.getByLabel("No action is needed, because").fill("a test");
   await follow(page, page.getByRole("button", { name: /^Dismiss/ }));
-  await page.getByText("No dead letter of this cause is open").waitFor();
+  await page.getByText("There are no open dead letters of this cause").waitFor();
   await page.goto("/");
   assert.equal(await page.locator(".causes tbody tr").count(), causes - 1);
   await close();
@@ -106,19 +106,19 @@ async function picksLeadToTheirExactNumber(browser) {
   const bar = page.locator(".pick-bar");
   assert.equal(await bar.isVisible(), false);
   const box = (name) => page.getByRole("checkbox", { name });
-  await box("Pick order-1").check();
-  await box("Pick order-4").check();
-  assert.match(await bar.innerText(), /2 picked/);
+  await box("Select order-1").check();
+  await box("Select order-4").check();
+  assert.match(await bar.innerText(), /2 selected/);
   await follow(page, bar.getByRole("button", { name: "Replay these 2" }));
-  await page.getByRole("heading", { name: "2 dead letters would be sent" }).waitFor();
+  await page.getByRole("heading", { name: "2 dead letters to send" }).waitFor();
   await page.goBack();
-  await box("Pick all on this page").check();
+  await box("Select all on this page").check();
   await follow(page, bar.getByRole("button", { name: "Replay these 6" }));
-  await page.getByRole("heading", { name: "6 dead letters would be sent" }).waitFor();
+  await page.getByRole("heading", { name: "6 dead letters to send" }).waitFor();
   await page.goto("/letters?status=503");
-  await box("Pick order-1").check();
-  await follow(page, bar.getByRole("link", { name: "Replay all 3 that match" }));
-  await page.getByRole("heading", { name: "3 dead letters would be sent" }).waitFor();
+  await box("Select order-1").check();
+  await follow(page, bar.getByRole("link", { name: "Replay all 3 matching" }));
+  await page.getByRole("heading", { name: "3 dead letters to send" }).waitFor();
   await close();
 }
 
@@ -137,7 +137,7 @@ async function keysAloneLeadEverywhere(browser) {
   await page.keyboard.press("Enter");
   await page.waitForURL(/since=/);
   const order = await tabTo(page, "order-4");
-  const places = ["Read again", "Pause", "Replay these", "search", "Last hour", "More filters", "MaxDelivery", "Pick all on this page"].map((name) => order.findIndex((text) => text.includes(name)));
+  const places = ["Read again", "Pause", "Replay these", "search", "Last hour", "More filters", "MaxDelivery", "Select all on this page"].map((name) => order.findIndex((text) => text.includes(name)));
   assert.ok(places.every((place, at) => place >= 0 && (at === 0 || place > places[at - 1])), `${order.join(", ")}`);
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/letters\//);
@@ -176,7 +176,7 @@ async function singleKeysLeadFromTheSearchToTheReplay(browser) {
   }
   assert.deepEqual(order, ["order-4", "order-2", "order-1", "order-1", "order-2"]);
   await page.keyboard.press("x");
-  assert.match(await page.locator(".pick-bar").innerText(), /1 picked/);
+  assert.match(await page.locator(".pick-bar").innerText(), /1 selected/);
   await page.keyboard.press("x");
   await page.keyboard.press("Enter");
   await page.waitForURL(/letters\/.*search=overloaded/);
@@ -189,12 +189,12 @@ async function singleKeysLeadFromTheSearchToTheReplay(browser) {
   await page.waitForURL(/\/letters\?search=overloaded/);
   await page.keyboard.press("?");
   await page.locator("dialog[open]").waitFor();
-  await page.getByLabel("Use single keys").press("Space");
+  await page.getByLabel("Enable single-key shortcuts").press("Space");
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   assert.notEqual(await at(), "order-4", "the keys are switched off");
   await page.keyboard.press("?");
-  await page.getByLabel("Use single keys").press("Space");
+  await page.getByLabel("Enable single-key shortcuts").press("Space");
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
@@ -217,7 +217,7 @@ async function anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone(browser) {
   await page.clock.install();
   await page.goto("/letters");
   const count = Number.parseInt(await page.locator("h1").innerText(), 10) + 1;
-  await saysOfUpdates(page, "new ones are looked for every 30 s");
+  await saysOfUpdates(page, "updated every 30 s");
   await page.locator("summary").filter({ hasText: "More filters" }).click();
   await page.locator("#type").pressSequentially("order.");
   const row = page.getByRole("row", { name: /order-1/ });
@@ -225,9 +225,9 @@ async function anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone(browser) {
   const [before, scroll] = [await row.boundingBox(), await page.evaluate(() => scrollY)];
   assert.ok(scroll > 0);
 
-  await page.getByRole("checkbox", { name: "Pick order-2" }).check();
-  await saysOfUpdates(page, "paused while dead letters are picked");
-  await page.getByRole("checkbox", { name: "Pick order-2" }).uncheck();
+  await page.getByRole("checkbox", { name: "Select order-2" }).check();
+  await saysOfUpdates(page, "paused while dead letters are selected");
+  await page.getByRole("checkbox", { name: "Select order-2" }).uncheck();
   await page.locator("#type").focus();
   await page.evaluate((y) => scrollTo(0, y), scroll);
 
@@ -255,13 +255,13 @@ async function anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone(browser) {
   // Chromium reports the request that was broken off.
   bad.length = 0;
   await page.getByRole("button", { name: "Try now" }).click();
-  await saysOfUpdates(page, "new ones are looked for");
+  await saysOfUpdates(page, "updated every");
   await page.getByRole("button", { name: "Pause" }).click();
   await saysOfUpdates(page, "paused by you");
-  await page.getByRole("button", { name: "Go on" }).click();
-  await saysOfUpdates(page, "new ones are looked for");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await saysOfUpdates(page, "updated every");
   await page.clock.fastForward(31 * 60_000);
-  await saysOfUpdates(page, "paused after half an hour without use");
+  await saysOfUpdates(page, "paused after 30 minutes without use");
   await close();
 }
 
@@ -269,12 +269,12 @@ async function allWorksWithoutScripts(browser) {
   const { page, bad, close } = await open(browser, SIZES[1], "light", false);
   await page.goto("/letters");
   await follow(page, page.locator(".pick-bar button[type=submit]"));
-  await page.getByRole("heading", { name: "Nothing is picked" }).waitFor();
+  await page.getByRole("heading", { name: "Nothing is selected" }).waitFor();
   bad.length = 0;
   await page.goto("/letters");
-  await page.getByRole("checkbox", { name: "Pick order-3" }).check();
+  await page.getByRole("checkbox", { name: "Select order-3" }).check();
   await follow(page, page.locator(".pick-bar button[type=submit]"));
-  await page.getByRole("heading", { name: "1 dead letter would be sent" }).waitFor();
+  await page.getByRole("heading", { name: "1 dead letter to send" }).waitFor();
   await page.goto("/letters?status=404");
   await follow(page, page.locator("#letters ~ form a.id").first());
   await follow(page, page.locator("a", { hasText: "Replay it" }));

@@ -28,20 +28,20 @@ const rows = (page, id) => page.locator("#live tbody tr:visible").filter({ hasTe
 async function anOpenPageFillsAndIsFiltered(browser) {
   const { page, close } = await open(browser, SIZES[0], "light");
   await page.goto("/live");
-  await page.getByText("Nothing yet").waitFor({ state: "hidden" }).catch(() => {});
+  await page.getByText("No events yet").waitFor({ state: "hidden" }).catch(() => {});
   await publish("order-1");
   const delivered = rows(page, "order-1").filter({ hasText: "shop/orders/good" });
   await delivered.getByText("200 OK").waitFor();
   const failed = rows(page, "order-1").filter({ hasText: "shop/orders/busy" });
   await failed.getByText("503 Service Unavailable").first().waitFor();
   assert.match(await failed.first().locator(".next").innerText(), /retry (in|is due)/);
-  await page.getByLabel("What happened", { exact: true }).selectOption("delivered");
+  await page.getByLabel("Type of step", { exact: true }).selectOption("delivered");
   assert.equal(await rows(page, "order-1").count(), 1);
   await page.getByLabel("Text").fill("no such thing");
   assert.equal(await rows(page, "order-1").count(), 0);
   await page.getByLabel("Text").fill("ORDER-1");
   assert.equal(await rows(page, "order-1").count(), 1);
-  await page.getByLabel("What happened", { exact: true }).selectOption("");
+  await page.getByLabel("Type of step", { exact: true }).selectOption("");
   await page.getByLabel("Subscription", { exact: true }).selectOption("shop/orders/good");
   assert.equal(await rows(page, "order-1").count(), 1);
   await page.getByLabel("Subscription", { exact: true }).selectOption("");
@@ -83,9 +83,9 @@ async function keysAloneLeadToPublishing(browser) {
 async function aPastedEventIsExplainedAndIsInNoAddress(browser) {
   const { page, close } = await open(browser, SIZES[0], "light");
   await page.goto("/subscriptions/shop/orders/busy");
-  await page.getByLabel("Does it get this event?").fill('{"specversion":"1.0","id":"order-pasted","source":"shop","type":"order.created"}');
+  await page.getByLabel("Test an event").fill('{"specversion":"1.0","id":"order-pasted","source":"shop","type":"order.created"}');
   await follow(page, page.getByRole("button", { name: "Explain" }));
-  await page.getByText("Event order-pasted: gets it").waitFor();
+  await page.getByText("Event order-pasted: matches").waitFor();
   assert.equal(new URL(page.url()).search, "");
   await judge(page, "dev-explained-1280-light");
   await close();
@@ -106,16 +106,16 @@ async function anAttemptIsSeenWhileItIsUnderWay(browser) {
   await page.goto("/live");
   await publish("report-1", "report.asked", "reports");
   const waiting = page.locator("#under-way tr").filter({ hasText: "report-1" });
-  await waiting.getByText("waiting for an answer").waitFor();
+  await waiting.getByText("waiting for a response").waitFor();
   await waiting.getByText(/^since ([2-9]|\d\d) s$/).waitFor();
-  await page.getByLabel("What happened", { exact: true }).selectOption("delivered");
+  await page.getByLabel("Type of step", { exact: true }).selectOption("delivered");
   assert.equal(await waiting.isVisible(), false, "it is filtered like steps");
-  await page.getByLabel("What happened", { exact: true }).selectOption("under-way");
+  await page.getByLabel("Type of step", { exact: true }).selectOption("under-way");
   assert.equal(await waiting.isVisible(), true);
-  await page.getByLabel("What happened", { exact: true }).selectOption("");
+  await page.getByLabel("Type of step", { exact: true }).selectOption("");
   const event = await page.context().newPage();
   await event.goto(await waiting.getByRole("link", { name: "report-1" }).getAttribute("href"));
-  await event.locator(".timeline .under-way").getByText("waiting for an answer").waitFor();
+  await event.locator(".timeline .under-way").getByText("waiting for a response").waitFor();
   await inEverySize(browser, async (page, picture) => {
     await page.goto("/live");
     await waitingRow(page).waitFor();
@@ -131,7 +131,7 @@ async function anAttemptIsSeenWhileItIsUnderWay(browser) {
   await close();
 }
 
-const waitingRow = (page) => page.locator("#under-way").getByText("waiting for an answer");
+const waitingRow = (page) => page.locator("#under-way").getByText("waiting for a response");
 
 async function everyPageInEverySize(browser) {
   const pages = { home: "/", live: "/live", event: "", publish: "/publish", subscriptions: "/subscriptions", subscription: "/subscriptions/shop/orders/busy", destinations: "/destinations", "no-event": "/events/abc" };
@@ -187,11 +187,11 @@ async function aRestartBeginsAnewAndSaysSo(browser) {
   const event = await page.context().newPage();
   await event.goto(await rows(page, "order-1").first().getByRole("link").first().getAttribute("href"));
   ingress = await ask("restart");
-  await page.getByText("lastmile dev was restarted. What is shown begins anew.").waitFor();
+  await page.getByText("lastmile dev was restarted. The page starts again.").waitFor();
   await rows(page, "order-1").first().waitFor({ state: "detached" });
   await publish("order-anew");
   await rows(page, "order-anew").filter({ hasText: "200 OK" }).waitFor();
-  await event.getByText("lastmile dev was restarted. This event is of the run before").waitFor();
+  await event.getByText("lastmile dev was restarted. This event is from the previous run").waitFor();
   assert.equal(await event.locator("h1").innerText(), "order-1", "what was shown stays");
   await event.reload();
   await event.getByRole("heading", { name: "An event of an earlier run" }).waitFor();

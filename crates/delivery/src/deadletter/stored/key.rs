@@ -24,20 +24,21 @@ pub(super) struct KeyParts<'a> {
 impl<'a> KeyParts<'a> {
     /// Parses `<prefix>/<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`.
     pub(super) fn read(key: &'a str, prefix: &str) -> Result<Self, String> {
-        let invalid = |why: &str| format!("{key}: not the key of a dead letter: {why}");
+        let invalid = |why: &str| format!("{key} is not the key of a dead letter: {why}");
         let prefix = prefix.trim_matches('/');
         let slash = if prefix.is_empty() { "" } else { "/" };
         let path = key.strip_prefix(prefix).and_then(|path| path.strip_prefix(slash));
-        let path = path.ok_or_else(|| invalid(&format!("it does not begin with {prefix}/")))?;
+        let path =
+            path.ok_or_else(|| invalid(&format!("the key does not begin with {prefix}/")))?;
         let segments: Vec<&str> = path.split('/').collect();
         let [namespace, topic, name, _, _, _, _, _] = segments[..] else {
             return Err(invalid(
-                "namespace/topic/subscription/year/month/day/hour/guid.json is expected",
+                "expected namespace/topic/subscription/year/month/day/hour/guid.json",
             ));
         };
         let decoded = |segment: &str| {
             let text = percent_decode_str(segment).decode_utf8();
-            text.map(Cow::into_owned).map_err(|_| invalid("a name in it is not UTF-8"))
+            text.map(Cow::into_owned).map_err(|_| invalid("a name in the key is not UTF-8"))
         };
         let topic = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
         let subscription = SubscriptionName { topic, name: decoded(name)? };

@@ -36,7 +36,7 @@ use crate::event::Members;
 /// A description of the problem, if the key or the bytes are not those of a dead letter's blob.
 pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<StoredDeadLetter, String> {
     let key_parts = KeyParts::read(key, prefix)?;
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("not text: {error}"));
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("the blob is not text: {error}"));
     let letter = text.and_then(only_element).and_then(|element| of_element(element, &key_parts));
     letter.map_err(|why| format!("{key}: {why}"))
 }
@@ -59,7 +59,7 @@ pub(super) fn event_of(text: &str) -> Result<String, String> {
 /// An array of several elements is an error: a second dead letter would have no id, so no command
 /// could name, replay or purge it.
 fn only_element(text: &str) -> Result<&str, String> {
-    let not_json = |error: serde_json::Error| format!("not JSON: {error}");
+    let not_json = |error: serde_json::Error| format!("the blob is not JSON: {error}");
     if !text.trim_start().starts_with('[') {
         return serde_json::from_str(text).map(RawValue::get).map_err(not_json);
     }
@@ -68,7 +68,7 @@ fn only_element(text: &str) -> Result<&str, String> {
     match serde_json::from_str::<[&RawValue; 1]>(text) {
         Ok([element]) => Ok(element.get()),
         Err(_) => Err(format!(
-            "it is an array of {count} elements, but a blob has exactly one dead letter: the name of the blob is its id"
+            "the blob is an array of {count} elements, but must contain exactly one dead letter"
         )),
     }
 }

@@ -40,7 +40,8 @@ fn a_blob_with_more_or_fewer_than_one_dead_letter_is_an_error_that_says_so() {
         let several = format!("[{}]", vec![letter; count].join(","));
         let why = read(KEY, "dead", several.as_bytes()).unwrap_err();
         let expected = format!(
-            "{KEY}: it is an array of {count} elements, but a blob has exactly one dead letter"
+            "{KEY}: the blob is an array of {count} elements, but must contain exactly one dead \
+             letter"
         );
         assert!(why.starts_with(&expected), "{why}");
     }

@@ -96,7 +96,7 @@ impl FromStr for OutcomeName {
             let short = NoResponse::ALL.map(NoResponse::as_str);
             let words = [&short[..], &Outcome::ALL.map(Outcome::as_str)].concat();
             format!(
-                "\"{text}\" is not an outcome: a status from 100 to 599 or a word is expected; {}",
+                "\"{text}\" is not an outcome: expected a status from 100 to 599, or a name; {}",
                 hint(text, &words)
             )
         })
@@ -135,8 +135,9 @@ mod tests {
         }
         for text in ["", "99", "600", "5xx", "hang"] {
             let problem = problem(text);
-            let begins =
-                format!("\"{text}\" is not an outcome: a status from 100 to 599 or a word");
+            let begins = format!(
+                "\"{text}\" is not an outcome: expected a status from 100 to 599, or a name"
+            );
             assert!(problem.starts_with(&begins), "{problem}");
         }
         assert!(

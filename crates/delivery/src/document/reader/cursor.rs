@@ -328,7 +328,7 @@ impl<'a> Cursor<'a> {
         };
         let inside = u32::try_from(value).ok().filter(|value| range.contains(value));
         let (least, most) = (range.start(), range.end());
-        inside.or_else(|| self.refuse(format!("has to be {least} to {most}, is {value}")))
+        inside.or_else(|| self.refuse(format!("must be {least} to {most}, but is {value}")))
     }
 
     /// Reads a number of any size without rounding it.
@@ -358,7 +358,7 @@ impl<'a> Cursor<'a> {
                 ));
                 let help = match brief::parse_ms(text) {
                     Ok(ms) => format!("write {}", duration::format_ms(ms)),
-                    Err(_) => "a duration looks like PT30S, PT1M30S or P1DT12H".to_owned(),
+                    Err(_) => "expected a duration such as PT30S, PT1M30S or P1DT12H".to_owned(),
                 };
                 return self.refuse(message.help(help));
             }
@@ -367,7 +367,7 @@ impl<'a> Cursor<'a> {
             return Some(ms);
         }
         let [least, most] = [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
-        self.refuse(format!("has to be {least} to {most}, is {}", quoted(text)))
+        self.refuse(format!("must be {least} to {most}, but is {}", quoted(text)))
     }
 
     /// Reads a string that must be one of these names, and returns the value of that name.
@@ -380,7 +380,7 @@ impl<'a> Cursor<'a> {
     /// Reports that the string is none of the allowed names, with a hint.
     pub fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let message = Message::new(format!("{} is not known here", quoted(word)));
+        let message = Message::new(format!("{} is not a valid value", quoted(word)));
         self.refuse(message.help(hint(word, &known)))
     }
 

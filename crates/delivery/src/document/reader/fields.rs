@@ -91,10 +91,8 @@ impl<'a> Fields<'a> {
             && self.of.unknown == Severity::Error
             && base.is_stated()
         {
-            let message = format!("null removes nothing: the value at {} is used", base.location());
-            own.warn(
-                Message::new(message).help(format!("leave {name} out, or state another value")),
-            );
+            let message = format!("null has no effect: the value at {} applies", base.location());
+            own.warn(Message::new(message).help(format!("omit {name}, or set another value")));
         }
         own.filter(|own| !own.is_null()).or(base)
     }
@@ -158,10 +156,8 @@ impl<'a> Fields<'a> {
                 // This is always an error, because a JSON comment in YAML may hide a field such as
                 // a filter, which would then be missing.
                 let message =
-                    "a comment of JSON in YAML, which reads it as a part of the name behind it";
-                at.error(
-                    Message::new(message).help("a file of its own, named .json, or # comments"),
-                );
+                    "YAML has no // or /* comments: this text is part of the following field name";
+                at.error(Message::new(message).help("use # comments, or a separate .json file"));
                 continue;
             }
             let message = format!("unknown field {}", quoted(&key.value));

@@ -25,7 +25,7 @@ pub(super) fn non_empty<'a>(members: &Members<'a>, name: &str) -> Option<&'a str
 
 /// Returns the raw JSON of a member, or an error unless it is a non-empty string.
 pub(super) fn required<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
-    non_empty(members, name).ok_or_else(|| format!("{name} has to be a non-empty string"))
+    non_empty(members, name).ok_or_else(|| format!("{name} must be a non-empty string"))
 }
 
 /// Returns the part between the quotes of a JSON string, without decoding escapes.

@@ -64,14 +64,14 @@ fn is_test(members: &Members<'_>) -> bool {
 
 fn records<'a>(members: &Members<'a>) -> Result<Vec<&'a RawValue>, String> {
     let list = members.get("Records").and_then(|list| serde_json::from_str(list).ok());
-    list.ok_or_else(|| "Records has to be a list".to_owned())
+    list.ok_or_else(|| "Records must be a list".to_owned())
 }
 
 /// Converts one record of a notification into a CloudEvent, whose data is the whole record.
 fn of_record(record: &str) -> Result<String, String> {
     Members::parse(record).map_err(|why| why.to_string()).and_then(|members| {
-        let s3 = object(&members, "s3").ok_or("s3 has to be an object")?;
-        let bucket = object(&s3, "bucket").ok_or("s3.bucket has to be an object")?;
+        let s3 = object(&members, "s3").ok_or("s3 must be an object")?;
+        let bucket = object(&s3, "bucket").ok_or("s3.bucket must be an object")?;
         let response = object(&members, "responseElements").unwrap_or_default();
         let stored = object(&s3, "object").unwrap_or_default();
         let request = required(&response, "x-amz-request-id")?;

@@ -38,7 +38,8 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
     publisher(members)?;
     let kind = members.text("Type").filter(|kind| kind != NOTIFICATION)?;
     Some(format!(
-        "a {kind} is no event and is not delivered: whoever requests its SubscribeURL subscribes the queue"
+        "a {kind} is not an event and is not delivered; open its SubscribeURL to confirm the \
+         subscription"
     ))
 }
 
@@ -76,7 +77,7 @@ fn converted(members: &Members<'_>, data: impl FnOnce() -> String) -> Result<Str
         return Err(why);
     }
     if kind != NOTIFICATION {
-        return Err(format!("Type has to be {NOTIFICATION}"));
+        return Err(format!("Type must be {NOTIFICATION}"));
     }
     let (id, topic) = (required(members, "MessageId")?, required(members, "TopicArn")?);
     if let Some(event) = members.text("Message").filter(|message| is_cloud_event(message)) {

@@ -91,7 +91,8 @@ impl Granted {
         // The version is checked first, because a newer version may have changed all other fields.
         if v != VERSION {
             return Err(format!(
-                "it has version {v}, and this program reads version {VERSION} only: deploy the newer version"
+                "the consent has version {v}, but this program supports only version {VERSION}: \
+                 deploy the newer version"
             ));
         }
         let GrantedV1 { destination, handshake, origin, allowed_rate, granted_ms, .. } =
@@ -102,7 +103,7 @@ impl Granted {
 }
 
 fn unreadable(problem: impl fmt::Display) -> String {
-    format!("it is not what this version writes: {problem}")
+    format!("the consent is not valid: {problem}")
 }
 
 #[cfg(test)]
@@ -145,7 +146,7 @@ mod tests {
             Granted::read(include_bytes!("../../../fixtures/consent/v1/eventgrid.json")).unwrap();
         assert_eq!((granted.rate, granted.origin), (Rate::Unlimited, None));
         let newer = Granted::read(br#"{"v":2}"#).unwrap_err();
-        assert!(newer.starts_with("it has version 2, "), "{newer}");
+        assert!(newer.starts_with("the consent has version 2, "), "{newer}");
         for broken in [
             "",
             "[]",
@@ -153,7 +154,7 @@ mod tests {
             r#"{"v":1,"destination":"","handshake":"","allowed_rate":"0","granted_ms":0}"#,
         ] {
             let problem = Granted::read(broken.as_bytes()).unwrap_err();
-            assert!(problem.starts_with("it is not what this version writes: "), "{problem}");
+            assert!(problem.starts_with("the consent is not valid: "), "{problem}");
         }
     }
 }

@@ -30,7 +30,7 @@ impl Rate {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
         let invalid =
-            || format!("the rate {text:?} is neither * nor a positive number of requests a minute");
+            || format!("the rate {text:?} must be * or a positive number of requests per minute");
         NonZeroU32::new(number).map(Self::PerMinute).ok_or_else(invalid)
     }
 }

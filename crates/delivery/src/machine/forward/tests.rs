@@ -106,7 +106,7 @@ fn an_event_that_has_gone_on_too_often_or_to_no_topic_is_a_dead_letter() {
             Delivery { hops: HOPS_MAX, ..delivery() },
             "n/all",
             Reason::ReplyLoop,
-            "a chain of more than 10",
+            "the chain of replies is longer than 10",
         ),
         (delivery(), "n/gone", Reason::TopicNotFound, "there is no topic n/gone"),
     ] {
@@ -135,7 +135,8 @@ fn what_goes_on_is_bounded_only_where_it_may_come_back() {
     let last = Delivery { hops: 1, replies_left: Some(1), ..delivery() };
     let letter = letter(gone_on(&last, "n/all", &looping()).unwrap_err());
     assert_eq!(letter.reason.known(), Some(Reason::ReplyLoop));
-    let detail = "this one to topic n/all would lead to 3 more deliveries where 1 are left";
+    let detail = "this reply to topic n/all would cause 3 more deliveries, but maxReplies of the \
+                  event's topic allows 1 more";
     assert!(letter.detail.as_deref().unwrap_or_default().contains(detail), "{letter:?}");
 
     let next = gone_on(&last, "n/all", &catalogue()).unwrap();

@@ -88,11 +88,11 @@ pub(in crate::machine) fn over_budget(
     let left = left(delivery);
     let to = match (&subscription.destination.topic(), &subscription.reply) {
         (Some(topic), _) | (None, Some(ReplyTo::Topic(topic))) => format!("topic {topic}"),
-        (None, Some(ReplyTo::Address(_)) | None) => "its address".to_owned(),
+        (None, Some(ReplyTo::Address(_)) | None) => "the reply address".to_owned(),
     };
     format!(
-        "too many replies follow from one event: this one to {to} would lead to {deliveries} more \
-         deliveries where {left} are left (maxReplies of the event's topic)"
+        "one event caused too many replies: this reply to {to} would cause {deliveries} more \
+         deliveries, but maxReplies of the event's topic allows {left} more"
     )
 }
 

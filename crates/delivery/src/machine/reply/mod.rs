@@ -79,7 +79,9 @@ impl Answered<'_> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let left = budget::left_after(delivery, None, catalogue, 1, now_ms);
         let refused = match left {
-            _ if delivery.hops >= HOPS_MAX => format!("a chain of more than {HOPS_MAX} replies"),
+            _ if delivery.hops >= HOPS_MAX => {
+                format!("the chain of replies is longer than {HOPS_MAX}")
+            }
             None => over_budget(delivery, subscription, 1),
             Some(left) => {
                 let reply = self.reply(event, DeliveryTarget::Reply);
@@ -116,7 +118,7 @@ impl Answered<'_> {
     fn dead_letter(&self, text: String, reason: Reason, why: &str) -> Vec<FollowUp> {
         let event = Event::recall(&queueable(&text).into(), Input::Opaque);
         let reply = self.reply(event, DeliveryTarget::Reply);
-        let why = format!("the subscriber's reply: {why}");
+        let why = format!("the subscriber's reply is not a valid event: {why}");
         self.undeliverable(reply, self.subscription, reason, &why)
     }
 
@@ -126,13 +128,14 @@ impl Answered<'_> {
         // A text that was composed for this reply may quote it.
         let why = match why {
             Cow::Borrowed(why) => why,
-            Cow::Owned(_) => "it cannot be read",
+            Cow::Owned(_) => "the reply cannot be read",
         };
         let members = self.delivery.event.members();
         let id = members.id().unwrap_or_default();
         let source = members.source().unwrap_or_default();
-        let why =
-            format!("{why}; none of it is kept. It answered the event {id:?} from {source:?}");
+        let why = format!(
+            "{why}; its content is not stored. The reply was to the event {id:?} from {source:?}"
+        );
         self.dead_letter(String::new(), Reason::MalformedEvent, &why)
     }
 
@@ -235,8 +238,7 @@ impl ReplyContent<'_> {
     }
 }
 
-const MIXED: &str =
-    "its ce-… headers name another event than its body: only one of both can be meant";
+const MIXED: &str = "the ce-… headers and the body describe different events";
 
 /// True if a response declares itself a reply. Its status must be 2xx except 202, and it must have
 /// the content type of an event format or the header `ce-specversion`.
@@ -300,10 +302,10 @@ fn event_text(
     let content_type = content.content_type.as_deref();
     match (mode, std::str::from_utf8(body)) {
         (ContentMode::Structured, Ok(text)) => Ok(text.to_owned()),
-        (ContentMode::Structured, Err(_)) => Err(unreadable("it is not UTF-8")),
-        (ContentMode::Batched, _) => Err(unreadable("it is a batch; a reply is one event")),
+        (ContentMode::Structured, Err(_)) => Err(unreadable("the body is not UTF-8")),
+        (ContentMode::Batched, _) => Err(unreadable("the reply is a batch, but must be one event")),
         (ContentMode::OtherFormat, _) => {
-            Err(unreadable("of the formats of events only application/cloudevents+json is read"))
+            Err(unreadable("the only supported event format is application/cloudevents+json"))
         }
         (ContentMode::Data, _) => binary::structured(&content.attributes, content_type, body)
             // A header that cannot be decoded is stored as it was received.

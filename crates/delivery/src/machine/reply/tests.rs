@@ -259,8 +259,20 @@ fn a_reply_that_is_no_event_is_a_dead_letter_with_its_text() {
         (CLOUD, &[], &latin, "not UTF-8", &*REPLY.replace("answered", "\u{fffd}")),
         (BATCH, &REQUIRED, batch.as_bytes(), "a batch", &batch),
         (BATCH, &[], batch.as_bytes(), "a batch", &batch),
-        (AVRO, &REQUIRED, b"Obj", "only application/cloudevents+json is read", "Obj"),
-        (AVRO, &[], b"Obj", "only application/cloudevents+json is read", "Obj"),
+        (
+            AVRO,
+            &REQUIRED,
+            b"Obj",
+            "the only supported event format is application/cloudevents+json",
+            "Obj",
+        ),
+        (
+            AVRO,
+            &[],
+            b"Obj",
+            "the only supported event format is application/cloudevents+json",
+            "Obj",
+        ),
         (CLOUD, &other, REPLY.as_bytes(), "ce-… headers", REPLY),
         ("application/json", &no_utf_8, b"{}", "ce-subject", &undecoded("%FF")),
         ("application/json", &no_escape, b"{}", "ce-subject", &undecoded("100%")),
@@ -339,7 +351,7 @@ fn without_a_response_a_dead_letter_has_nothing_of_a_reply_that_is_no_event_or_t
         let detail = letter.detail.as_ref().expect("it says why");
         assert!(detail.contains(why) && !detail.contains("nobody"), "{detail}");
         if target == DeliveryTarget::Reply {
-            assert!(detail.ends_with(r#"It answered the event "1" from "/s""#), "{detail}");
+            assert!(detail.ends_with(r#"The reply was to the event "1" from "/s""#), "{detail}");
         }
     }
 }

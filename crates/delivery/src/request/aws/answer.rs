@@ -63,7 +63,7 @@ fn counted(mut exchange: Exchange, counted_as: u16, code: &str, sent: u16) -> Ex
     if let TransportResult::Answered { status, .. } = &mut exchange.result {
         *status = counted_as;
     }
-    exchange.with_detail(format_args!("{code}, sent with status {sent}"))
+    exchange.with_detail(format_args!("{code}, received with status {sent}"))
 }
 
 /// Returns the failure that a response with a success status reports; `None` if the service
@@ -99,7 +99,7 @@ fn failure_in_success(
         if service == AwsService::Sns { is_in_xml() } else { entry[receipt].is_string() };
     // Without this member, the event may be lost: another server responded, or the response was
     // cut.
-    (!is_taken).then(|| (Some(AwsFailure::Unavailable), format!("an answer without {receipt}")))
+    (!is_taken).then(|| (Some(AwsFailure::Unavailable), format!("the response has no {receipt}")))
 }
 
 /// Finds an error code in the headers, or in the body as JSON or XML.

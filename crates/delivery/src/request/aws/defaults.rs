@@ -47,7 +47,10 @@ pub(super) fn add(
                     continue;
                 }
                 let stated = event[attribute].as_str().ok_or_else(|| {
-                    let why = format!("the event has no {attribute}, which is the default of {name}: state destination.aws.parameters.{name}");
+                    let why = format!(
+                        "the event has no {attribute}, which is the default of {name}: set \
+                         destination.aws.parameters.{name}"
+                    );
                     Unsendable::Impossible(why)
                 })?;
                 parameters.insert(name.to_owned(), stated.into());

@@ -44,7 +44,7 @@ pub(super) fn compose(
     let destination = &subscription.destination;
     let [delivery] = deliveries else {
         return Err(Unsendable::Impossible(
-            "an AWS target gets one event with each request".to_owned(),
+            "an AWS target receives one event per request".to_owned(),
         ));
     };
     let values = templates::values(subscription, deliveries, context)?;

@@ -98,7 +98,7 @@ impl Protocol {
 
 fn text(payload: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(payload)
-        .map_err(|_| "the service takes text only, and the body is not UTF-8".to_owned())
+        .map_err(|_| "the service accepts only text, but the body is not UTF-8".to_owned())
 }
 
 /// Returns a request of the JSON protocol with this version and this target header.

@@ -56,7 +56,7 @@ pub fn ask(
 ) -> Result<Request, String> {
     let secret = keyring.get(&client.client_secret);
     let secret = secret.map(|secret| secret.expose().trim());
-    let secret = secret.ok_or_else(|| format!("{} was not looked up", client.client_secret))?;
+    let secret = secret.ok_or_else(|| format!("{} was not loaded", client.client_secret))?;
     let mut headers = vec![
         ("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned()),
         ("accept".to_owned(), "application/json".to_owned()),
@@ -117,21 +117,21 @@ fn granted(exchange: &Exchange) -> Result<Token, String> {
     let detail = |otherwise: &str| exchange.detail.clone().unwrap_or_else(|| otherwise.to_owned());
     let (status, body) = match &exchange.result {
         TransportResult::Answered { status, body, .. } => (*status, body),
-        TransportResult::TimedOut => return Err(detail("no answer in time")),
-        TransportResult::SocketError => return Err(detail("the connection was refused or broken")),
-        TransportResult::ResolutionError => return Err(detail("its name does not resolve")),
-        TransportResult::TlsError => return Err(detail("its certificate was refused")),
-        TransportResult::Blocked => return Err(detail("its address is not allowed")),
+        TransportResult::TimedOut => return Err(detail("no response in time")),
+        TransportResult::SocketError => return Err(detail("the connection was refused or closed")),
+        TransportResult::ResolutionError => return Err(detail("the host name does not resolve")),
+        TransportResult::TlsError => return Err(detail("the certificate was not accepted")),
+        TransportResult::Blocked => return Err(detail("the address is not allowed")),
         TransportResult::Unsendable | TransportResult::Aborted => {
             return Err(detail("the request was not sent"));
         }
     };
     if status != 200 {
         let code = error_code(body).map_or_else(String::new, |code| format!(", {code}"));
-        return Err(format!("it answered {status}{code}"));
+        return Err(format!("the token server responded with {status}{code}"));
     }
     if exchange.content.as_ref().is_some_and(|content| !content.whole) {
-        return Err(format!("its answer has more than {ANSWER_MAX_BYTES} bytes"));
+        return Err(format!("the response has more than {ANSWER_MAX_BYTES} bytes"));
     }
     token(body, exchange)
 }
@@ -147,9 +147,9 @@ struct Answer {
 fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
     // The parser's error is dropped, because it may quote the response.
     let answer: Answer = serde_json::from_slice(body)
-        .map_err(|_| "its answer is not a JSON object with an access_token".to_owned())?;
+        .map_err(|_| "the response is not a JSON object with an access_token".to_owned())?;
     if answer.token_type.is_some_and(|of| !of.eq_ignore_ascii_case("bearer")) {
-        return Err("its token is of another type than Bearer".to_owned());
+        return Err("the token type is not Bearer".to_owned());
     }
     let value = checked(answer.access_token)?;
     let life_ms =
@@ -169,10 +169,12 @@ fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
 /// A description of the problem, without the token.
 pub fn checked(token: String) -> Result<Secret, String> {
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("its token is not a text of visible characters".to_owned());
+        return Err(
+            "the token is empty, or contains characters other than visible ASCII".to_owned()
+        );
     }
     if token.len() > TOKEN_MAX_BYTES {
-        return Err(format!("its token has more than {TOKEN_MAX_BYTES} bytes"));
+        return Err(format!("the token has more than {TOKEN_MAX_BYTES} bytes"));
     }
     Ok(Secret::new(token))
 }

@@ -85,14 +85,23 @@ fn a_token_is_used_until_a_minute_before_its_end() {
 fn why_there_is_no_token_is_told_without_a_secret() {
     let long = format!(r#"{{"access_token":"{}"}}"#, "x".repeat(TOKEN_MAX_BYTES + 1));
     for (body, why) in [
-        ("", "its answer is not a JSON object with an access_token"),
-        (r#"{"token":"t"}"#, "its answer is not a JSON object with an access_token"),
-        (r#"{"access_token":7}"#, "its answer is not a JSON object with an access_token"),
-        (r#"{"access_token":""}"#, "its token is not a text of visible characters"),
-        (r#"{"access_token":"a b"}"#, "its token is not a text of visible characters"),
-        (r#"{"access_token":"a\r\nx: y"}"#, "its token is not a text of visible characters"),
-        (r#"{"access_token":"t","token_type":"DPoP"}"#, "its token is of another type than Bearer"),
-        (&long, "its token has more than 16384 bytes"),
+        ("", "the response is not a JSON object with an access_token"),
+        (r#"{"token":"t"}"#, "the response is not a JSON object with an access_token"),
+        (r#"{"access_token":7}"#, "the response is not a JSON object with an access_token"),
+        (
+            r#"{"access_token":""}"#,
+            "the token is empty, or contains characters other than visible ASCII",
+        ),
+        (
+            r#"{"access_token":"a b"}"#,
+            "the token is empty, or contains characters other than visible ASCII",
+        ),
+        (
+            r#"{"access_token":"a\r\nx: y"}"#,
+            "the token is empty, or contains characters other than visible ASCII",
+        ),
+        (r#"{"access_token":"t","token_type":"DPoP"}"#, "the token type is not Bearer"),
+        (&long, "the token has more than 16384 bytes"),
     ] {
         let told = format!("no token from login.example.com:8443: {why}");
         assert_eq!(granted_by(body), Err(told), "{body}");
@@ -104,24 +113,24 @@ fn why_there_is_no_token_is_told_without_a_secret() {
         (
             401,
             r#"{"error":"invalid_client","error_description":"no p+ss w/rd"}"#,
-            "it answered 401, invalid_client",
+            "the token server responded with 401, invalid_client",
         ),
-        (400, r#"{"error":"no p+ss w/rd"}"#, "it answered 400"),
-        (302, "", "it answered 302"),
-        (204, "", "it answered 204"),
-        (500, "<html>", "it answered 500"),
+        (400, r#"{"error":"no p+ss w/rd"}"#, "the token server responded with 400"),
+        (302, "", "the token server responded with 302"),
+        (204, "", "the token server responded with 204"),
+        (500, "<html>", "the token server responded with 500"),
     ] {
         let told = told(&answered(status, body));
         assert_eq!(told, format!("no token from login.example.com:8443: {why}"), "{body}");
     }
     let cut = Content { whole: false, ..Content::default() };
     let cut = Exchange { content: Some(cut), ..answered(200, r#"{"access_token":"t"}"#) };
-    assert!(told(&cut).ends_with("its answer has more than 65536 bytes"));
+    assert!(told(&cut).ends_with("the response has more than 65536 bytes"));
     let broken =
         Exchange::new(TransportResult::SocketError, 0, 0).with_detail("p+ss w/rd was refused");
     assert!(told(&broken).ends_with(": [secret] was refused"));
     let blocked = Exchange::new(TransportResult::Blocked, 0, 0);
-    assert!(told(&blocked).ends_with("its address is not allowed"));
+    assert!(told(&blocked).ends_with("the address is not allowed"));
 }
 
 #[test]
@@ -129,7 +138,7 @@ fn an_error_code_that_nobody_knows_is_not_quoted() {
     for code in ["hush-hush", "hsuh", "p+ss", "invalid_client2"] {
         let body = format!(r#"{{"error":"{code}"}}"#);
         let told = read(&client(Style::Post), &keyring(), &answered(400, &body));
-        let why = "no token from login.example.com:8443: it answered 400";
+        let why = "no token from login.example.com:8443: the token server responded with 400";
         assert_eq!(told, Err(why.to_owned()), "{code}");
     }
 }

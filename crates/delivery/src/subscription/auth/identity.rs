@@ -66,7 +66,7 @@ impl Kind for Lifetime {
 pub fn check_audience(audience: &str) -> Result<(), String> {
     check_parameter(audience)?;
     if audience.chars().count() > AUDIENCE_MAX_CHARS {
-        return Err(format!("an audience has at most {AUDIENCE_MAX_CHARS} characters"));
+        return Err(format!("the audience is longer than {AUDIENCE_MAX_CHARS} characters"));
     }
     Ok(())
 }
@@ -79,5 +79,5 @@ pub fn check_lifetime(lifetime_ms: u64) -> Result<(), String> {
     if LIFETIMES_MS.contains(&lifetime_ms) && lifetime_ms.is_multiple_of(SECOND_MS) {
         return Ok(());
     }
-    Err("a lifetime is PT1M to PT1H, in whole seconds".to_owned())
+    Err("the lifetime must be PT1M to PT1H, in whole seconds".to_owned())
 }

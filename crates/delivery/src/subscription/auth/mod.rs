@@ -200,7 +200,7 @@ impl Auth {
 /// Returns the header value `Bearer …` for a token.
 fn bearer(token: &str) -> Result<String, HeaderError> {
     if token.contains(char::is_whitespace) {
-        let problem = "a token has no spaces, and no Bearer before it";
+        let problem = "the token must not contain spaces or begin with Bearer";
         return Err(HeaderError::Secret(format!(
             "the header {AUTHORIZATION} cannot be sent: {problem}"
         )));
@@ -219,10 +219,10 @@ fn user_schema() -> Json {
 /// A description of the problem, if it cannot.
 pub fn check_user(user: &str) -> Result<(), String> {
     if user.is_empty() || user.contains(':') {
-        return Err("a user is not empty and has no colon".to_owned());
+        return Err("the user must not be empty or contain a colon".to_owned());
     }
     check_value(user).map_err(|_| {
-        "a user has no control characters and no spaces around it, and at most 4096 bytes"
+        "the user must have at most 4096 bytes, no control characters, and no spaces at either end"
             .to_owned()
     })
 }
@@ -267,14 +267,14 @@ mod tests {
     fn what_cannot_be_sent_is_refused_without_its_value() {
         for auth in each() {
             let (missing, broken) = (auth.header(&Keyring::default()), sent(&auth, "hush\r\nx: y"));
-            let missing = missing.expect_err("it was not looked up").to_string();
-            assert!(missing.contains("env:A was not looked up"), "{missing}");
+            let missing = missing.expect_err("it was not loaded").to_string();
+            assert!(missing.contains("env:A was not loaded"), "{missing}");
             let broken = broken.expect_err("it would split the request");
             assert!(broken.contains("control characters") && !broken.contains("hush"), "{broken}");
         }
         let [_, bearer, _] = each();
         let twice = sent(&bearer, "Bearer hush").expect_err("the word would be there twice");
-        assert!(twice.contains("no Bearer before it") && !twice.contains("hush"), "{twice}");
+        assert!(twice.contains("begin with Bearer") && !twice.contains("hush"), "{twice}");
     }
 
     #[test]

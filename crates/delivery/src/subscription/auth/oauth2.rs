@@ -144,7 +144,7 @@ impl ClientCredentials {
 pub fn check_parameter(value: &str) -> Result<(), String> {
     if value.is_empty() || check_value(value).is_err() {
         return Err(
-            "has to be 1 to 4096 bytes without control characters and without spaces around it"
+            "must be 1 to 4096 bytes, without control characters and without spaces at either end"
                 .to_owned(),
         );
     }
@@ -157,7 +157,7 @@ pub fn check_parameter(value: &str) -> Result<(), String> {
 /// A description of the problem, if it cannot.
 pub fn check_parameter_name(name: &str) -> Result<(), String> {
     if NAMED_PARAMETERS.contains(&name) {
-        return Err(format!("{name} is a field of its own, or is sent anyway"));
+        return Err(format!("{name} has its own field, or is always sent"));
     }
     check_parameter(name)
 }

@@ -91,7 +91,7 @@ pub fn check_region(region: &str) -> Result<(), String> {
     if begins && region.len() <= REGION_MAX_BYTES && region.split('-').all(is_part) {
         return Ok(());
     }
-    Err("a region is written as eu-west-1".to_owned())
+    Err("expected a region such as eu-west-1".to_owned())
 }
 
 #[cfg(test)]

@@ -107,22 +107,25 @@ impl FromStr for TargetArn {
         let Some(hosts) = hosts_of(partition) else {
             let known = PARTITIONS.map(|(known, _)| known).join(", ");
             return Err(format!(
-                "the partition {} is not known; known: {known}",
+                "the partition {} is unknown; expected {known}",
                 quoted(partition)
             ));
         };
         let found = AwsService::ALL.into_iter().find(|known| known.as_str() == service);
         let Some(service) = found else {
             let known = AwsService::ALL.map(AwsService::as_str).join(", ");
-            return Err(format!("the service {} is no target; targets: {known}", quoted(service)));
+            return Err(format!(
+                "the service {} is not a supported target; expected {known}",
+                quoted(service)
+            ));
         };
         check_region(region)?;
         if account.len() != 12 || !account.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err("the account of an ARN has 12 digits".to_owned());
+            return Err("the account in an ARN must have 12 digits".to_owned());
         }
         let name = resource.strip_prefix(service.resource_prefix());
         let Some(name) = name.filter(|name| is_name(service, name)) else {
-            return Err(format!("an ARN of {service} ends with {}", service.resource_form()));
+            return Err(format!("an ARN of {service} must end with {}", service.resource_form()));
         };
         let url = |text: &str| Url::parse(text).map_err(|error| error.to_string());
         Ok(Self {
@@ -259,31 +262,31 @@ mod tests {
             ("arn:aws:sqs:eu-west-1:123456789012", "not an ARN"),
             (
                 "arn:azure:sqs:eu-west-1:123456789012:a",
-                "the partition \"azure\" is not known; known: aws, aws-cn",
+                "the partition \"azure\" is unknown; expected aws, aws-cn",
             ),
             (
                 "arn:aws:s3:::bucket",
-                "the service \"s3\" is no target; targets: sqs, events, lambda",
+                "the service \"s3\" is not a supported target; expected sqs, events, lambda",
             ),
-            ("arn:aws:sqs:*:123456789012:a", "a region is written as eu-west-1"),
-            ("arn:aws:sqs:eu-west-1::a", "the account of an ARN has 12 digits"),
-            ("arn:aws:sqs:eu-west-1:123456789012:shop-*", "an ARN of SQS ends with QUEUE"),
+            ("arn:aws:sqs:*:123456789012:a", "expected a region such as eu-west-1"),
+            ("arn:aws:sqs:eu-west-1::a", "the account in an ARN must have 12 digits"),
+            ("arn:aws:sqs:eu-west-1:123456789012:shop-*", "an ARN of SQS must end with QUEUE"),
             (
                 "arn:aws:sqs:eu-west-1:123456789012:{{ event.type }}",
-                "an ARN of SQS ends with QUEUE",
+                "an ARN of SQS must end with QUEUE",
             ),
-            ("arn:aws:sqs:eu-west-1:123456789012:a:b", "an ARN of SQS ends with QUEUE"),
+            ("arn:aws:sqs:eu-west-1:123456789012:a:b", "an ARN of SQS must end with QUEUE"),
             (
                 "arn:aws:lambda:eu-west-1:123456789012:orders",
-                "an ARN of Lambda ends with function:NAME",
+                "an ARN of Lambda must end with function:NAME",
             ),
             (
                 "arn:aws:events:eu-west-1:123456789012:rule/a",
-                "an ARN of EventBridge ends with event-bus/NAME",
+                "an ARN of EventBridge must end with event-bus/NAME",
             ),
             (
                 "arn:aws:states:eu-west-1:123456789012:stateMachine:a:b:c",
-                "an ARN of Step Functions ends with",
+                "an ARN of Step Functions must end with",
             ),
         ] {
             let refused = text.parse::<TargetArn>().unwrap_err();

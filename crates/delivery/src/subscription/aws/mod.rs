@@ -54,7 +54,7 @@ fn check(target: &AwsTarget, fields: &Fields<'_>) -> Option<()> {
     if *action != right {
         let at = fields.own("action").unwrap_or_else(|| fields.parent().clone());
         let message =
-            Message::new(format!("{} is no action of {}", action.as_str(), arn.service()));
+            Message::new(format!("{} is not an action of {}", action.as_str(), arn.service()));
         return at.refuse(message.help(format!("action: {}", right.as_str())));
     }
     match (parameters, fields.own("parameters")) {

@@ -136,13 +136,13 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
         };
         let problem = match *name {
             QUALIFIER if arn.name().contains(':') => {
-                Some("the ARN has an alias or a version already".to_owned())
+                Some("the ARN already has an alias or a version".to_owned())
             }
             // The qualifier must be literal, because `AWS_TARGETS` allows functions by their
             // qualified names. So an event cannot choose it.
-            QUALIFIER if !entry.value.json().as_str().is_some_and(is_part) => Some(
-                "the name of an alias or a version is expected, without expressions".to_owned(),
-            ),
+            QUALIFIER if !entry.value.json().as_str().is_some_and(is_part) => {
+                Some("expected the name of an alias or a version, without expressions".to_owned())
+            }
             _ => value(*of, &entry.value.json(), Stage::Written).err(),
         };
         if let Some(problem) = problem {
@@ -158,7 +158,9 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
 }
 
 fn same_for_all(name: &str) -> Message {
-    let what = format!("every event has the same {name}, and the service ignores repetitions");
+    let what = format!(
+        "every event has the same {name}, so the service discards all but the first as duplicates"
+    );
     Message::new(what).help("use an expression, such as {{ event.id }}")
 }
 
@@ -166,7 +168,7 @@ fn unknown(service: AwsService, name: &str) -> Message {
     let known: Vec<&str> = parameters(service).iter().map(|(name, _)| *name).collect();
     let message = Message::new(format!("{service} has no parameter {}", quoted(name)));
     message.help(match known.is_empty() {
-        true => format!("{service} has no parameters here"),
+        true => format!("{service} supports no parameters"),
         false => hint(name, &known),
     })
 }
@@ -178,7 +180,7 @@ fn unknown(service: AwsService, name: &str) -> Message {
 /// The name of the parameter whose value has a wrong type, without the value.
 pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, Json>, String> {
     let read: Map<String, Json> =
-        serde_json::from_slice(json).map_err(|_| format!("{PLACE} are no mapping"))?;
+        serde_json::from_slice(json).map_err(|_| format!("{PLACE} is not a mapping"))?;
     let mut typed = Map::new();
     for (name, of) in parameters(service) {
         let Some(stated) = read.get(*name).filter(|stated| !stated.is_null()) else { continue };
@@ -201,18 +203,18 @@ fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
         Type::Number(most) => number(stated, stage)
             .filter(|number| *number <= most)
             .map(Json::from)
-            .ok_or_else(|| format!("a whole number from 0 to {most} is expected")),
+            .ok_or_else(|| format!("expected a whole number from 0 to {most}")),
         Type::Word(words) => match stated.as_str().filter(|stated| words.contains(stated)) {
             Some(word) => Ok(word.into()),
-            None => Err(format!("expected: {}", words.join(" or "))),
+            None => Err(format!("expected {}", words.join(" or "))),
         },
         Type::Texts => {
-            let texts = stated.as_array().ok_or("a list of texts is expected")?;
+            let texts = stated.as_array().ok_or("expected a list of strings")?;
             texts.iter().map(|of| value(Type::Text, of, stage)).collect()
         }
         Type::Time => {
             let ms = stated.as_str().and_then(moment::date_time);
-            let right = "a time such as 2026-11-20T07:03:00Z is expected";
+            let right = "expected a time such as 2026-11-20T07:03:00Z";
             ms.map(seconds).ok_or_else(|| right.to_owned())
         }
         Type::Attributes => attributes(stated, stage),
@@ -233,7 +235,7 @@ fn text(stated: &Json, stage: Stage) -> Result<String, String> {
         Json::String(text) => Ok(text.clone()),
         Json::Number(_) | Json::Bool(_) if stage == Stage::Rendered => Ok(stated.to_string()),
         Json::Null | Json::Number(_) | Json::Bool(_) | Json::Array(_) | Json::Object(_) => {
-            Err("a text is expected".to_owned())
+            Err("expected a string".to_owned())
         }
     }
 }
@@ -246,8 +248,8 @@ fn number(stated: &Json, stage: Stage) -> Option<u64> {
 /// Converts a mapping of message attributes: `{DataType: String, StringValue: …}`, or with a
 /// `BinaryValue` in base64.
 fn attributes(stated: &Json, stage: Stage) -> Result<Json, String> {
-    const FORM: &str = "attributes are written as NAME: {DataType: String, StringValue: TEXT}, \
-                        or with DataType: Binary and a BinaryValue in Base64";
+    const FORM: &str = "expected NAME: {DataType: String, StringValue: TEXT}, or DataType: Binary \
+                        with a BinaryValue in base64";
     let by_name = stated.as_object().ok_or(FORM)?;
     let attribute = |(name, stated): (&String, &Json)| {
         let members = stated.as_object().filter(|of| of.len() == 2).ok_or(FORM)?;

@@ -42,11 +42,12 @@ struct ArnPattern(String);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AwsRefusal {
     /// The resource belongs to the deployment.
-    #[error("{0} belongs to this deployment, so no subscription may use it")]
+    #[error("{0} belongs to this deployment, so a subscription cannot use it as its target")]
     Own(String),
     /// No pattern for the namespace covers the resource.
     #[error(
-        "AWS_TARGETS does not list {arn} for the namespace \"{namespace}\"; add {namespace}={arn} to the template's parameter AwsTargets"
+        "AWS_TARGETS does not list {arn} for the namespace \"{namespace}\"; add {namespace}={arn} \
+         to the template parameter AwsTargets"
     )]
     NotListed {
         /// The ARN of the refused resource.
@@ -57,7 +58,8 @@ pub enum AwsRefusal {
     /// The resource is a Firehose stream in another account. The Firehose API identifies streams
     /// only by name, so the request would reach a stream in the account of the role.
     #[error(
-        "{arn} is in another account than the role ({account}), and Firehose finds streams by name in the account of the role"
+        "{arn} is not in the account of the role ({account}), but Firehose finds streams by name \
+         in the account of the role"
     )]
     OtherAccount {
         /// The ARN of the refused resource.
@@ -295,7 +297,7 @@ mod tests {
     fn a_stream_of_firehose_has_to_be_in_the_account_of_the_role() {
         let policy = policy("*=arn:aws:*:*:*:*");
         let refused = refusal(&policy, "shop", "firehose:eu-west-1:999999999999:deliverystream/a");
-        assert!(refused.unwrap().contains("in another account than the role (123456789012)"));
+        assert!(refused.unwrap().contains("is not in the account of the role (123456789012)"));
         assert_eq!(
             refusal(&policy, "shop", "firehose:eu-west-1:123456789012:deliverystream/a"),
             None

@@ -68,7 +68,7 @@ impl fmt::Display for Filter {
             Self::Any(filters) => f.write_str(&list(filters, " or ")),
             Self::Not(filter) => write!(f, "not {filter}"),
             Self::Exact { name, value } => write!(f, "{name} is {value:?}"),
-            Self::ExactText { name, value } => write!(f, "{name} is the text {value:?}"),
+            Self::ExactText { name, value } => write!(f, "{name} is the string {value:?}"),
             Self::Prefix { name, value } => write!(f, "{name} begins with {value:?}"),
             Self::Suffix { name, value } => write!(f, "{name} ends with {value:?}"),
             Self::Advanced(condition) => write!(f, "{condition}"),
@@ -135,7 +135,7 @@ mod tests {
         let not = Filter::Not(Box::new(exact("b", "2")));
         let filter = Filter::All(vec![exact("a", "1"), Filter::Any(vec![not, exact("c", "3")])]);
         assert_eq!(filter.to_string(), r#"(a is "1" and (not b is "2" or c is "3"))"#);
-        assert_eq!(exact_text("a", "1").to_string(), r#"a is the text "1""#);
+        assert_eq!(exact_text("a", "1").to_string(), r#"a is the string "1""#);
         assert_eq!(Filter::EVERYTHING.to_string(), "every event");
     }
 

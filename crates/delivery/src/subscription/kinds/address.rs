@@ -23,7 +23,7 @@ const PREFIX_MAX_BYTES: usize = 180;
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
 /// The rule for names of buckets, for error messages.
-pub const BUCKET_RULE: &str = "a bucket's name is 3 to 63 letters, digits, points and hyphens";
+pub const BUCKET_RULE: &str = "a bucket name is 3 to 63 letters, digits, dots and hyphens";
 
 /// All forms of addresses, for error messages.
 pub const ADDRESSES: &str = "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
@@ -52,8 +52,7 @@ impl Target {
             Self::Container(_) => "a container",
             Self::Queue(_) => "a queue",
         };
-        let message =
-            Message::new(format!("{what} is not a destination for events, only for dead letters"));
+        let message = Message::new(format!("{what} can receive only dead letters, not events"));
         at.refuse(message.help("https://… or http://…"))
     }
 }
@@ -117,7 +116,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// The field type for destinations and recipients of replies, which may also be topics.
     pub const OF_EVENTS: Self = Self {
-        unknown: "neither an address nor a key of a Destinations document",
+        unknown: "not an address, and not a key of a Destinations document",
         rule: "http://… or https://…",
         or_topic: true,
     };
@@ -171,7 +170,8 @@ pub fn address(text: &str, at: &Cursor<'_>) -> Resolved {
                 && (!url.username().is_empty() || url.password().is_some())
             {
                 at.warn(
-                    "the URL holds credentials in clear text; everyone who can read the file can read them",
+                    "the URL contains credentials in clear text, which everyone with access to the \
+                     file can read",
                 );
             }
             Resolved::Target(target)
@@ -200,7 +200,7 @@ pub fn parsed(text: &str) -> Option<Result<Target, Message>> {
 
 fn endpoint(text: &str) -> Result<Url, Message> {
     if has_tags(text) {
-        return Err("expressions are possible only in the path of destination.url itself".into());
+        return Err("expressions are supported only in the path of destination.url".into());
     }
     let url =
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
@@ -220,19 +220,19 @@ pub fn is_bucket(name: &str) -> bool {
 
 fn container(text: &str) -> Result<Container, Message> {
     let container: Container =
-        text.parse().map_err(|_| Message::new("a bucket is missing after s3://"))?;
+        text.parse().map_err(|_| Message::new("the bucket name is missing after s3://"))?;
     if !is_bucket(&container.bucket) {
         return Err(BUCKET_RULE.into());
     }
     let Container { prefix, .. } = &container;
     if prefix.len() > PREFIX_MAX_BYTES || prefix.chars().any(char::is_control) {
         return Err(format!(
-            "a prefix is at most {PREFIX_MAX_BYTES} bytes, without control characters"
+            "a prefix must have at most {PREFIX_MAX_BYTES} bytes, and no control characters"
         )
         .into());
     }
     if !prefix.is_empty() && prefix.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
-        return Err("no segment of a prefix is empty, . or ..".into());
+        return Err("a segment of a prefix must not be empty, . or ..".into());
     }
     check_prefix(prefix)?;
     Ok(container)

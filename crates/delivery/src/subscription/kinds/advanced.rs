@@ -52,7 +52,8 @@ fn case_sensitive(fields: &Fields<'_>, filter: Filter) -> Option<Filter> {
         | Test::Bool(_)
         | Test::IsNullOrUndefined
         | Test::IsNotNull => {
-            let message = format!("{CASE_SENSITIVE} is for operators that compare texts");
+            let message =
+                format!("{CASE_SENSITIVE} applies only to operators that compare strings");
             return fields.parent().refuse(message);
         }
     };
@@ -147,7 +148,7 @@ type ReadOperator = fn(&Cursor<'_>, &[(&'static str, ReadTest)]) -> Option<ReadT
 pub fn condition(fields: &Fields<'_>, arrays: Arrays, operator: ReadOperator) -> Option<Filter> {
     let key = fields.required("key").and_then(|cursor| {
         Key::parse(cursor.text()?).or_else(|| {
-            cursor.refuse(Message::new("not a key").help("such as subject or data.key1.key2"))
+            cursor.refuse(Message::new("not a valid key").help("such as subject or data.key1.key2"))
         })
     });
     let operator = fields.required("operatorType").and_then(|at| operator(&at, &OPERATORS));
@@ -214,8 +215,9 @@ fn text(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     let chars = text.chars().count();
     if chars > TEXT_MAX_CHARS {
-        return cursor
-            .refuse(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
+        return cursor.refuse(format!(
+            "a value must have at most {TEXT_MAX_CHARS} characters, but has {chars}"
+        ));
     }
     Some(text.to_owned())
 }
@@ -227,7 +229,7 @@ fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
         [Some(least), Some(most)] if least <= most => Some((least.clone(), most.clone())),
         [None, _] | [_, None] => None,
         _ => cursor.refuse(
-            Message::new("a range is two numbers, the smaller one first")
+            Message::new("a range must be two numbers, the smaller one first")
                 .help("such as [3000, 4000]"),
         ),
     }

@@ -16,15 +16,16 @@ pub fn obstacle<'h>(
 ) -> Option<(&'static str, Message)> {
     if let Some(name) = headers.find(|name| auth.has_header(name)) {
         let name = quoted(&name.to_ascii_lowercase());
-        let message = Message::new(format!("auth sends the header {name} too"));
-        return Some(("headers", message.help("leave it to auth, or to headers")));
+        let message = Message::new(format!("auth also sets the header {name}"));
+        return Some(("headers", message.help("set the header only in auth or only in headers")));
     }
     if auth.signing_scope().is_some_and(|scope| scope.is_of_api(url)) {
-        let message = Message::new("the API of Lambda is for AWS targets only");
+        let message =
+            Message::new("a URL of the Lambda API cannot be a destination: use destination.aws");
         return Some(("url", message.help("destination: {aws: {arn: …, action: Invoke}}")));
     }
     let is_in_clear = url.scheme() == "http";
     (matches!(auth, Auth::ClientCertificate(_)) && is_in_clear).then(|| {
-        ("url", Message::new("a certificate is shown by https only").help("url: https://…"))
+        ("url", Message::new("a client certificate requires https").help("url: https://…"))
     })
 }

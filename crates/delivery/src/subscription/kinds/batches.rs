@@ -19,7 +19,8 @@ const NO_BATCHES: &str = "no batches";
 
 /// Reports that `onRefused` has no effect, because no document enables batches.
 pub fn report_without_batch(on_refused: &Cursor<'_>) {
-    let message = Message::new("onRefused has no effect where each event has a request of its own");
+    let message =
+        Message::new("onRefused has no effect if each event is sent in a separate request");
     on_refused.error(message.help("maxEvents (maxEventsPerBatch in Event Grid) enables batches"));
 }
 

@@ -15,15 +15,15 @@ use crate::subscription::filter::cesql::Cesql;
 /// Maximum nesting depth of `all`, `any` and `not`.
 pub const DEPTH_MAX: usize = 10;
 /// The names of the operators, for error messages.
-pub const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
+pub const OPERATORS: &str = "expected one of exact, prefix, suffix, all, any, not, cesql";
 
 /// Attributes of the Event Grid schema that CloudEvents does not have.
 const EVENT_GRID_ATTRIBUTES: [&str; 4] =
     ["dataVersion", "eventTime", "eventType", "metadataVersion"];
 /// The names that filters can compare, for error messages.
-pub const VISIBLE: &str = "filters see the attributes of an event and not its data: names of lower-case letters \
-                                  and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion \
-                                  (Event Grid)";
+pub const VISIBLE: &str = "filters match only attributes, not data: names of lower-case letters \
+                           and digits (CloudEvents), and eventType, eventTime, dataVersion, \
+                           metadataVersion (Event Grid)";
 
 /// Returns true if the text can be the name of an attribute, in CloudEvents or in the Event Grid
 /// schema.
@@ -47,7 +47,7 @@ const COMPARISONS: [(&str, Compare); 3] = [
 /// Reports conditions that are nested too deeply, and returns `None`.
 pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()> {
     if depth > most {
-        return cursor.refuse(format!("conditions nest at most {most} deep"));
+        return cursor.refuse(format!("conditions are nested more than {most} levels deep"));
     }
     Some(())
 }
@@ -78,11 +78,11 @@ pub fn cesql(cursor: &Cursor<'_>) -> Option<Filter> {
         Err(error) => return cursor.refuse(error.to_string()),
     };
     if reading.never_boolean {
-        cursor.warn("matches no event: the value is never true or false");
+        cursor.warn("matches no event: the result is never true or false");
     }
     if let Some(at) = reading.mistakable_at {
-        let read = format!("at character {at}: the order of operators may surprise");
-        let written = format!("it is read as {}", reading.cesql);
+        let read = format!("at character {at}: check the precedence of the operators");
+        let written = format!("the expression means {}", reading.cesql);
         cursor.warn(Message::new(read).help(&written));
     }
     Some(Filter::Cesql(reading.cesql))

@@ -39,7 +39,7 @@ impl Kind for Filters {
 fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     check_depth(cursor, depth, DEPTH_MAX)?;
     if cursor.entries()?.is_empty() {
-        return cursor.refuse(Message::new("no condition").help(OPERATORS));
+        return cursor.refuse(Message::new("the filter has no condition").help(OPERATORS));
     }
     let inner = |of: &Cursor<'_>| read_at(of, depth + 1);
     let conditions = cursor.mapping(|fields| {
@@ -59,7 +59,7 @@ fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     let members = cursor.entries()?;
     if members.is_empty() {
         return cursor
-            .refuse(Message::new("no member to compare").help("such as {type: order.created}"));
+            .refuse(Message::new("no attribute to compare").help("such as {type: order.created}"));
     }
     let compared: Vec<Option<Filter>> = members
         .iter()
@@ -93,11 +93,13 @@ fn check_name(member: &Entry<'_>, input: Input) {
     }
     if input != Input::Custom {
         let message = format!("{} is not the name of an attribute", quoted(name));
-        let help = format!("{VISIBLE}; members of other JSON with input: custom of the Topic");
+        let help = format!(
+            "{VISIBLE}; with input: custom of the Topic, filters match top-level members of JSON"
+        );
         return key.error(Message::new(message).help(help));
     }
     if name.contains('.') {
-        let message = format!("compares a member of the event with the name {}", quoted(name));
-        key.warn(Message::new(message).help("a filter does not look into members"));
+        let message = format!("compares the top-level member named {}", quoted(name));
+        key.warn(Message::new(message).help("a filter cannot match nested members"));
     }
 }

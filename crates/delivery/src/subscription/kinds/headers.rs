@@ -90,7 +90,8 @@ pub fn list<'a>(
             && !may_come_from_event(&header.name)
         {
             element.error(format!(
-                "the header {} cannot have a value of the event: state the value here, or choose another name",
+                "the header {} cannot have a value of the event: set a fixed value, or choose \
+                 another name",
                 quoted(&header.name)
             ));
             continue;
@@ -114,7 +115,7 @@ pub fn name(cursor: &Cursor<'_>) -> Option<String> {
     let name = cursor.text()?;
     let lower = name.to_ascii_lowercase();
     if !is_name(name) {
-        return cursor.refuse(format!("{} is not the name of a header", quoted(name)));
+        return cursor.refuse(format!("{} is not a valid header name", quoted(name)));
     }
     let is_ours = REFUSED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
     if is_ours || REFUSED_NAMES.contains(&lower.as_str()) {
@@ -268,11 +269,11 @@ fn header_value(fields: &Fields<'_>, name: &str) -> Option<Value> {
             value.map(if is_hidden { Value::Concealed } else { Value::Static })
         }
         [None, _, _] if hidden.is_some() => {
-            hidden?.refuse("hidden belongs to value: a path and a secret are not shown anyway")
+            hidden?.refuse("hidden applies only to value: a path and a secret are never shown")
         }
         [None, Some(path), None] => PATH.read(&path).map(Value::Path),
         [None, None, Some(name)] => SECRET.read(&name).map(Value::Secret),
         [None, None, None] => fields.parent().refuse("value, path or secret is missing"),
-        [_, _, _] => fields.parent().refuse("a header has one of value, path and secret"),
+        [_, _, _] => fields.parent().refuse("set only one of value, path and secret"),
     }
 }

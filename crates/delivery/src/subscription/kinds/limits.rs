@@ -20,7 +20,7 @@ pub fn text(cursor: &Cursor<'_>, range: RangeInclusive<u32>) -> Option<u32> {
     let number = text.parse().ok().filter(|number| range.contains(number));
     number.or_else(|| {
         let (least, most) = range.into_inner();
-        let help = format!("a whole number from {least} to {most}");
+        let help = format!("expected a whole number from {least} to {most}");
         cursor.refuse(Message::new(format!("{} is out of range", quoted(&text))).help(help))
     })
 }

@@ -19,11 +19,11 @@ pub fn read(cursor: &Cursor<'_>) -> Option<String> {
 /// `None`.
 pub fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
     if !is_name(text) {
-        return cursor.refuse(Message::new(format!("not a usable name: {NAME_RULE}")));
+        return cursor.refuse(Message::new(format!("not a valid name: {NAME_RULE}")));
     }
     if text.starts_with(RESERVED) {
         return cursor
-            .refuse(format!("not a usable name: names that begin with {RESERVED} are reserved"));
+            .refuse(format!("not a valid name: names that begin with {RESERVED} are reserved"));
     }
     Some(text.to_owned())
 }
@@ -31,8 +31,7 @@ pub fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
 /// Reads the full name of a topic, `namespace/topic`.
 pub fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
-        cursor
-            .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
+        cursor.refuse(Message::new("expected namespace/topic").help("topic: my-namespace/my-topic"))
     })?;
     Some(TopicName { namespace: checked(namespace, cursor)?, topic: checked(topic, cursor)? })
 }
@@ -86,7 +85,7 @@ fn check_dns_name(text: &str) -> Result<(), String> {
     if text.len() <= DNS_NAME_MAX_BYTES && text.split('.').all(is_label) {
         return Ok(());
     }
-    Err("not a name of DNS, such as events.example.com".to_owned())
+    Err("not a DNS name, such as events.example.com".to_owned())
 }
 
 fn is_label(label: &str) -> bool {

@@ -73,8 +73,8 @@ fn publisher(fields: &Fields<'_>) -> Option<Publisher> {
             Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"),
         ),
         [_, _, _] => {
-            let message = Message::new("a publisher has one of snsTopic, eventSource and bucket");
-            fields.parent().refuse(message.help("give each an element of its own"))
+            let message = Message::new("set only one of snsTopic, eventSource and bucket");
+            fields.parent().refuse(message.help("use a separate list element for each publisher"))
         }
     }
 }
@@ -100,9 +100,9 @@ pub fn report_unreadable(publishers: &[(&Publisher, Cursor<'_>)], input: Input) 
         let reads = if input == Input::SnsWhole { Input::Sns } else { input };
         if needed != reads.as_str() {
             let warning = format!(
-                "the input of this topic is {word}, and records of this publisher are {needed}"
+                "the input of this topic is {word}, but records of this publisher require {needed}"
             );
-            at.warn(Message::new(warning).help("input: auto reads both"));
+            at.warn(Message::new(warning).help("use input: auto, which reads both"));
         }
     }
 }
@@ -142,9 +142,10 @@ fn event_source(cursor: &Cursor<'_>) -> Option<String> {
         || text.chars().any(char::is_control)
     {
         let rule = format!(
-            "1 to {SOURCE_MAX_BYTES} bytes, without control characters and spaces around them"
+            "expected 1 to {SOURCE_MAX_BYTES} bytes, without control characters and without spaces \
+             at either end"
         );
-        return cursor.refuse(Message::new("not the source of an event").help(rule));
+        return cursor.refuse(Message::new("not a valid event source").help(rule));
     }
     Some(text.to_owned())
 }

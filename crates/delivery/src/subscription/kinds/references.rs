@@ -24,10 +24,10 @@ const KEY: Optional<Checked> = Optional(Checked { max_chars: MAX_BYTES, check, s
 
 fn check(text: &str) -> Result<(), String> {
     if !(1..=MAX_BYTES).contains(&text.len()) {
-        return Err(format!("a key has 1 to {MAX_BYTES} bytes"));
+        return Err(format!("a key must have 1 to {MAX_BYTES} bytes"));
     }
     if text.contains("://") && url::Url::parse(text).is_ok_and(|url| url.has_host()) {
-        return Err("a key that is an address is not stored: it may hold credentials".to_owned());
+        return Err("a key cannot be a URL, because a URL may contain credentials".to_owned());
     }
     Ok(())
 }
@@ -54,8 +54,8 @@ impl Presence for KeyOf {
         if let (Some(own), Some(document)) = (&own, documents.first())
             && !is_stated(document)
         {
-            let message = Message::new(format!("no effect without {} beside it", self.0));
-            own.warn(message.help(format!("state {} too", self.0)));
+            let message = Message::new(format!("no effect without {}", self.0));
+            own.warn(message.help(format!("set {} too", self.0)));
         }
         let document = documents.iter().find(|document| is_stated(document));
         let at = document.and_then(|document| document.peek(name)).filter(|at| !at.is_null());

@@ -24,7 +24,9 @@ impl Kind for Sample {
         let sample = at.json();
         let bytes = sample.to_string().len();
         if bytes > SAMPLE_MAX_BYTES {
-            return at.refuse(format!("at most {SAMPLE_MAX_BYTES} bytes as JSON, found {bytes}"));
+            return at.refuse(format!(
+                "the sample has {bytes} bytes as JSON; the limit is {SAMPLE_MAX_BYTES} bytes"
+            ));
         }
         Some(sample)
     }

@@ -88,7 +88,7 @@ fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let (own, read) = kind?;
     for (field, key) in &kinds_fields {
         if let Some(key) = key.as_ref().filter(|_| *field != own) {
-            let message = Message::new(format!("{field} does not belong to this kind of schedule"));
+            let message = Message::new(format!("{field} is not allowed for this kind of schedule"));
             key.error(
                 message.help(format!(
                     "kind: {}",
@@ -115,7 +115,7 @@ fn numbered(kind: Kind, from_zero: bool, at: &Cursor<'_>) -> Option<Kind> {
         | Kind::LinearFromZero { .. }
         | Kind::ExponentialFromZero { .. } => Some(kind),
         Kind::Constant { .. } | Kind::Waits { .. } | Kind::Moments { .. } => at.refuse(
-            Message::new("numbering does not belong to this kind of schedule")
+            Message::new("numbering is not allowed for this kind of schedule")
                 .help("kind: exponential"),
         ),
     }
@@ -144,8 +144,8 @@ fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Optio
     };
     if let Some(max_ms) = max_ms.filter(|max_ms| delay_ms > *max_ms) {
         let message =
-            format!("delay is {}, which is above max, {}", format_ms(delay_ms), format_ms(max_ms));
-        let missing = "max is PT1H where it is missing";
+            format!("delay ({}) is greater than max ({})", format_ms(delay_ms), format_ms(max_ms));
+        let missing = "the default of max is PT1H";
         return fields.parent().refuse(if fields.get("max").is_some() {
             message.into()
         } else {
@@ -160,8 +160,10 @@ fn durations(fields: &Fields<'_>, name: &'static str) -> Option<Arc<[u64]>> {
     let cursor = fields.required(name)?;
     let elements = cursor.list()?;
     if elements.is_empty() || elements.len() > WAITS_MAX {
-        return cursor
-            .refuse(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
+        return cursor.refuse(format!(
+            "must be a list of 1 to {WAITS_MAX} durations, but has {}",
+            elements.len()
+        ));
     }
     read_each(&elements, |element| element.duration_ms(1..=LIFETIME_MAX_MS)).map(Into::into)
 }
@@ -171,7 +173,7 @@ fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
     let elements = fields.get("moments")?.list()?;
     for (pair, later) in moments_ms.windows(2).zip(&elements[1..]) {
         if pair[0] >= pair[1] {
-            return later.refuse("has to be later than the one before it");
+            return later.refuse("must be later than the previous moment");
         }
     }
     Some(moments_ms)

@@ -11,7 +11,7 @@ use crate::subscription::name::TopicName;
 use crate::subscription::sink::Sink;
 
 /// The valid form of a sink that is a topic, for error messages.
-const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
+const TOPIC_RULE: &str = "for a topic: {topic: namespace/topic}";
 
 /// The field type of the field `sink`: an address, or a topic.
 pub struct Sinks;
@@ -23,7 +23,7 @@ impl Kind for Sinks {
         if at.is_mapping() {
             return at.mapping(topic)?.map(Sink::Topic);
         }
-        let unknown = Message::new("neither an address nor a key of a Destinations document")
+        let unknown = Message::new("not an address, and not a key of a Destinations document")
             .help(format!("{ADDRESSES}; {TOPIC_RULE}"));
         address(at.text()?, at).or_refuse(at, unknown).map(Sink::from)
     }
@@ -71,7 +71,7 @@ fn topic(fields: &Fields<'_>) -> Option<TopicName> {
         fields.accept_rest();
         return fields
             .parent()
-            .refuse(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
+            .refuse(Message::new("a sink must be an address or a topic").help(TOPIC_RULE));
     };
     topic.parsed("the name of a topic", TOPIC_RULE)
 }

@@ -42,11 +42,9 @@ fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
     match (status(first.trim()), status(last.trim())) {
         (Some(first), Some(last)) if first <= last => Some(first..=last),
         (_, _) => {
-            let message = Message::new(format!(
-                "{} is neither a status nor a range of statuses",
-                quoted(text)
-            ));
-            at.refuse(message.help("a status is 100 to 599, a range is such as 200-299"))
+            let message =
+                Message::new(format!("{} is not a status or a range of statuses", quoted(text)));
+            at.refuse(message.help("expected a status from 100 to 599, or a range such as 200-299"))
         }
     }
 }
@@ -116,8 +114,8 @@ impl Presence for Meaning {
                     others.iter().flatten().any(|other| other.first_shared(&own_success).is_some())
                 };
                 if success == StatusSet::default() && !has_finding() {
-                    let message = Message::new("no status is a success")
-                        .help("leave one of those in success out of neverRetry and retryOn");
+                    let message = Message::new("no status counts as success")
+                        .help("remove a status of success from neverRetry and retryOn");
                     return fields.parent().refuse(message);
                 }
                 success
@@ -158,12 +156,12 @@ impl Meaning {
     fn check(&self, own: &Cursor<'_>, fields: &Fields<'_>) -> Option<()> {
         let stated = list(own)?;
         if *self == Self::Success && stated == StatusSet::default() {
-            return own.refuse("at least one status has to be a success");
+            return own.refuse("at least one status must count as success");
         }
         for other in LISTS.iter().take(*self as usize) {
             let earlier = list_in(fields.parent(), other);
             if let Some(status) = earlier.and_then(|earlier| stated.first_shared(&earlier)) {
-                own.error(format!("{status} is in {other} too; it can be only one of them"));
+                own.error(format!("{status} is also in {other}; remove it from one list"));
             }
         }
         Some(())
@@ -183,7 +181,7 @@ impl Kind for LeastWaits {
             let of = status(entry.name);
             if of.is_none() {
                 let message = Message::new(format!("{} is not a status", quoted(entry.name)));
-                entry.key.error(message.help("a status is 100 to 599"));
+                entry.key.error(message.help("expected a status from 100 to 599"));
             }
             let wait_ms = entry.value.duration_ms(1..=LIFETIME_MAX_MS);
             waits.extend(of.zip(wait_ms));

@@ -77,7 +77,8 @@ impl Kind for Body {
 fn check_numbers(node: &Node, at: &Cursor<'_>) -> Option<()> {
     match &node.value {
         Value::Fraction(number) if number.json().parse::<serde_json::Number>().is_err() => {
-            let message = "a number of the body is none in JSON, such as 007: write it in quotes";
+            let message = "the body contains a number that JSON does not allow, such as 007: write \
+                           it in quotes";
             at.refuse(message)
         }
         Value::List(elements) => elements.iter().try_for_each(|of| check_numbers(of, at)),
@@ -134,13 +135,17 @@ impl Kind for Query {
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
         let entries = at.entries()?;
         if entries.len() > PARAMETERS_MAX {
-            return at
-                .refuse(format!("at most {PARAMETERS_MAX} parameters, found {}", entries.len()));
+            return at.refuse(format!(
+                "at most {PARAMETERS_MAX} parameters are allowed, found {}",
+                entries.len()
+            ));
         }
         let read = entries.iter().map(|entry| {
             if !(1..=PARAMETER_NAME_MAX_BYTES).contains(&entry.name.len()) {
                 let most = PARAMETER_NAME_MAX_BYTES;
-                return entry.key.refuse(format!("the name of a parameter has 1 to {most} bytes"));
+                return entry
+                    .key
+                    .refuse(format!("the name of a parameter must have 1 to {most} bytes"));
             }
             let text = entry.value.scalar()?;
             let place = format!("destination.query.{}", entry.name);
@@ -151,7 +156,8 @@ impl Kind for Query {
             }
             let value = or_report(&entry.value, &place, compiled)?;
             if is_credential && !has_tags(&text) {
-                let message = "a credential is not stated in clear text: {{ secret('env:NAME') }}, for example";
+                let message = "a credential must not be in clear text: use {{ secret('env:NAME') \
+                               }}, for example";
                 return entry.value.refuse(message);
             }
             Some(QueryParameter { name: entry.name.to_owned(), value })

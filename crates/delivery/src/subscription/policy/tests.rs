@@ -90,7 +90,7 @@ fn batches_and_consent_are_reported_also_where_there_are_none() {
         Consent::CloudEvents(CloudEventsHandshake { origin: "a.example.com".to_owned(), rate })
     };
     for (given, text) in [
-        (None, "not asked for"),
+        (None, "not requested"),
         (Some(Consent::EventGrid(NoFields)), "handshake eventgrid"),
         (Some(asked(None)), "handshake cloudevents, origin a.example.com"),
         (Some(asked(Some(120))), "handshake cloudevents, origin a.example.com, rate 120"),

@@ -22,11 +22,12 @@ fn what_is_not_supported_is_an_error_of_compilation() {
         ("{% with a = 1 %}{% endwith %}", format!("`with` {only}")),
         ("{% break %}", format!("`break` {only}")),
         ("{% for x in events recursive %}{% endfor %}", "`recursive` is not supported".to_owned()),
-        ("{% for x, y in events %}{% endfor %}", "a loop has one name before `in`".to_owned()),
-        ("{% for event in events %}{% endfor %}", "`event` has a meaning already; choose another name".to_owned()),
-        ("{{ loop.index }}", "`loop` exists only inside `for`".to_owned()),
+        ("{% for x, y in events %}{% endfor %}", "a loop must have exactly one name before `in`".to_owned()),
+        ("{% for event in events %}{% endfor %}", "the name `event` is reserved; choose another \
+                                                   name".to_owned()),
+        ("{{ loop.index }}", "`loop` can be used only inside `for`".to_owned()),
         ("{% for x in events %}{{ loop.cycle }}{% endfor %}",
-            "`loop` has no `cycle`; it has index, index0, first, last, length".to_owned()),
+            "`loop` has no member `cycle`; its members are index, index0, first, last, length".to_owned()),
         ("{{ evnt.id }}", "there is no `evnt`; a path begins with event, events, subscription, attempt or the name of \
             a loop's item".to_owned()),
         ("{{ range(9) }}", "there is no function `range`; the only function is `secret`".to_owned()),
@@ -35,28 +36,41 @@ fn what_is_not_supported_is_an_error_of_compilation() {
             lower, replace, join, urlencode, hmac, length, first and last".to_owned()),
         ("{{ event.id is even }}", "there is no test `even`; the tests are defined, undefined, none, string, number, \
             boolean, mapping, sequence".to_owned()),
-        ("{% for a in events if loop.first %}{% endfor %}", "the filter of a loop has no `loop`".to_owned()),
-        ("{{ secret('A')[2:] }}", "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once".to_owned()),
-        ("{{ secret('A') | base64 | base64 }}", "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once".to_owned()),
-        ("{{ secret('A') | tojson | tojson }}", "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once".to_owned()),
-        ("{{ ('a' ~ secret('A')) | replace('a', 'b') }}", "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once".to_owned()),
-        ("{% for a in [secret('A')] %}{{ a | upper }}{% endfor %}", "a secret is sent as it is; only `base64`, `tojson` or `urlencode` may be applied to it, once".to_owned()),
-        ("{{ event.id | upper(1) }}", "the filter `upper` has no arguments".to_owned()),
+        ("{% for a in events if loop.first %}{% endfor %}", "`loop` cannot be used in the filter \
+                                                             of a loop".to_owned()),
+        ("{{ secret('A')[2:] }}", "a secret must be sent unchanged; only one of `base64`, `tojson` \
+                                   and `urlencode` may be applied to it, once".to_owned()),
+        ("{{ secret('A') | base64 | base64 }}", "a secret must be sent unchanged; only one of \
+                                                 `base64`, `tojson` and `urlencode` may be \
+                                                 applied to it, once".to_owned()),
+        ("{{ secret('A') | tojson | tojson }}", "a secret must be sent unchanged; only one of \
+                                                 `base64`, `tojson` and `urlencode` may be \
+                                                 applied to it, once".to_owned()),
+        ("{{ ('a' ~ secret('A')) | replace('a', 'b') }}", "a secret must be sent unchanged; only \
+                                                           one of `base64`, `tojson` and \
+                                                           `urlencode` may be applied to it, once".to_owned()),
+        ("{% for a in [secret('A')] %}{{ a | upper }}{% endfor %}", "a secret must be sent \
+                                                                     unchanged; only one of \
+                                                                     `base64`, `tojson` and \
+                                                                     `urlencode` may be applied \
+                                                                     to it, once".to_owned()),
+        ("{{ event.id | upper(1) }}", "the filter `upper` accepts no arguments".to_owned()),
         ("{{ event.id | replace('a') }}", "write replace(old, new)".to_owned()),
         ("{{ event.id | default }}", "write default(value) or default(value, true)".to_owned()),
-        ("{{ event.id | default(value=1) }}", "arguments have no names and are not unpacked with `*`".to_owned()),
+        ("{{ event.id | default(value=1) }}", "named arguments and arguments with `*` are not \
+                                               supported".to_owned()),
         ("{{ event.time | date(event.id) }}", "write date('%Y-%m-%d') with a format in quotes".to_owned()),
         ("{{ event.time | date('%!') }}",
-            "the format of the date is not one of strftime, such as %Y-%m-%d".to_owned()),
+            "the date format is not a strftime format, such as %Y-%m-%d".to_owned()),
         ("{{ secret(event.id) }}", "write secret('NAME') with the name of a secret in quotes".to_owned()),
         ("{{ secret }}", "there is no `secret`; a path begins with event, events, subscription, attempt or the name of \
             a loop's item".to_owned()),
         ("{{ event.id | hmac }}", "write hmac('NAME') with the name of a secret in quotes".to_owned()),
-        ("{{ 'a' * 1000000000 }}", "only numbers are calculated; join texts with `~`".to_owned()),
+        ("{{ 'a' * 1000000000 }}", "arithmetic requires numbers; join strings with `~`".to_owned()),
         ("{{ 2 ** 9 }}", "`**` is not supported".to_owned()),
-        ("{{ event.id[::2] }}", "a slice has no step; write [start:stop]".to_owned()),
-        ("{{ {event.id: 1} }}", "the names of an object are texts in quotes".to_owned()),
-        ("{{ {'a': 1, 'a': 2} }}", "the name `a` is twice in one object".to_owned()),
+        ("{{ event.id[::2] }}", "a slice cannot have a step; write [start:stop]".to_owned()),
+        ("{{ {event.id: 1} }}", "the names in an object must be strings in quotes".to_owned()),
+        ("{{ {'a': 1, 'a': 2} }}", "the name `a` occurs twice in one object".to_owned()),
         ("{{ 99999999999999999999 }}", "a number is too large".to_owned()),
         ("{{ event.id", "not a valid template: unexpected end of input, expected end of variable block".to_owned()),
         ("{% if event %}", "not a valid template: unexpected end of input, expected end of block".to_owned()),

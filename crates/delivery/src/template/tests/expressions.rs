@@ -155,32 +155,67 @@ fn an_expression_without_a_result_is_an_error() {
         ("event.data.text.missing == 1", format!("`event.data.text.missing` {missing}")),
         ("event.data.missing | upper", format!("`event.data.missing` {missing}")),
         ("[event.data.missing]", format!("`event.data.missing` {missing}")),
-        ("event.data.n | upper", "`upper` needs a text, but the value is a number".to_owned()),
-        ("event.data.text | join", "`join` needs a list, but the value is a text".to_owned()),
-        ("event.data.n | length", "`length` needs a text, a list or an object, but the value is a number".to_owned()),
-        ("'x' | replace(event.data.empty, 'y')",
-            "`replace` needs a text to replace, but the first argument is empty".to_owned()),
-        ("event.data.text | date('%Y')",
-            "the value is not a time: neither RFC 3339 such as 2026-11-20T07:03:00Z nor seconds since 1970".to_owned()),
-        ("event.data.max | date('%Y')",
-            "the value is not a time: neither RFC 3339 such as 2026-11-20T07:03:00Z nor seconds since 1970".to_owned()),
-        ("event.data.text + event.data.text",
-            "only numbers are calculated, but a side is a text; join texts with `~`".to_owned()),
-        ("event.data.text * event.data.n",
-            "only numbers are calculated, but a side is a text; join texts with `~`".to_owned()),
-        ("event.data.list * 1000000000",
-            "only numbers are calculated, but a side is a list; join texts with `~`".to_owned()),
+        ("event.data.n | upper", "`upper` needs a string, but the value is a number".to_owned()),
+        ("event.data.text | join", "`join` needs a list, but the value is a string".to_owned()),
+        (
+            "event.data.n | length",
+            "`length` needs a string, a list or an object, but the value is a number".to_owned(),
+        ),
+        (
+            "'x' | replace(event.data.empty, 'y')",
+            "`replace` needs a string to replace, but the first argument is empty".to_owned(),
+        ),
+        (
+            "event.data.text | date('%Y')",
+            "the value is not a time: expected RFC 3339 such as 2026-11-20T07:03:00Z, or seconds \
+             since 1970"
+                .to_owned(),
+        ),
+        (
+            "event.data.max | date('%Y')",
+            "the value is not a time: expected RFC 3339 such as 2026-11-20T07:03:00Z, or seconds \
+             since 1970"
+                .to_owned(),
+        ),
+        (
+            "event.data.text + event.data.text",
+            "arithmetic requires numbers, but an operand is a string; join strings with `~`"
+                .to_owned(),
+        ),
+        (
+            "event.data.text * event.data.n",
+            "arithmetic requires numbers, but an operand is a string; join strings with `~`"
+                .to_owned(),
+        ),
+        (
+            "event.data.list * 1000000000",
+            "arithmetic requires numbers, but an operand is a list; join strings with `~`"
+                .to_owned(),
+        ),
         ("event.data.n / 0", "the divisor is 0".to_owned()),
         ("event.data.n % 0.0", "the divisor is 0".to_owned()),
         ("event.data.max * event.data.max", "the result is too large".to_owned()),
         ("-event.data.max", "the result is too large".to_owned()),
-        ("event.data.n < 'x'", "a number and a text have no order; compare two numbers or two texts".to_owned()),
+        (
+            "event.data.n < 'x'",
+            "a number and a string cannot be compared; compare two numbers or two strings"
+                .to_owned(),
+        ),
         ("1 in event.data.n", "a number cannot be in a number".to_owned()),
-        ("event.data.n[:1]", "only texts and lists have slices, but the value is a number".to_owned()),
-        ("event.data.list['a':]", "a position is a whole number, but the value is a text".to_owned()),
-        ("event.data.list[none]", "the key in brackets is null; write a text or a whole number".to_owned()),
-        ("secret('OTHER')", "the secret `OTHER` was not looked up".to_owned()),
-        ("event.id | hmac('OTHER')", "the secret `OTHER` was not looked up".to_owned()),
+        (
+            "event.data.n[:1]",
+            "only strings and lists have slices, but the value is a number".to_owned(),
+        ),
+        (
+            "event.data.list['a':]",
+            "a position must be a whole number, but the value is a string".to_owned(),
+        ),
+        (
+            "event.data.list[none]",
+            "the key in brackets is null; use a string or a whole number".to_owned(),
+        ),
+        ("secret('OTHER')", "the secret `OTHER` was not loaded".to_owned()),
+        ("event.id | hmac('OTHER')", "the secret `OTHER` was not loaded".to_owned()),
     ] {
         assert_eq!(body(&format!("{{{{ {expression} }}}}")), Err(reason), "{expression}");
     }

@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 use super::super::limits::{FUEL_MAX, RENDERED_MAX_BYTES};
 use super::super::{Attempt, BodyTemplate, Origin, PathTemplate, TextTemplate, Values};
 
-const WORK: &str = "it does too much work; use smaller values, fewer loops or fewer expressions";
+const WORK: &str = "the template exceeds its computation limit; use smaller values, fewer loops or \
+                    fewer expressions";
 const LONG: &str = "the result is longer than 1048576 bytes";
 
 fn values(data: Json) -> Values {
@@ -67,7 +68,8 @@ fn work_is_bounded_by_fuel_and_output() {
         (nested(1, "{% for x in event.data.long %}{% endfor %}"), WORK),
         (
             nested(1, "{% if event.data.big | date('%Y') %}{% endif %}"),
-            "the value is not a time: neither RFC 3339 such as 2026-11-20T07:03:00Z nor seconds since 1970",
+            "the value is not a time: expected RFC 3339 such as 2026-11-20T07:03:00Z, or seconds \
+             since 1970",
         ),
         (doubled(2), WORK),
         (doubled(3), WORK),
@@ -76,7 +78,7 @@ fn work_is_bounded_by_fuel_and_output() {
         ("{{ [event.data.big, event.data.big, event.data.big] | join }}".to_owned(), LONG),
         (
             "{{ [1, 2, 3] | join(event.data.big) | join }}".to_owned(),
-            "`join` needs a list, but the value is a text",
+            "`join` needs a list, but the value is a string",
         ),
         (format!("{{{{ [{}] }}}}", "event,".repeat(60)), LONG),
         ("{{ event.data.controls }}{{ event.data.controls | tojson }}".to_owned(), LONG),
@@ -91,50 +93,56 @@ fn work_is_bounded_by_fuel_and_output() {
 #[test]
 fn a_template_is_bounded_before_it_is_parsed() {
     for (template, reason) in [
-        ("x".repeat(16_385), "a template has at most 16384 bytes, this has 16385"),
-        ("{{ 1 }}".repeat(201), "more than 200 tags"),
-        (format!("{{{{ {}1 }}}}", "-".repeat(10_000)), "more than 200 words and signs in one tag"),
+        ("x".repeat(16_385), "the template must have at most 16384 bytes, but has 16385"),
+        ("{{ 1 }}".repeat(201), "the template has more than 200 tags"),
+        (
+            format!("{{{{ {}1 }}}}", "-".repeat(10_000)),
+            "the template has more than 200 words and symbols in one tag",
+        ),
         (
             format!("{{{{ {}1 }}}}", "not ".repeat(4_000)),
-            "more than 200 words and signs in one tag",
+            "the template has more than 200 words and symbols in one tag",
         ),
         (
             format!("{{{{ {}1 }}}}", "not ".repeat(190)),
-            "more than 64 operators, filters and members inside each other",
+            "operators, filters and members are nested more than 64 levels deep",
         ),
         (
             format!("{{{{ {}1 }}}}", "-".repeat(190)),
-            "more than 64 operators, filters and members inside each other",
+            "operators, filters and members are nested more than 64 levels deep",
         ),
         (
             format!("{{{{ {}1{} }}}}", "(".repeat(17), ")".repeat(17)),
-            "more than 16 brackets inside each other",
+            "the template has more than 16 nested brackets",
         ),
         (
             format!("{{{{ {}1{} }}}}", "[".repeat(5_000), "]".repeat(5_000)),
-            "more than 16 brackets inside each other",
+            "the template has more than 16 nested brackets",
         ),
         (
             format!("{{{{ 1{} }}}}", " ~ 1".repeat(70)),
-            "more than 64 operators, filters and members inside each other",
+            "operators, filters and members are nested more than 64 levels deep",
         ),
         (
             format!("{{{{ event{} }}}}", ".a".repeat(90)),
-            "more than 64 operators, filters and members inside each other",
+            "operators, filters and members are nested more than 64 levels deep",
         ),
         (
             format!("{{{{ event{} }}}}", " | lower".repeat(90)),
-            "more than 64 operators, filters and members inside each other",
+            "operators, filters and members are nested more than 64 levels deep",
         ),
         (
             format!("{{{{ 1{} }}}}", " if 1 else 1".repeat(55)),
-            "more than 200 words and signs in one tag",
+            "the template has more than 200 words and symbols in one tag",
         ),
-        (nested(9, ""), "more than 8 `if` and `for` inside each other"),
-        (format!("{{% if 1 %}}{}{{% endif %}}", "{% elif 1 %}".repeat(300)), "more than 200 tags"),
+        (nested(9, ""), "the template has more than 8 nested `if` and `for`"),
+        (
+            format!("{{% if 1 %}}{}{{% endif %}}", "{% elif 1 %}".repeat(300)),
+            "the template has more than 200 tags",
+        ),
         (
             format!("{{% for {}a{} in events %}}{{% endfor %}}", "(".repeat(500), ")".repeat(500)),
-            "more than 16 brackets inside each other",
+            "the template has more than 16 nested brackets",
         ),
     ] {
         let reason = (Err(reason.to_owned()), 0);
@@ -175,7 +183,7 @@ fn a_deep_event_is_an_error_and_a_legal_one_is_not() {
     let compiled = BodyTemplate::compile(&json!("{{ event.data }}"), "body").unwrap();
     assert!(compiled.render(&values(deep(126))).is_ok());
     let error = compiled.render(&values(deep(200))).unwrap_err();
-    assert_eq!(error.reason, "a value has more than 128 lists and objects inside each other");
+    assert_eq!(error.reason, "lists and objects in a value are nested more than 128 levels deep");
     let (compared, _) = measured("{{ event.data == event.data }}", &values(deep(200)));
     assert_eq!(compared, Err(error.reason));
 }
@@ -227,8 +235,8 @@ fn the_fuel_of_a_body_is_shared_by_its_strings() {
 fn a_body_template_is_bounded() {
     let deep = (0..70).fold(json!(1), |value, _| json!([value]));
     for (template, reason) in [
-        (deep, "more than 64 lists and objects inside each other"),
-        (json!(vec!["{{ 1 }}"; 501]), "more than 500 strings with expressions"),
+        (deep, "lists and objects are nested more than 64 levels deep"),
+        (json!(vec!["{{ 1 }}"; 501]), "the body has more than 500 strings with expressions"),
         (json!("x".repeat(262_144)), "the body has more than 262144 bytes"),
         (json!(vec![0; 200_000]), "the body has more than 262144 bytes"),
     ] {

@@ -12,23 +12,21 @@ fn a_header_cannot_be_split() {
         (" {{ event.data.n }} ", Ok("5")),
         (
             "{{ event.data.lines }}",
-            Err(
-                "the value has a control character, such as a line break, which a header cannot have",
-            ),
+            Err("the value contains a control character, such as a line break, which is not \
+                 allowed in a header"),
         ),
         (
             "a\nb",
-            Err(
-                "the value has a control character, such as a line break, which a header cannot have",
-            ),
+            Err("the value contains a control character, such as a line break, which is not \
+                 allowed in a header"),
         ),
         (
             "{{ event.data.list }}",
-            Err("the value is a list; here only a text, a number, true or false is allowed"),
+            Err("the value is a list; only a string, a number, true or false is allowed here"),
         ),
         (
             "{{ event.data.nothing }}",
-            Err("the value is null; here only a text, a number, true or false is allowed"),
+            Err("the value is null; only a string, a number, true or false is allowed here"),
         ),
     ] {
         let data = order();
@@ -88,17 +86,17 @@ fn a_value_that_would_change_the_path_is_an_error() {
         (
             "https://a.example/x/{{ event.data }}",
             json!(""),
-            "the value is empty, and an empty segment would change the path",
+            "the value is empty, but a path segment cannot be empty",
         ),
         (
             "https://a.example/x/{{ event.data }}",
             json!(["a"]),
-            "the value is a list; here only a text, a number, true or false is allowed",
+            "the value is a list; only a string, a number, true or false is allowed here",
         ),
         (
             "https://a.example/x/{{ event.data }}",
             json!(null),
-            "the value is null; here only a text, a number, true or false is allowed",
+            "the value is null; only a string, a number, true or false is allowed here",
         ),
         (
             "https://a.example/x/{{ event.data }}",
@@ -116,11 +114,11 @@ fn a_value_that_would_change_the_path_is_an_error() {
 
 #[test]
 fn only_the_path_of_a_url_has_expressions() {
-    let only = "only the path of a URL can have expressions, after `https://host/`";
+    let only = "expressions are allowed only in the path of a URL, after `https://host/`";
     for (url, reason) in [
         ("{{ event.id }}", only),
         ("ftp://a.example/{{ event.id }}", only),
-        ("ftp://a.example/", "a URL begins with http:// or https:// and a host"),
+        ("ftp://a.example/", "a URL must begin with http:// or https:// and a host"),
         ("http{{ event.id }}://a.example/", only),
         ("https://{{ event.id }}/", only),
         ("https:///{{ event.id }}/x", only),
@@ -131,16 +129,25 @@ fn only_the_path_of_a_url_has_expressions() {
         ("https://a.example/x?y={{ event.id }}", only),
         ("https://a.example/x#{{ event.id }}", only),
         ("https://a.example/{{ event.id }}?y={{ event.id }}", only),
-        ("https://a.example\\{{ event.id }}/", "a URL has no spaces, control characters or `\\`"),
-        ("https://a.exa\tmple/{{ event.id }}/", "a URL has no spaces, control characters or `\\`"),
-        ("https://a.example/{{ event.id }}/../x", "the path of a URL has no segments `.` and `..`"),
+        (
+            "https://a.example\\{{ event.id }}/",
+            "a URL cannot contain spaces, control characters or `\\`",
+        ),
+        (
+            "https://a.exa\tmple/{{ event.id }}/",
+            "a URL cannot contain spaces, control characters or `\\`",
+        ),
+        (
+            "https://a.example/{{ event.id }}/../x",
+            "the path of a URL cannot have the segments `.` and `..`",
+        ),
         (
             "https://a.example/%2E%2e/{{ event.id }}",
-            "the path of a URL has no segments `.` and `..`",
+            "the path of a URL cannot have the segments `.` and `..`",
         ),
         (
             "https://a.example/{% if event.id %}x{% endif %}",
-            "a URL can have expressions, but no `if` and `for`",
+            "a URL can contain expressions, but not `if` or `for`",
         ),
     ] {
         let reason = Err(reason.to_owned());

@@ -46,14 +46,14 @@ fn a_missing_file_is_an_error_that_names_the_command() {
     };
     assert_eq!(
         without(0),
-        "1.json: error: no file has the rule of these targets, or several may be theirs; add the output of: aws events \
-         describe-rule --name RULE; with several rules, the name of this file has to contain that of its rule, such as \
-         RULE-targets.json"
+        "1.json: error: the rule of these targets is missing, or several rules match; add the \
+         output of: aws events describe-rule --name RULE; with several rules, the name of this \
+         file must contain the name of its rule, such as RULE-targets.json"
     );
     assert_eq!(
         without(1),
-        "1.json: error: no file has the targets of this rule; add the output of: aws events list-targets-by-rule --rule \
-         orders > orders-targets.json"
+        "1.json: error: the targets of this rule are missing; add the output of: aws events \
+         list-targets-by-rule --rule orders > orders-targets.json"
     );
     assert_eq!(
         without(2),
@@ -77,10 +77,10 @@ fn targets_that_may_be_of_another_rule_or_are_not_all_are_an_error() {
             vec![rule.clone(), more],
             "2.json: error: NextToken: the rule has targets that are not in this file",
         ),
-        (vec![rule.clone(), other_bus, targets.clone()], "or several may be theirs"),
+        (vec![rule.clone(), other_bus, targets.clone()], "or several rules match"),
         (
             vec![rule, targets.clone(), targets, destination, connection],
-            "3.json: error: another file has the targets of the rule \"orders\"",
+            "3.json: error: another file already contains the targets of the rule \"orders\"",
         ),
     ] {
         let found = findings(&reading(&documents));
@@ -96,8 +96,8 @@ fn a_list_of_another_command_is_an_error_that_names_the_right_one() {
         ("Connections", "describe-connection"),
     ] {
         let expected = format!(
-            "1.json: error: {list}: a list of EventBridge is not read; add the output of: aws events {command} --name NAME, \
-             for each of them"
+            "1.json: error: {list}: the output of an EventBridge list command is not supported; \
+             add the output of: aws events {command} --name NAME, for each entry"
         );
         assert_eq!(refused(&[json!({ list: [] })]), expected);
     }
@@ -124,23 +124,26 @@ fn what_has_no_equivalent_is_a_warning_with_the_next_step() {
     for (files, expected) in [
         (
             vec![any_source.clone(), function],
-            "2.json: warning: Targets[0].Arn: not converted: \"arn:aws:lambda:eu-west-1:1:function:f\" is no API \
-             destination; write a Subscription with destination.aws, or leave the target in EventBridge",
+            "2.json: warning: Targets[0].Arn: not converted: \
+             \"arn:aws:lambda:eu-west-1:1:function:f\" is not an API destination; write a \
+             Subscription with destination.aws, or leave the target in EventBridge",
         ),
         (
             vec![disabled, targets.clone(), destination.clone(), connection.clone()],
-            "1.json: warning: State: the rule is disabled: its Subscription is paused, and makes dead letters of its \
-             events; leave the rule out to ignore its events",
+            "1.json: warning: State: the rule is disabled, so its Subscription is paused: its \
+             events become dead letters; remove the rule to ignore its events",
         ),
         (
             vec![schedule],
-            "1.json: warning: ScheduleExpression: a schedule is not converted; let EventBridge Scheduler send an event to \
-             the events queue, and write a Subscription for it",
+            "1.json: warning: ScheduleExpression: schedules are not converted; configure \
+             EventBridge Scheduler to send an event to the events queue, and write a Subscription \
+             for it",
         ),
         (
             vec![any_source, targets, destination, connection],
-            "1.json: warning: EventPattern: the pattern does not name every source exactly; add them to from of the topic \
-             eventbridge/default, or make it the DefaultTopic",
+            "1.json: warning: EventPattern: the pattern does not name every source exactly; add \
+             the sources to from of the topic eventbridge/default, or set the topic as \
+             DefaultTopic",
         ),
     ] {
         let found = findings(&reading(&files));

@@ -121,7 +121,7 @@ fn a_value_that_only_the_stack_has_is_an_error_in_a_pattern() {
         json!(["{{resolve:ssm:source}}"]),
     ] {
         let found = refused(&[rule(&json!({ "source": source })), targets(&json!({}))]);
-        let expected = "1.json: error: EventPattern: only the deployed stack has this value";
+        let expected = "1.json: error: EventPattern: this value is known only after deployment";
         assert!(found.starts_with(expected), "{found}");
     }
 }
@@ -165,8 +165,9 @@ fn a_condition_that_no_filter_expresses_is_an_error() {
     ] {
         let files = [rule(&json!({ "detail": { "ip": values } })), targets(&json!({}))];
         let expected = format!(
-            "1.json: error: EventPattern: no filter expresses {what} of \"detail.ip\"; keep the condition in a rule of \
-             EventBridge that sends to the events queue, and leave it out here"
+            "1.json: error: EventPattern: a filter cannot express {what} of \"detail.ip\"; keep \
+             the condition in a rule of EventBridge that sends to the events queue, and omit it \
+             here"
         );
         assert_eq!(refused(&files), expected);
     }
@@ -175,19 +176,19 @@ fn a_condition_that_no_filter_expresses_is_an_error() {
 #[test]
 fn a_pattern_that_is_none_is_an_error() {
     for (pattern, expected) in [
-        (json!("x"), "1.json: error: EventPattern: an event pattern has to be an object"),
-        (json!({ "a": 1 }), "1.json: error: EventPattern: the values of \"a\" have to be a list"),
-        (json!({ "$or": [1] }), "1.json: error: EventPattern: $or is a list of objects"),
+        (json!("x"), "1.json: error: EventPattern: an event pattern must be an object"),
+        (json!({ "a": 1 }), "1.json: error: EventPattern: the values of \"a\" must be a list"),
+        (json!({ "$or": [1] }), "1.json: error: EventPattern: $or must be a list of objects"),
     ] {
         assert_eq!(refused(&[rule(&pattern), targets(&json!({}))]), expected);
     }
     for (text, expected) in [
-        ("{", "not JSON that can be read"),
+        ("{", "not valid JSON"),
         (
             r#"{"source":["a"],"source":["b"]}"#,
             "source is defined twice in one mapping; keep one of them",
         ),
-        ("", "one value is expected, found 0"),
+        ("", "expected one value, found 0"),
     ] {
         let broken = json!({ "Name": "orders", "Arn": RULE_ARN, "EventPattern": text });
         let found = refused(&[broken, targets(&json!({}))]);

@@ -63,7 +63,8 @@ fn body_parameters_of_a_connection_are_members_at_the_end() {
     }
     assert_eq!(
         refused(&files(&json!({ "Input": "[1]" }), &json!({}), &parameters)),
-        "2.json: error: Targets[0]: the connection adds body parameters to this input, which is no object; state an object"
+        "2.json: error: Targets[0]: the connection adds body parameters to this input, which is \
+         not an object; use an object as the input"
     );
 }
 
@@ -83,7 +84,8 @@ fn a_member_that_the_input_and_the_connection_state_is_refused() {
     ] {
         assert_eq!(
             refused(&files(&target, &json!({}), &parameters)),
-            "2.json: error: Targets[0]: the input and the connection both state \"token\"; remove one of them",
+            "2.json: error: Targets[0]: the input and the connection both set \"token\"; remove \
+             one of them",
             "{target}"
         );
     }
@@ -108,8 +110,8 @@ fn the_parameters_of_a_connection_take_precedence() {
         "QueryStringParameters": [{ "Key": "env", "Value": "prod", "IsValueSecret": false }],
     } });
     let endpoint = json!({ "InvocationEndpoint": "https://crm.example.com/*/a/*?x=1" });
-    let warned = "2.json: warning: Targets[0].HttpParameters.PathParameterValues[2]: not used: the endpoint has no * for \
-                  this value";
+    let warned = "2.json: warning: Targets[0].HttpParameters.PathParameterValues[2]: no effect: \
+                  the endpoint has no * for this value";
     let destination =
         spec(&files(&target, &endpoint, &parameters), &[warned])["destination"].take();
     assert_eq!(
@@ -131,7 +133,7 @@ fn the_parameters_of_a_connection_take_precedence() {
 #[test]
 fn a_get_has_no_body() {
     let get = json!({ "HttpMethod": "GET" });
-    let warned = "2.json: warning: Targets[0].InputPath: not sent: a GET has no body";
+    let warned = "2.json: warning: Targets[0].InputPath: not sent: a GET request has no body";
     let written = spec(&files(&json!({ "InputPath": "$.detail" }), &get, &json!({})), &[warned]);
     assert_eq!(written["destination"]["method"], json!("GET"));
     assert_eq!(written["destination"]["bodyText"], Json::Null);
@@ -192,8 +194,8 @@ fn retries_rates_and_dead_letters_are_those_of_the_target() {
     let queue = json!({ "Arn": "arn:aws:sqs:eu-west-1:123456789012:lost" });
     let target = json!({ "RetryPolicy": policy(0), "DeadLetterConfig": queue });
     let rate = json!({ "InvocationRateLimitPerSecond": 5, "HttpMethod": "DELETE" });
-    let note = "2.json: note: Targets[0].DeadLetterConfig.Arn: dead letters go to this queue in the format of lastmile; \
-                ExtraSinkArns of the stack has to list it";
+    let note = "2.json: note: Targets[0].DeadLetterConfig.Arn: dead letters in this queue have the \
+                format of lastmile; add the queue to ExtraSinkArns of the stack";
     let written = spec(&files(&target, &rate, &json!({})), &[note]);
     assert_eq!(
         written["retry"],
@@ -209,7 +211,7 @@ fn retries_rates_and_dead_letters_are_those_of_the_target() {
     let many = files(&json!({ "RetryPolicy": policy(186) }), &json!({}), &json!({}));
     assert_eq!(
         refused(&many),
-        "2.json: error: Targets[0].RetryPolicy.MaximumRetryAttempts: has to be 0 to 185, is 186"
+        "2.json: error: Targets[0].RetryPolicy.MaximumRetryAttempts: must be 0 to 185, but is 186"
     );
 }
 
@@ -223,8 +225,8 @@ fn a_constant_in_the_path_stays_in_the_path() {
     let braces = json!({ "InvocationEndpoint": "https://crm.example.com/{{ event.id }}" });
     let url = spec(&files(&json!({}), &braces, &json!({})), &[])["destination"]["url"].take();
     assert_eq!(url, "https://crm.example.com/%7B%7B%20event.id%20%7D%7D");
-    let warning = "3.json: warning: InvocationEndpoint: no value of PathParameterValues is for this *, which stays in the \
-                   URL; add a value for each *";
+    let warning = "3.json: warning: InvocationEndpoint: PathParameterValues has no value for this \
+                   *, so the * stays in the URL; add a value for each *";
     let url = spec(&files(&target(&["$.id"]), &two, &json!({})), &[warning]);
     assert_eq!(url["destination"]["url"], "https://crm.example.com/{{ event.data.id }}/x/*");
 }
@@ -259,7 +261,8 @@ fn what_is_not_sent_is_a_warning() {
     let content_type =
         json!({ "HttpParameters": { "HeaderParameters": { "Content-Type": "text/plain" } } });
     let get = files(&content_type, &json!({ "HttpMethod": "GET" }), &json!({}));
-    let warning = "2.json: warning: Targets[0].HttpParameters.HeaderParameters.Content-Type: not sent: a GET has no body";
+    let warning = "2.json: warning: Targets[0].HttpParameters.HeaderParameters.Content-Type: not \
+                   sent: a GET request has no body";
     spec(&get, &[warning]);
     let [rule, targets, destination, _] = files(&json!({}), &json!({}), &json!({}));
     let oauth = json!({ "ConnectionArn": CONNECTION_ARN, "Name": "crm", "AuthorizationType": "OAUTH_CLIENT_CREDENTIALS",
@@ -270,8 +273,8 @@ fn what_is_not_sent_is_a_warning() {
         } } });
     let found = findings(&reading(&[rule, targets, destination, oauth])).concat();
     for expected in [
-        "BodyParameters[0]: a token is requested with the grant client_credentials here",
-        "the secret is not copied: the Subscription names it env:CRM_CLIENT_SECRET",
+        "BodyParameters[0]: lastmile requests tokens with the grant client_credentials",
+        "the secret is not copied: the Subscription refers to it as env:CRM_CLIENT_SECRET",
     ] {
         assert!(found.contains(expected), "{found}");
     }
@@ -289,30 +292,32 @@ fn what_cannot_be_requested_is_an_error_at_its_field() {
         (
             content_type,
             none.clone(),
-            "2.json: error: Targets[0].HttpParameters.HeaderParameters.Content-Type: the content type of a body is the same \
-             for every event",
+            "2.json: error: Targets[0].HttpParameters.HeaderParameters.Content-Type: the content \
+             type cannot depend on the event",
         ),
         (
             several,
             none.clone(),
-            "2.json: error: Targets[0].InputPath: \"$.detail.items[*]\" may lead to several values; a path such as \
-             $.detail.items[0].id",
+            "2.json: error: Targets[0].InputPath: \"$.detail.items[*]\" may select several values; \
+             use a path such as $.detail.items[0].id",
         ),
         (
             header,
             none.clone(),
-            "2.json: error: Targets[0].HttpParameters.HeaderParameters.X-Id: \"$.detail..id\" may lead to several values; a \
-             path such as $.detail.items[0].id",
+            "2.json: error: Targets[0].HttpParameters.HeaderParameters.X-Id: \"$.detail..id\" may \
+             select several values; use a path such as $.detail.items[0].id",
         ),
         (
             template("<aws.events.other>"),
             none.clone(),
-            "2.json: error: Targets[0].InputTransformer.InputTemplate: \"aws.events.other\" is no variable that is known here",
+            "2.json: error: Targets[0].InputTransformer.InputTemplate: \"aws.events.other\" is not \
+             a supported variable",
         ),
         (
             none.clone(),
             json!({ "HttpMethod": "HEAD" }),
-            "3.json: error: HttpMethod: the method HEAD is not sent; POST, PUT, PATCH, DELETE and GET are sent here",
+            "3.json: error: HttpMethod: the method HEAD is not supported; use POST, PUT, PATCH, \
+             DELETE or GET",
         ),
     ] {
         assert_eq!(refused(&files(&target, &destination, &none)), expected);

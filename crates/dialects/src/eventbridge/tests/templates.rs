@@ -53,8 +53,9 @@ fn a_template_is_read_in_yaml_and_as_the_aws_cli_prints_it() {
 
 #[test]
 fn a_value_that_only_the_stack_has_is_an_error_where_a_delivery_needs_it() {
-    const DEPLOYED: &str = "only the deployed stack has this value; write the value, or convert the outputs of aws events \
-                            describe-rule, list-targets-by-rule, describe-api-destination and describe-connection";
+    const DEPLOYED: &str = "this value is known only after deployment; write the value, or convert \
+                            the outputs of aws events describe-rule, list-targets-by-rule, \
+                            describe-api-destination and describe-connection";
     for (stated, value, field) in [
         ("https://crm.example.com/in", "!Ref Url", "InvocationEndpoint"),
         ("https://crm.example.com/in", "!Sub https://${Host}/in", "InvocationEndpoint"),
@@ -69,15 +70,15 @@ fn a_value_that_only_the_stack_has_is_an_error_where_a_delivery_needs_it() {
         "InputTransformer: {InputTemplate: '<aws.events.rule-arn>'}\n          RoleArn: ",
     );
     let (_, found) = of_text("stack.yaml", &arn);
-    let expected = "a template does not state the ARN of its rule; write it, or convert the output of aws events \
-                    describe-rule";
+    let expected = "the template does not contain the ARN of its rule; write the value, or convert \
+                    the output of aws events describe-rule";
     assert!(found.iter().any(|of| of.ends_with(expected)), "{found:#?}");
 }
 
 #[test]
 fn a_tag_is_a_function_wherever_it_stands() {
     const DEPLOYED: &str =
-        "error: Resources.Crm.Properties.HttpMethod: only the deployed stack has this value";
+        "error: Resources.Crm.Properties.HttpMethod: this value is known only after deployment";
     for value in [
         "!ImportValue method",
         "!Ref 'Method'",
@@ -91,7 +92,8 @@ fn a_tag_is_a_function_wherever_it_stands() {
     }
     for source in ["[!Ref Source]", "!Split [',', 'a,b']", "!FindInMap [Sources, crm, x]"] {
         let (_, found) = of_text("stack.yaml", &TEMPLATE.replace("[com.example.shop]", source));
-        let expected = "Resources.Orders.Properties.EventPattern: only the deployed stack has this";
+        let expected =
+            "Resources.Orders.Properties.EventPattern: this value is known only after deployment";
         assert!(found.iter().any(|of| of.contains(expected)), "{source}: {found:#?}");
     }
     let literal =
@@ -103,7 +105,7 @@ fn a_tag_is_a_function_wherever_it_stands() {
 fn a_setting_that_a_function_states_is_never_left_out() {
     let deployed = |field: &str| {
         format!(
-            "error: Resources.Orders.Properties.{field}: only the deployed stack has this value"
+            "error: Resources.Orders.Properties.{field}: this value is known only after deployment"
         )
     };
     let parameters = "HttpParameters: !If [A, {HeaderParameters: {a: b}}, {}]\n          RoleArn: ";
@@ -118,24 +120,28 @@ fn a_setting_that_a_function_states_is_never_left_out() {
         (
             "- Id: t\n          Arn: !GetAtt Crm.Arn",
             "- Id: t\n          Arn: !Join ['', [a, b]]",
-            "warning: Resources.Orders.Properties.Targets[0].Arn: not converted: only the deployed stack has the ARN of this \
-             target"
+            "warning: Resources.Orders.Properties.Targets[0].Arn: not converted: the ARN of this \
+             target is known only after deployment"
                 .to_owned(),
         ),
         (
             "Targets:\n",
             "Targets: !If\n        - A\n",
-            "warning: Resources.Orders.Properties.Targets: not converted: only the deployed stack has the ARN".to_owned(),
+            "warning: Resources.Orders.Properties.Targets: not converted: the ARN of this target \
+             is known only"
+                .to_owned(),
         ),
         (
             "RoleArn: ",
             "InputTransformer: {InputTemplate: '<aws.events.rule-name>'}\n          RoleArn: ",
-            "InputTemplate: a template does not state the name of its rule".to_owned(),
+            "InputTemplate: the template does not contain the name of its rule".to_owned(),
         ),
         (
             "  Orders:\n",
             "  Orders:\n    Condition: IsProd\n",
-            "warning: Resources.Orders.Condition: the template makes this rule only under the condition \"IsProd\"".to_owned(),
+            "warning: Resources.Orders.Condition: the template creates this rule only under the \
+             condition \"IsProd\""
+                .to_owned(),
         ),
     ] {
         let text = TEMPLATE.replace(stated, value);
@@ -170,8 +176,8 @@ fn a_pipe_is_named_as_not_converted() {
     ] {
         let (_, found) = of_text("stack.yaml", &pipe(more));
         let expected = format!(
-            "stack.yaml: warning: Resources.Pipe: {what}; let the source of the pipe, or its enrichment, send events to the \
-             events queue, and write a Subscription"
+            "stack.yaml: warning: Resources.Pipe: {what}; configure the source of the pipe, or its \
+             enrichment, to send events to the events queue, and write a Subscription"
         );
         assert!(found.contains(&expected), "{found:#?}");
     }

@@ -82,7 +82,10 @@ fn arrays_and_rest_lists_are_their_resources() {
     }
     let found =
         shown(&read_files(&[&format!(r#"{{"value": [{FLAT}], "nextLink": "https://n/"}}"#)]));
-    assert!(found[0].starts_with("1:1: warning: the list goes on at its nextLink"), "{found:#?}");
+    assert!(
+        found[0].starts_with("1:1: warning: the list is incomplete: it continues at its nextLink"),
+        "{found:#?}"
+    );
     assert_eq!(shown(&read_files(&[r#"{"value": []}"#])), Vec::<String>::new());
 }
 
@@ -92,13 +95,14 @@ fn without_a_namespace_a_source_names_no_topic() {
     for (around, problem) in [
         (
             "scope: Microsoft.Storage/storageAccounts/a, ",
-            "1:9: error: scope: the namespace of the topic a is its resource group, which is not known here; \
-             add \"lastmile\": {\"topic\": \"namespace/a\"} beside properties",
+            "1:9: error: scope: the namespace of the topic a is unknown, because the resource \
+             group is missing; add \"lastmile\": {\"topic\": \"namespace/a\"} next to properties",
         ),
         (
             "",
-            "1:1: error: neither an id, a topic, a scope nor lastmile names the topic of this subscription; \
-             add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties",
+            "1:1: error: the topic of this subscription is missing: no id, topic, scope or \
+             lastmile names it; add \"lastmile\": {\"topic\": \"namespace/topic\"} next to \
+             properties",
         ),
     ] {
         assert_eq!(shown(&read_files(&[&format!("{{{around}{target}}}")])), [problem]);
@@ -140,9 +144,13 @@ fn filters_that_kubernetes_lacks_are_warnings_and_work() {
         loaded(&[&webhook(filter, ", lastmile: {dialect: eventgrid-kubernetes}")]);
     assert_eq!(findings.len(), 3, "{findings:#?}");
     assert!(findings[0].contains(
-        "enableAdvancedFilteringOnArrays: Event Grid on Kubernetes does not have filters on arrays"
+        "enableAdvancedFilteringOnArrays: Event Grid on Kubernetes does not support filters on \
+         arrays"
     ));
-    assert!(findings[1].contains("[0].operatorType: Event Grid on Kubernetes does not have the operator \"StringNotContains\""));
+    assert!(findings[1].contains(
+        "[0].operatorType: Event Grid on Kubernetes does not support the operator \
+         \"StringNotContains\""
+    ));
     assert!(findings[2].contains("[1].operatorType: ") && findings[2].contains("\"IsNotNull\""));
     let event = |a: &str| {
         format!(
@@ -192,8 +200,9 @@ fn queues_of_one_account_are_told_apart() {
 fn an_exported_url_lacks_its_query_unless_it_is_mapped() {
     let base = webhook("", "").replace("endpointUrl", "endpointBaseUrl");
     let (_, findings) = loaded(&[&base]);
-    let expected = "endpointBaseUrl: an exported URL is without its query, and a secret in it is missing here; \
-                    state the whole URL as endpointUrl; az prints it with --include-full-endpoint-url true";
+    let expected = "endpointBaseUrl: an exported URL has no query, so a secret in the query is \
+                    missing; set endpointUrl to the full URL, which az prints with \
+                    --include-full-endpoint-url true";
     assert!(findings.len() == 1 && findings[0].ends_with(expected), "{findings:?}");
     let mapped = "{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {'http://h/': 'http://h/?code=1'}}";
     let (subscription, findings) = loaded(&[&base, mapped]);
@@ -212,7 +221,8 @@ fn a_namespace_sends_cloud_events_only() {
     assert_eq!(loaded(&[&schema("CloudEventSchemaV1_0")]).1, Vec::<String>::new());
     for of in ["EventGridSchema", "CustomInputSchema"] {
         let found = shown(&read_files(&[&schema(of)]));
-        let expected = "properties.eventDeliverySchema: the topics of a namespace have CloudEvents only; CloudEventSchemaV1_0, or leave it out";
+        let expected = "properties.eventDeliverySchema: topics of a namespace support only \
+                        CloudEvents; use CloudEventSchemaV1_0, or omit the field";
         assert!(
             found.len() == 1 && found[0].contains(": error: ") && found[0].contains(expected),
             "{found:?}"
@@ -228,7 +238,10 @@ fn the_retry_period_beside_the_dead_letter_destination_counts_and_is_named() {
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, DAY_MS);
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(
-        findings[0].contains("push.deliveryRetryPeriodInDays: deliveryRetryPeriodInDays belongs inside the dead-letter destination"),
+        findings[0].contains(
+            "push.deliveryRetryPeriodInDays: deliveryRetryPeriodInDays should be inside the \
+             dead-letter destination"
+        ),
         "{findings:?}"
     );
 }
@@ -311,9 +324,10 @@ fn sources_of_different_ids_that_are_one_topic_are_reported_once() {
             assert_eq!(
                 found,
                 [format!(
-                    "4:18: warning: topic: {other} and {topic} at folder/f.yaml:2:18 are one topic here, g/t: each \
-                     subscription of it gets the events of both; \"lastmile\": {{\"topic\": \"namespace/topic\"}} beside \
-                     properties gives one of them another"
+                    "4:18: warning: topic: {other} and {topic} at folder/f.yaml:2:18 share the \
+                     topic g/t: each subscription of the topic receives the events of both; add \
+                     \"lastmile\": {{\"topic\": \"namespace/topic\"}} next to properties to \
+                     assign another topic to one of them"
                 )]
             );
         } else {
@@ -350,7 +364,7 @@ fn an_identity_alone_is_no_destination() {
         let (subscription, found) = loaded(&[&webhook(&properties, "")]);
         assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer, "{properties}");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].ends_with("identity is not used here"), "{found:?}");
+        assert!(found[0].ends_with("identity has no effect"), "{found:?}");
     }
     // An identity beside a real destination is ignored.
     let beside = format!(

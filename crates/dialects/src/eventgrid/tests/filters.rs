@@ -156,12 +156,12 @@ fn limits_of_filters_are_errors_that_say_them() {
         (of_values(25), None),
         (
             format!("{}, {}", of_values(13), of_values(13)),
-            Some("at most 25 values are allowed in all filters together, found 26"),
+            Some("at most 25 values are allowed in total in all filters, found 26"),
         ),
         (format!("{}, {{operatorType: NumberLessThan, key: id, value: 1}}", of_values(24)), None),
         (
             format!("{}, {{operatorType: NumberLessThan, key: id, value: 1}}", of_values(25)),
-            Some("at most 25 values are allowed in all filters together, found 26"),
+            Some("at most 25 values are allowed in total in all filters, found 26"),
         ),
         (format!("{{operatorType: StringIn, key: id, values: [{}]}}", "a".repeat(512)), None),
         (
@@ -185,9 +185,9 @@ fn limits_of_filters_are_errors_that_say_them() {
         ("{operatorType: NumberInRange, key: id, values: [3]}".to_owned(), Some("expected a list")),
         (
             "{operatorType: StringIs, key: id, values: [a]}".to_owned(),
-            Some("\"StringIs\" is not known here; did you mean StringIn?"),
+            Some("\"StringIs\" is not a valid value; did you mean StringIn?"),
         ),
-        ("{operatorType: IsNotNull, key: data..x}".to_owned(), Some("not a key")),
+        ("{operatorType: IsNotNull, key: data..x}".to_owned(), Some("not a valid key")),
         ("{operatorType: IsNotNull}".to_owned(), Some("key is missing")),
         ("{operatorType: NumberLessThan, key: id}".to_owned(), Some("value is missing")),
     ] {

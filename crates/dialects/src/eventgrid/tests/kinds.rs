@@ -42,8 +42,8 @@ fn a_namespace_has_its_ranges_also_in_the_retry_policy_of_other_resources() {
         );
         let found = shown(&read_files(&[&with(11, 10_081)]));
         assert_eq!(found.len(), 2, "{found:#?}");
-        assert!(found[0].contains("has to be 1 to 10, is 11"), "{found:#?}");
-        assert!(found[1].contains("has to be 1 to 10080, is 10081"), "{found:#?}");
+        assert!(found[0].contains("must be 1 to 10, but is 11"), "{found:#?}");
+        assert!(found[1].contains("must be 1 to 10080, but is 10081"), "{found:#?}");
     }
 }
 
@@ -75,7 +75,7 @@ fn a_container_is_one_sink_in_every_spelling_and_case() {
         loaded(&[&letters(&format!("{full}, blobContainerName: other")), &mapped("s3://here")]);
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(
-        findings[0].contains("blobContainerName: not used: resourceId names another container"),
+        findings[0].contains("blobContainerName: no effect: resourceId names another container"),
         "{findings:?}"
     );
 }
@@ -115,7 +115,7 @@ fn what_only_takes_dead_letters_is_no_endpoint() {
     let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: /hub}}}}";
     let queue = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
     for (address, what) in [(queue, "a queue"), ("s3://bucket", "a container")] {
-        let expected = format!("{what} is not a destination for events, only for dead letters");
+        let expected = format!("{what} can receive only dead letters, not events");
         let mapped = format!(
             "{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{/hub: '{address}'}}}}"
         );
@@ -133,16 +133,16 @@ fn what_only_takes_dead_letters_is_no_endpoint() {
 #[test]
 fn a_wrong_word_is_the_one_finding_of_its_resource() {
     let queue = push("").replace("push: {", "queue: {receiveLockDurationInSeconds: 60}, push: {");
-    let offered = "pull delivery is not supported; deliveryMode: Push, with a destination";
+    let offered = "pull delivery is not supported; use deliveryMode: Push with a destination";
     for (text, expected) in [
         (
             webhook("", "").replace("WebHook", "WebHok"),
-            "\"WebHok\" is not known here; did you mean WebHook?",
+            "\"WebHok\" is not a valid value; did you mean WebHook?",
         ),
         (push("").replace("Push", "Pull"), offered),
         (queue.replace("Push", "pull"), offered),
         (queue.replace("Push", "Queue"), offered),
-        (queue.replace("Push", "Pushed"), "\"Pushed\" is not known here"),
+        (queue.replace("Push", "Pushed"), "\"Pushed\" is not a valid value"),
     ] {
         let found = shown(&read_files(&[&text]));
         assert_eq!(found.len(), 1, "{text}: {found:#?}");

@@ -194,9 +194,10 @@ fn the_sample_for_kubernetes_loads_when_completed() {
     assert_eq!(
         findings,
         [
-            "9:28: warning: properties.destination.properties.eventDeliverySchema: read as Event Grid on Kubernetes: \
-             its time to live, waits and statuses apply; \"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"} confirms \
-             it, \"eventgrid\" is Event Grid in Azure",
+            "9:28: warning: properties.destination.properties.eventDeliverySchema: read as Event \
+             Grid on Kubernetes: its time to live, waits and statuses apply; confirm with \
+             \"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"}, or use \"eventgrid\" for \
+             Event Grid in Azure",
             "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are ignored",
         ]
     );
@@ -230,7 +231,7 @@ fn the_values_of_event_grids_page_load_as_a_resource() {
 fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
     let (subscription, findings) = loaded(&[S4, DESTINATIONS]);
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].contains("identity is not used here"), "{findings:?}");
+    assert!(findings[0].contains("identity has no effect"), "{findings:?}");
     assert_eq!(subscription.name.to_string(), "mynamespace/mytopic/f");
     assert_eq!(subscription.dialect, Dialect::EventGridNamespace);
     assert_eq!(
@@ -355,7 +356,7 @@ fn a_template_is_its_event_subscriptions() {
     let found = shown(&reading);
     assert_eq!(found.len(), 4, "{found:#?}");
     assert!(
-        found[0].contains("5:3: warning: resources[0]: \"Microsoft.EventGrid/topics\" is not read"),
+        found[0].contains("5:3: warning: resources[0]: \"Microsoft.EventGrid/topics\" is ignored"),
         "{found:#?}"
     );
     assert!(
@@ -363,7 +364,7 @@ fn a_template_is_its_event_subscriptions() {
             && found[1].contains("endpointUrl: template expressions are not evaluated")
     );
     assert!(
-        found[2].contains("resources[3]: \"Microsoft.EventGrid/namespaces\" is not read"),
+        found[2].contains("resources[3]: \"Microsoft.EventGrid/namespaces\" is ignored"),
         "{found:#?}"
     );
 }
@@ -381,7 +382,10 @@ fn limits_and_overrides_are_read_with_their_positions() {
     let reading = read_files(&[text]);
     let found = shown(&reading);
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert!(found[0].starts_with("5:78: warning: ") && found[0].contains("without its query"));
+    assert!(
+        found[0].starts_with("5:78: warning: ")
+            && found[0].contains("an exported URL has no query")
+    );
     let subscription = reading.catalogue.subscriptions().next().unwrap();
     assert_eq!(
         (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),

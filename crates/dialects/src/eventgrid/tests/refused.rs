@@ -9,37 +9,37 @@ const KUBERNETES: &str = r#"
 "maxDeliveryAttempts": 3 => "maxDeliveryAttempts": ^"3"
     error: properties.retryPolicy.maxDeliveryAttempts: expected a whole number, found text; write 3, without quotes
 "maxDeliveryAttempts": 3 => "maxDeliveryAttempts": ^0
-    error: properties.retryPolicy.maxDeliveryAttempts: has to be 1 to 1000, is 0
+    error: properties.retryPolicy.maxDeliveryAttempts: must be 1 to 1000, but is 0
 InMinutes": 30 => InMinutes": ^20161
-    error: properties.retryPolicy.eventTimeToLiveInMinutes: has to be 1 to 20160, is 20161
+    error: properties.retryPolicy.eventTimeToLiveInMinutes: must be 1 to 20160, but is 20161
 "https://b => ^"b
     error: properties.destination.properties.endpointUrl: the URL has no scheme; http://… or https://…
 "https://b => ^"/subscriptions/b
     error: properties.destination.properties.endpointUrl: not the address of a webhook; http://… or https://…
 " CloudEvent => ^" CloudEvents
-    error: properties.destination.properties.eventDeliverySchema: "CloudEventsSchemaV1_0" is not known here; did you mean CloudEventSchemaV1_0?
+    error: properties.destination.properties.eventDeliverySchema: "CloudEventsSchemaV1_0" is not a valid value; did you mean CloudEventSchemaV1_0?
 "WebHook" => ^"WebHooks"
-    error: properties.destination.endpointType: "WebHooks" is not known here; did you mean WebHook?
+    error: properties.destination.endpointType: "WebHooks" is not a valid value; did you mean WebHook?
 "#;
 
 const TOPIC: &str = r#"
 "maxDeliveryAttempts": 30 => "maxDeliveryAttempts": ^31
-    error: properties.retryPolicy.maxDeliveryAttempts: has to be 1 to 30, is 31
+    error: properties.retryPolicy.maxDeliveryAttempts: must be 1 to 30, but is 31
 InMinutes": 1440 => InMinutes": ^1441
-    error: properties.retryPolicy.eventTimeToLiveInMinutes: has to be 1 to 1440, is 1441
+    error: properties.retryPolicy.eventTimeToLiveInMinutes: must be 1 to 1440, but is 1441
 PerBatch": 1000 => PerBatch": ^5001
-    error: properties.destination.properties.maxEventsPerBatch: has to be 1 to 5000, is 5001
+    error: properties.destination.properties.maxEventsPerBatch: must be 1 to 5000, but is 5001
 Kilobytes": 512 => Kilobytes": ^1025
-    error: properties.destination.properties.preferredBatchSizeInKilobytes: has to be 1 to 1024, is 1025
+    error: properties.destination.properties.preferredBatchSizeInKilobytes: must be 1 to 1024, but is 1025
 "#;
 
 const NAMESPACE: &str = r#"
 Count": 3 => Count": ^11
-    error: properties.deliveryConfiguration.push.maxDeliveryCount: has to be 1 to 10, is 11
+    error: properties.deliveryConfiguration.push.maxDeliveryCount: must be 1 to 10, but is 11
 "P1D" => ^"P8D"
-    error: properties.deliveryConfiguration.push.eventTimeToLive: has to be PT1M to P7D, is "P8D"
+    error: properties.deliveryConfiguration.push.eventTimeToLive: must be PT1M to P7D, but is "P8D"
 InDays": 2 => InDays": ^3
-    error: properties.deliveryConfiguration.push.deadLetterDestinationWithResourceIdentity.deliveryRetryPeriodInDays: has to be 1 to 2, is 3
+    error: properties.deliveryConfiguration.push.deadLetterDestinationWithResourceIdentity.deliveryRetryPeriodInDays: must be 1 to 2, but is 3
 "Push" => ^"Queue"
     error: properties.deliveryConfiguration.deliveryMode: pull delivery is not supported
 "#;
@@ -48,11 +48,11 @@ InDays": 2 => InDays": ^3
 const RESOURCES: &str = r#"
 # headers
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: a, type: ^Dynamc, properties: {sourceField: data.x}}]}}}
-    error: properties.destination.properties.deliveryAttributeMappings[0].type: "Dynamc" is not known here; did you mean Dynamic?
+    error: properties.destination.properties.deliveryAttributeMappings[0].type: "Dynamc" is not a valid value; did you mean Dynamic?
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [^{name: a, properties: {value: v}}]}}}
     error: properties.destination.properties.deliveryAttributeMappings[0].type: type is missing
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: a, type: Dynamic, properties: {sourceField: ^'data.*'}}]}}}
-    error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: not a path; a path leads to one value
+    error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: not a path; a path selects one value
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: a, type: Dynamic, properties: ^{}}]}}}
     error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: sourceField is missing
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: a, type: Static, properties: ^{isSecret: true}}]}}}
@@ -62,37 +62,37 @@ id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, de
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: ^aeg-x, type: Static, properties: {value: v}}]}}}
     error: properties.destination.properties.deliveryAttributeMappings[0].name: the header "aeg-x" cannot be set by a subscription
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [^{name: x-forwarded-for, type: Dynamic, properties: {sourceField: data.a}}]}}}
-    error: properties.destination.properties.deliveryAttributeMappings[0]: the header "x-forwarded-for" cannot have a value of the event: state the value here, or choose another name
+    error: properties.destination.properties.deliveryAttributeMappings[0]: the header "x-forwarded-for" cannot have a value of the event: set a fixed value, or choose another name
 # addresses and topics
 name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: ^/hub}}}
-    error: properties.destination.properties.resourceId: this resource needs an address in a Destinations document; spec: {"/hub": https://…}
+    error: properties.destination.properties.resourceId: this resource needs an address in a Destinations document; add to its spec: {"/hub": https://…}
 ^name: n, properties: {@webhook}
-    error: neither an id, a topic, a scope nor lastmile names the topic of this subscription; add "lastmile": {"topic": "namespace/topic"}
+    error: the topic of this subscription is missing: no id, topic, scope or lastmile names it; add "lastmile": {"topic": "namespace/topic"}
 id: @id, name: ^_n, properties: {@webhook}
-    error: name: not a usable name: names that begin with _ are reserved
+    error: name: not a valid name: names that begin with _ are reserved
 id: @id, lastmile: {topic: ^a}, properties: {@webhook}
-    error: lastmile.topic: a topic is namespace/topic
+    error: lastmile.topic: expected namespace/topic
 # retries, schemas and the rest
 id: @id, lastmile: {dialect: ^knative}, properties: {@webhook}
-    error: lastmile.dialect: "knative" is not known here
+    error: lastmile.dialect: "knative" is not a valid value
 id: @id, lastmile: {onRefused: ^all}, properties: {@webhook}
-    error: lastmile.onRefused: onRefused has no effect where each event has a request of its own; maxEvents (maxEventsPerBatch in Event Grid) enables
+    error: lastmile.onRefused: onRefused has no effect if each event is sent in a separate request; maxEvents (maxEventsPerBatch in Event Grid) enables
 id: @id, lastmile: {onRefused: ^none}, properties: {@webhook}
-    error: lastmile.onRefused: "none" is not known here
+    error: lastmile.onRefused: "none" is not a valid value
 id: @id, lastmile: {retryOn: ^[400], neverRetry: [400]}, properties: {@webhook}
-    error: lastmile.retryOn: 400 is in neverRetry too
+    error: lastmile.retryOn: 400 is also in neverRetry
 id: @id, properties: {@webhook, expirationTimeUtc: ^tomorrow}
     error: properties.expirationTimeUtc: "tomorrow" is not an RFC 3339 time
 id: @id, properties: {@webhook, eventDeliverySchema: ^Avro}
-    error: properties.eventDeliverySchema: "Avro" is not known here; known: EventGridSchema, CloudEventSchemaV1_0, CustomInputSchema
+    error: properties.eventDeliverySchema: "Avro" is not a valid value; known: EventGridSchema, CloudEventSchemaV1_0, CustomInputSchema
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, eventDeliverySchema: ^EventGridSchema}}, eventDeliverySchema: CustomInputSchema}
-    error: properties.destination.properties.eventDeliverySchema: the properties of the subscription have another
+    error: properties.destination.properties.eventDeliverySchema: the properties of the subscription have a different
 id: @id, properties: {@webhook, ^retrypolicy: {}}
     warning: properties.retrypolicy: unknown field "retrypolicy"; did you mean retryPolicy?
 id: @id, properties: {@webhook, retryPolicy: {maxDeliveryAttempts: 1, maxNumberOfAttempts: ^2}}
-    warning: properties.retryPolicy.maxNumberOfAttempts: not used
+    warning: properties.retryPolicy.maxNumberOfAttempts: no effect
 name: n, lastmile: {topic: a/b}, properties: {deliveryConfiguration: {deliveryMode: Push, push: {@webhook, eventTimeToLive: ^PT59S}}}
-    error: properties.deliveryConfiguration.push.eventTimeToLive: has to be PT1M to P7D
+    error: properties.deliveryConfiguration.push.eventTimeToLive: must be PT1M to P7D
 name: n, lastmile: {topic: a/b}, properties: {deliveryConfiguration: {deliveryMode: Push, push: {@webhook, ^destinatio: {}}}}
     warning: properties.deliveryConfiguration.push.destinatio: unknown field "destinatio"; did you mean destination?
 "#;

@@ -19,19 +19,20 @@ const ROWS: &[Row] = &[
     (
         fixture!("literal.json"),
         &["markets/prices/stock", "shop/orders/billing"],
-        &[
-            "17:5: warning: resources[1]: \"Microsoft.EventGrid/domains\" is not read; only event subscriptions are",
-        ],
+        &["17:5: warning: resources[1]: \"Microsoft.EventGrid/domains\" is ignored; only event \
+           subscriptions are read"],
     ),
     (
         fixture!("unneeded.json"),
         &["shop/orders/billing"],
         &[
-            "7:20: warning: resources[0].condition: template expressions are not evaluated: read as if the condition were \
-             true; remove what is not to be deployed",
-            "18:11: note: resources[0].properties.deliveryWithResourceIdentity.identity: identity is not used here",
-            "23:15: note: resources[0].properties.deliveryWithResourceIdentity.destination.properties.minimumTlsVersionAllowed: \
-             minimumTlsVersionAllowed is not used here",
+            "7:20: warning: resources[0].condition: template expressions are not evaluated: the \
+             condition is assumed to be true; remove the resource if it is not deployed",
+            "18:11: note: resources[0].properties.deliveryWithResourceIdentity.identity: identity \
+             has no effect",
+            "23:15: note: \
+             resources[0].properties.deliveryWithResourceIdentity.destination.properties.minimumTlsVersionAllowed: \
+             minimumTlsVersionAllowed has no effect",
         ],
     ),
     (
@@ -60,7 +61,8 @@ const ROWS: &[Row] = &[
         fixture!("parameters.json"),
         &[],
         &[
-            "9:5: warning: resources[0]: \"Microsoft.EventGrid/topics\" is not read; only event subscriptions are",
+            "9:5: warning: resources[0]: \"Microsoft.EventGrid/topics\" is ignored; only event \
+             subscriptions are read",
             "18:15: error: resources[1].name: template expressions are not evaluated; write the value, or check the output of: \
              az eventgrid event-subscription list --source-resource-id \
              /subscriptions/SUBSCRIPTION/resourceGroups/GROUP/providers/microsoft.eventgrid/topics/NAME -o json",
@@ -110,7 +112,8 @@ const ROWS: &[Row] = &[
         fixture!("bicep.json"),
         &[],
         &[
-            "11:14: warning: resources.topic: \"Microsoft.EventGrid/topics\" is not read; only event subscriptions are",
+            "11:14: warning: resources.topic: \"Microsoft.EventGrid/topics\" is ignored; only \
+             event subscriptions are read",
             "20:16: error: resources.billing.scope: template expressions are not evaluated; write the value, or check the \
              output of: az eventgrid event-subscription show --name billing --source-resource-id SOURCE_ID \
              --include-full-endpoint-url true -o json",
@@ -123,11 +126,13 @@ const ROWS: &[Row] = &[
         fixture!("namespace.json"),
         &[],
         &[
-            "6:5: warning: resources[0]: \"Microsoft.EventGrid/namespaces\" is not read; only event subscriptions are",
+            "6:5: warning: resources[0]: \"Microsoft.EventGrid/namespaces\" is ignored; only event \
+             subscriptions are read",
             "9:15: error: resources[0].name: template expressions are not evaluated; write the value, or check the output of: \
              az eventgrid namespace topic event-subscription show --name billing --resource-group GROUP --namespace-name NAME \
              --topic-name NAME -o json",
-            "11:9: warning: resources[0].resources[0]: \"topics\" is not read; only event subscriptions are",
+            "11:9: warning: resources[0].resources[0]: \"topics\" is ignored; only event \
+             subscriptions are read",
             "42:88: error: resources[1].properties.deliveryConfiguration.push.destination.properties.endpointUrl: template \
              expressions are not evaluated; write the value, or check the output of: az eventgrid namespace topic \
              event-subscription show --name stock --resource-group GROUP --namespace-name shop --topic-name orders -o json",
@@ -244,8 +249,8 @@ fn brackets_are_an_expression_in_templates_and_resources_without_an_id_only() {
 #[test]
 fn a_resource_that_a_template_does_not_make_is_not_read() {
     for (around, expected) in [
-        ("existing: true, ", "existing: not read: the resource exists already"),
-        ("condition: false, ", "condition: not read: its condition is false"),
+        ("existing: true, ", "existing: ignored: the resource already exists"),
+        ("condition: false, ", "condition: ignored: its condition is false"),
     ] {
         let reading = read_files(&[&template("", around)]);
         let found = shown(&reading);
@@ -272,12 +277,11 @@ fn a_nested_deployment_that_is_not_made_or_not_there_is_a_warning() {
         "template: {resources: [{type: Microsoft.EventGrid/eventSubscriptions, name: \"[n()]\"}]}";
     assert!(
         deployment("condition: false, ", inner)
-            .ends_with("warning: resources[0].condition: not read: its condition is false")
+            .ends_with("warning: resources[0].condition: ignored: its condition is false")
     );
     assert!(
-        deployment("", "templateLink: {uri: 'http://h/'}").contains(
-            "warning: resources[0]: the template that this deployment links to is not read"
-        )
+        deployment("", "templateLink: {uri: 'http://h/'}")
+            .contains("warning: resources[0]: the linked template of this deployment is not read")
     );
     assert!(deployment("", "template: {resources: \"[variables('all')]\"}").contains(
         "resources[0].properties.template.resources: expected a list, found an expression"

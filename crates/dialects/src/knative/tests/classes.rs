@@ -9,7 +9,7 @@ const LINEAR_FROM_ZERO: [u64; 5] = [0, 1, 2, 3, 4];
 const EXPONENTIAL_FROM_ZERO: [u64; 5] = [1, 2, 4, 8, 16];
 const FROM_ONE: [[u64; 5]; 2] = [LINEAR, EXPONENTIAL];
 /// A part of the warning if no file states the class.
-const UNSTATED: &str = "no file states its class";
+const UNSTATED: &str = "no file contains its class";
 const FROM_ZERO: [[u64; 5]; 2] = [LINEAR_FROM_ZERO, EXPONENTIAL_FROM_ZERO];
 
 /// A subscription of a channel of this API and kind, with this `delivery`, after the other
@@ -53,7 +53,8 @@ fn each_policy_waits(
 
 #[test]
 fn every_class_of_brokers_numbers_its_retries_in_its_way() {
-    let unknown = "the broker class \"Kafkaa\" is not known here; its retries are numbered from one; did you mean Kafka?";
+    let unknown = "the broker class \"Kafkaa\" is unknown; its retries are numbered from one; did \
+                   you mean Kafka?";
     for (annotations, expected, warning) in [
         (String::new(), FROM_ONE, Some(UNSTATED)),
         (class("Kafkaa"), FROM_ONE, Some(unknown)),
@@ -74,8 +75,7 @@ fn every_class_of_brokers_numbers_its_retries_in_its_way() {
             warning,
         );
     }
-    let missing =
-        "the broker default/b is not in any of the files: its class and delivery are not known";
+    let missing = "no file contains the broker default/b, so its class and delivery are unknown";
     each_policy_waits(|of| trigger(&format!("  delivery: {of}\n")), FROM_ONE, Some(missing));
 }
 
@@ -85,7 +85,7 @@ fn a_channel_based_broker_is_numbered_as_the_channels_in_its_template() {
         format!("channelTemplateSpec: {{apiVersion: messaging.knative.dev/v1beta1, kind: {kind}}}")
     };
     let config = "config: {kind: ConfigMap, name: channels, namespace: knative-eventing}";
-    let unknown = "the channel kind \"Other\" is not known here; its retries are numbered from one";
+    let unknown = "the channel kind \"Other\" is unknown; its retries are numbered from one";
     for (spec, expected, warning) in [
         (String::new(), FROM_ZERO, None),
         (
@@ -110,18 +110,13 @@ fn a_channel_based_broker_is_numbered_as_the_channels_in_its_template() {
 fn every_kind_of_channels_numbers_its_retries_in_its_way() {
     const CORE: &str = "messaging.knative.dev/v1";
     const GOOGLE: &str = "messaging.cloud.google.com/v1beta1";
-    let none = "supports no delivery parameters in Knative; here they are supported";
+    let none = "supports no delivery parameters in Knative; lastmile supports them";
     for (api_version, kind, expected, warning) in [
         (CORE, "InMemoryChannel", FROM_ZERO, None),
         ("messaging.knative.dev/v1beta1", "KafkaChannel", FROM_ONE, None),
         ("messaging.knative.dev/v1alpha1", "NatssChannel", FROM_ONE, Some(none)),
         (GOOGLE, "Channel", FROM_ONE, Some(none)),
-        (
-            CORE,
-            "OtherChannel",
-            FROM_ONE,
-            Some("the channel kind \"OtherChannel\" is not known here"),
-        ),
+        (CORE, "OtherChannel", FROM_ONE, Some("the channel kind \"OtherChannel\" is unknown")),
     ] {
         let object = channel(api_version, kind, "{}");
         each_policy_waits(|of| of_channel(&object, api_version, kind, of), expected, warning);
@@ -193,7 +188,8 @@ fn googlecloud_is_exponential_from_zero_up_to_ten_minutes_and_wants_a_topic_as_i
         let found = super::shown(&super::read_one(&text));
         assert_eq!(found.len(), 1, "{found:?}");
         let at = if in_broker { "f:4:44" } else { "f:12:39" };
-        let message = "error: spec.delivery.backoffPolicy: a broker of class googlecloud supports exponential only; backoffPolicy: exponential";
+        let message = "error: spec.delivery.backoffPolicy: a broker of class googlecloud supports \
+                       only exponential; backoffPolicy: exponential";
         assert_eq!(found[0], format!("{at}: {message}"));
     }
 }

@@ -43,7 +43,10 @@ fn of_broker(annotations: &str, spec: &str) -> String {
 
 /// Returns the warnings about objects that are not read.
 fn losses(text: &str) -> Vec<String> {
-    shown(&read_one(text)).into_iter().filter(|of| of.contains(" is not read, which")).collect()
+    shown(&read_one(text))
+        .into_iter()
+        .filter(|of| of.contains(" is not supported, which"))
+        .collect()
 }
 
 const TEMPLATE: &str = "apiVersion: messaging.knative.dev/v1, kind: KafkaChannel";
@@ -114,7 +117,8 @@ fn a_config_map_with_defaults_is_named_with_each_subscription_that_leaves_them_t
                 "{name} {text} {found:?}"
             );
             let message = format!(
-                "the ConfigMap knative-eventing/{name} is not read, which changes deliveries of default/"
+                "the ConfigMap knative-eventing/{name} is not supported, which changes deliveries \
+                 of default/"
             );
             assert!(
                 found.iter().all(|of| of.contains(&message) && of.contains("(cluster defaults)")),
@@ -140,14 +144,13 @@ fn the_help_names_what_to_write_where_and_the_command_that_prints_it() {
         let all = format!("{}{}", of_broker(&channels, ""), of_channel(None));
         losses(&format!("{}{all}", config_map(name, key, defaults))).remove(0)
     };
-    let broker = "copy the annotation eventing.knative.dev/broker.class and spec.delivery that kubectl get broker -o yaml \
-                  shows into each Broker";
-    let channel = "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
+    let broker = "copy the annotation eventing.knative.dev/broker.class and spec.delivery from \
+                  kubectl get broker -o yaml to each Broker";
+    let channel = "copy knative.dev/channelKind from kubectl get broker -o yaml to \
                    spec.channelTemplateSpec.kind of each MTChannelBasedBroker";
     assert!(text(BROKERS).ends_with(&format!("; {broker}; {channel}")), "{}", text(BROKERS));
     assert!(text(CHANNELS_OF_BROKERS).ends_with(channel), "{}", text(CHANNELS_OF_BROKERS));
-    let of_channels =
-        "copy the spec.channelTemplate that kubectl get channel -o yaml shows into each Channel";
+    let of_channels = "copy spec.channelTemplate from kubectl get channel -o yaml to each Channel";
     assert!(text(CHANNELS).ends_with(of_channels), "{}", text(CHANNELS));
 }
 
@@ -161,8 +164,10 @@ fn a_config_map_that_a_broker_names_is_one_warning() {
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert!(
         finding.contains(
-            "the ConfigMap knative-eventing/mine is not read, which changes deliveries of default/b/t (config of its Broker); \
-             write the knative.dev/channelKind that kubectl get broker -o yaml shows into spec.channelTemplateSpec.kind"
+            "the ConfigMap knative-eventing/mine is not supported, which changes deliveries of \
+             default/b/t (config of its Broker); for an MTChannelBasedBroker, copy \
+             knative.dev/channelKind from kubectl get broker -o yaml to \
+             spec.channelTemplateSpec.kind"
         ),
         "{finding}"
     );
@@ -179,11 +184,10 @@ fn a_config_map_that_no_file_has_is_a_warning_where_its_channels_matter() {
     let found = |class_name: &str, spec: &str| subscription(&of_broker(&class(class_name), spec)).1;
     assert_eq!(
         found("MTChannelBasedBroker", config),
-        [
-            "f:4:56: warning: spec.config.name: the ConfigMap default/absent, which configures the channels of this Broker, \
-             is not read: retries are numbered from zero, as for InMemoryChannel; write the knative.dev/channelKind that \
-             kubectl get broker -o yaml shows into spec.channelTemplateSpec.kind of each MTChannelBasedBroker"
-        ]
+        ["f:4:56: warning: spec.config.name: the ConfigMap default/absent of this Broker's \
+          channels is not read: retries are numbered from zero, as for InMemoryChannel; copy \
+          knative.dev/channelKind from kubectl get broker -o yaml to \
+          spec.channelTemplateSpec.kind of each MTChannelBasedBroker"]
     );
     let none = Vec::<String>::new();
     let inline = format!("{config}, channelTemplateSpec: {{{TEMPLATE}}}");
@@ -196,7 +200,7 @@ fn a_config_map_that_no_file_has_is_a_warning_where_its_channels_matter() {
 fn a_class_that_no_file_states_is_one_warning_where_it_matters() {
     let count = |text: &str| {
         let found = shown(&read_one(text));
-        found.iter().filter(|finding| finding.contains("no file states its class")).count()
+        found.iter().filter(|finding| finding.contains("no file contains its class")).count()
     };
     let linear = "  delivery: {retry: 9, backoffPolicy: linear, backoffDelay: PT1S}\n";
     let own = "  delivery: {timeout: PT5S}\n";

@@ -48,9 +48,8 @@ fn a_topic_document_does_not_say_how_they_are_delivered() {
     let reading = read_one(&format!("{said}{}{}", broker("", "{}"), trigger("")));
     assert_eq!(
         shown(&reading),
-        [
-            "f:4:8: error: spec.delivery: the delivery of default/b is configured by the object at f:8:18; remove delivery here, and set it there"
-        ]
+        ["f:4:8: error: spec.delivery: the delivery of default/b is configured by the object at \
+          f:8:18; remove delivery here, and configure it there"]
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
 }

@@ -46,8 +46,8 @@ fn each_filter_has_its_truth_table() {
 #[test]
 fn only_an_extension_that_may_be_a_number_or_boolean_is_compared_by_type() {
     for (filter, text) in [
-        ("{n: '5'}", r#"n is the text "5""#),
-        ("{n: 'true'}", r#"n is the text "true""#),
+        ("{n: '5'}", r#"n is the string "5""#),
+        ("{n: 'true'}", r#"n is the string "true""#),
         ("{n: five}", r#"n is "five""#),
         ("{id: '5'}", r#"id is "5""#),
     ] {
@@ -61,8 +61,8 @@ fn only_an_extension_that_may_be_a_number_or_boolean_is_compared_by_type() {
 fn a_value_that_no_number_matches_is_warned_of() {
     let of = |filter: &str| shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(filter))));
     let found = of("  filter: {attributes: {n: '5', type: '5'}}\n");
-    let expected = "spec.filter.attributes.n: matches the text only, and no number or boolean, also of a header; \
-                    filters: [{exact: {n: '5'}}]";
+    let expected = "spec.filter.attributes.n: matches only a string, not a number or a boolean, \
+                    even in a header; filters: [{exact: {n: '5'}}]";
     assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
     let exact = of("  filters: [{exact: {n: '5'}}]\n");
     assert!(exact.is_empty(), "{exact:?}");
@@ -93,7 +93,7 @@ fn filters_count_instead_of_a_filter_and_that_is_said() {
         "  filter: {attributes: {type: nothing}}\n  filters: [{exact: {type: order.created}}]\n";
     assert!(takes(both, EVENT));
     let found = shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(both))));
-    assert_eq!(found, ["f:12:3: warning: spec.filter: not used: filters is given too"]);
+    assert_eq!(found, ["f:12:3: warning: spec.filter: no effect: filters is also set"]);
     assert!(!takes("  filter: {attributes: {type: nothing}}\n  filters: []\n", EVENT));
 }
 
@@ -102,13 +102,15 @@ fn an_expression_that_may_surprise_is_a_warning_that_shows_how_it_is_read() {
     for (cesql, expected) in [
         (
             "flag AND n = 5 OR n = 6",
-            "at character 16: the order of operators may surprise; it is read as flag AND (n = 5 OR n = 6)",
+            "at character 16: check the precedence of the operators; the expression means flag AND \
+             (n = 5 OR n = 6)",
         ),
         (
             "NOT type = 'x'",
-            "at character 1: the order of operators may surprise; it is read as (NOT type) = 'x'",
+            "at character 1: check the precedence of the operators; the expression means (NOT \
+             type) = 'x'",
         ),
-        ("n + 5", "matches no event: the value is never true or false"),
+        ("n + 5", "matches no event: the result is never true or false"),
     ] {
         let filters = format!("  filters: [{{cesql: \"{cesql}\"}}]\n");
         let found = shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(&filters))));

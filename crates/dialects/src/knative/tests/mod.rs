@@ -269,22 +269,29 @@ fn a_sink_that_nothing_here_names_is_a_warning_and_the_default_container() {
         format!("ref: {{apiVersion: eventing.knative.dev/v1, kind: Broker, name: {name}}}")
     };
     let add =
-        "its dead letters go to the default container; add to the spec of a Destinations document";
+        "dead letters go to the default container; add to the spec of a Destinations document";
     for (delivery, sink, warning) in [
         (
-            "deadLetterSink: {ref: {apiVersion: v1, kind: Service, name: x, namespace: n}}".to_owned(),
+            "deadLetterSink: {ref: {apiVersion: v1, kind: Service, name: x, namespace: n}}"
+                .to_owned(),
             Sink::DefaultContainer,
-            format!("nothing says what \"v1/Service/n/x\" is here; {add}: v1/Service/n/x: s3://bucket"),
+            format!(
+                "no file or Destinations document defines \"v1/Service/n/x\"; {add}: \
+                 v1/Service/n/x: s3://bucket"
+            ),
         ),
         (
             format!("deadLetterSink: {{{}}}", broker("nowhere")),
             Sink::DefaultContainer,
-            format!("nothing says what \"eventing.knative.dev/v1/Broker/default/nowhere\" is here; {add}"),
+            format!(
+                "no file or Destinations document defines \
+                 \"eventing.knative.dev/v1/Broker/default/nowhere\"; {add}"
+            ),
         ),
         (
             "deadLetterSink: {uri: pubsub://q}".to_owned(),
             Sink::DefaultContainer,
-            format!("nothing says what \"pubsub://q\" is here; {add}"),
+            format!("no file or Destinations document defines \"pubsub://q\"; {add}"),
         ),
         (
             "errorSink: {uri: s3://bucket}".to_owned(),
@@ -294,12 +301,13 @@ fn a_sink_that_nothing_here_names_is_a_warning_and_the_default_container() {
         (
             format!("deadLetterSink: {{{}, uri: /in}}", broker("lost")),
             Sink::Topic("default/lost".parse().unwrap()),
-            "deadLetterSink.uri: not used: the ref is a topic, which has no paths".to_owned(),
+            "deadLetterSink.uri: no effect: the ref is a topic, which has no paths".to_owned(),
         ),
         (
             format!("deadLetterSink: {{{}}}", broker("b")),
             Sink::Topic("default/b".parse().unwrap()),
-            "default/b is the subscription's own topic: its dead letters go to the default container".to_owned(),
+            "default/b is the subscription's own topic: dead letters go to the default container"
+                .to_owned(),
         ),
     ] {
         let (found_sink, found) = sink_of(&delivery);
@@ -338,7 +346,7 @@ fn replies_go_to_an_address_or_to_a_topic() {
         [("s3://bucket", "a container"), ("sqs://127.0.0.1:4566/000000000000/q", "a queue")]
     {
         let found = shown(&read_one(&text.replace("REPLY", &format!("{{uri: '{uri}'}}"))));
-        let help = "https://…, http://…, or the ref of a channel or broker";
+        let help = "use https://…, http://…, or the ref of a channel or broker";
         assert_eq!(
             found,
             [format!("f:7:16: error: spec.reply.uri: {what} cannot receive replies; {help}")]
@@ -378,7 +386,8 @@ fn an_event_source_that_publishes_to_a_broker_or_channel_that_no_file_has_is_pas
         assert_eq!(
             shown(&reading),
             [
-                "f:4:20: warning: spec.sink.ref: event sources are not run; this one publishes to default/b and needs no subscription; publish its events to default/b yourself"
+                "f:4:20: warning: spec.sink.ref: event sources are not run; this source publishes to \
+              default/b and needs no subscription; publish its events to default/b yourself"
             ]
         );
         assert_eq!(reading.catalogue.subscriptions().count(), 0);
@@ -465,23 +474,28 @@ fn an_annotation_that_is_wrong_or_without_effect_is_reported() {
         ),
         (
             annotated("a: b", "lastmile.dev/max-replies: 3"),
-            "f:8:61: warning: metadata.annotations.lastmile.dev/max-replies: no effect: it belongs to a Broker or a Channel",
+            "f:8:61: warning: metadata.annotations.lastmile.dev/max-replies: no effect: set it on \
+             a Broker or a Channel",
         ),
         (
             broker("lastmile.dev/max-replies: -1", "{}"),
-            "f:3:61: error: metadata.annotations.lastmile.dev/max-replies: \"-1\" is out of range; a whole number from 0 to 10000",
+            "f:3:61: error: metadata.annotations.lastmile.dev/max-replies: \"-1\" is out of range; \
+             expected a whole number from 0 to 10000",
         ),
         (
             annotated("lastmile.dev/max-per-second: many", ""),
-            "f:3:64: error: metadata.annotations.lastmile.dev/max-per-second: \"many\" is out of range; a whole number from 1 to 10000",
+            "f:3:64: error: metadata.annotations.lastmile.dev/max-per-second: \"many\" is out of \
+             range; expected a whole number from 1 to 10000",
         ),
         (
             annotated("lastmile.dev/hide-path: 'yes'", ""),
-            "f:3:59: error: metadata.annotations.lastmile.dev/hide-path: \"yes\" is not known here; known: true, false",
+            "f:3:59: error: metadata.annotations.lastmile.dev/hide-path: \"yes\" is not a valid \
+             value; known: true, false",
         ),
         (
             annotated("lastmile.dev/dead-letter-response: nothing", ""),
-            "f:3:70: error: metadata.annotations.lastmile.dev/dead-letter-response: \"nothing\" is not known here; known: beginning, none",
+            "f:3:70: error: metadata.annotations.lastmile.dev/dead-letter-response: \"nothing\" is \
+             not a valid value; known: beginning, none",
         ),
         (
             native_topic("default/b", "") + &broker("lastmile.dev/max-replies: 200", "{}"),
@@ -524,7 +538,7 @@ fn a_schedule_in_parts_has_all_its_places_and_the_class_that_numbers_it() {
     let reading =
         read_one(&format!("{of_broker}{}", trigger("  delivery: {backoffDelay: PT2S}\n")));
     let origins = &reading.origins[&"default/b/t".parse().unwrap()];
-    assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as Kafka does");
+    assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as in Kafka");
     assert!(
         !origins.contains_key("deadLetter.sink"),
         "an unmapped sink is not followed: {origins:?}"
@@ -550,7 +564,10 @@ fn fields_that_are_not_known_are_warnings_with_a_suggestion() {
 #[test]
 fn a_trigger_is_left_out_when_its_broker_has_an_error() {
     let reading = read_one(&format!("{}{}", broker("", "{delivery: {retry: -1}}"), trigger("")));
-    assert_eq!(shown(&reading), ["f:4:26: error: spec.delivery.retry: has to be 0 to 999, is -1"]);
+    assert_eq!(
+        shown(&reading),
+        ["f:4:26: error: spec.delivery.retry: must be 0 to 999, but is -1"]
+    );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
 }
 
@@ -562,22 +579,22 @@ fn takes(filter: &str, members: &str) -> bool {
 
 #[test]
 fn more_retries_than_14_days_or_any_dialect_allow_are_a_warning() {
-    const FIT: &str = "attempts fit in 14 days, the longest that a delivery lasts";
+    const FIT: &str = "attempts fit into 14 days, the maximum duration of a delivery";
     for (delivery, attempts, expected) in [
         (
             "{retry: 28800, backoffPolicy: linear, backoffDelay: PT15S}",
             402,
-            format!("of 28800 retries, 401 are made: 402 {FIT}; retry: 401"),
+            format!("of 28800 retries, only 401 are made: 402 {FIT}; retry: 401"),
         ),
         (
             "{retry: 1000, backoffPolicy: exponential, backoffDelay: PT1S}",
             20,
-            format!("of 1000 retries, 19 are made: 20 {FIT}; retry: 19"),
+            format!("of 1000 retries, only 19 are made: 20 {FIT}; retry: 19"),
         ),
         (
             "{retry: 2147483647, backoffDelay: PT1S, backoffMax: PT1S}",
             1000,
-            "of 2147483647 retries, 999 are made: 1000 attempts are the most here; retry: 999"
+            "of 2147483647 retries, only 999 are made: the limit is 1000 attempts; retry: 999"
                 .to_owned(),
         ),
         ("{retry: 999, backoffDelay: PT1S}", 1000, String::new()),

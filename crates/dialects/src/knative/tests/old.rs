@@ -18,8 +18,10 @@ fn durations_of_go_are_read_with_a_warning() {
     assert_eq!(
         found,
         [
-            "f:12:38: warning: spec.delivery.backoffDelay: \"3s\" is an old spelling, read as PT3S; PT3S",
-            "f:12:51: warning: spec.delivery.timeout: \"1m30s\" is an old spelling, read as PT1M30S; PT1M30S",
+            "f:12:38: warning: spec.delivery.backoffDelay: \"3s\" is an old format and is read as \
+             PT3S; PT3S",
+            "f:12:51: warning: spec.delivery.timeout: \"1m30s\" is an old format and is read as \
+             PT1M30S; PT1M30S",
         ]
     );
 }
@@ -40,9 +42,8 @@ fn a_destination_without_ref_is_read_as_one() {
     ));
     assert_eq!(
         found,
-        [
-            "f:11:15: warning: spec.subscriber: an old spelling, read as ref; ref: {apiVersion, kind, name}"
-        ]
+        ["f:11:15: warning: spec.subscriber: this old format is read as ref; ref: {apiVersion, \
+          kind, name}"]
     );
 }
 
@@ -59,7 +60,7 @@ fn source_and_type_have_to_be_equal_and_an_empty_one_is_anything() {
             of_trigger(&format!("  filter: {{sourceAndType: {filter}}}\n{SUBSCRIBER}"));
         assert_eq!(subscription.filter, expected, "{filter}");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("spec.filter.sourceAndType: an old spelling"), "{found:?}");
+        assert!(found[0].contains("spec.filter.sourceAndType: this old field"), "{found:?}");
     }
 }
 

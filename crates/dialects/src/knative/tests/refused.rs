@@ -10,33 +10,33 @@ const TRIGGERS: &str = r#"
 delivery: {retry: ^many}
     spec.delivery.retry: expected a whole number, found text
 delivery: {retry: ^2147483648}
-    spec.delivery.retry: has to be 0 to 999, is 2147483648
+    spec.delivery.retry: must be 0 to 999, but is 2147483648
 delivery: {backoffPolicy: ^exponentail}
-    spec.delivery.backoffPolicy: "exponentail" is not known here; did you mean exponential?
+    spec.delivery.backoffPolicy: "exponentail" is not a valid value; did you mean exponential?
 delivery: {backoffDelay: ^<duration>}
     spec.delivery.backoffDelay: "<duration>" is not an ISO 8601 duration: at character 1
 delivery: {retryAfterMax: ^10d}
     spec.delivery.retryAfterMax: "10d" is not an ISO 8601
 delivery: {backoffMax: ^0s}
-    spec.delivery.backoffMax: has to be PT0.001S to P14D, is PT0S
+    spec.delivery.backoffMax: must be PT0.001S to P14D, but is PT0S
 delivery: {backoffMax: ^PT0S}
-    spec.delivery.backoffMax: has to be PT0.001S to P14D
+    spec.delivery.backoffMax: must be PT0.001S to P14D
 delivery: {format: ^bniary}
-    spec.delivery.format: "bniary" is not known here; did you mean binary?
+    spec.delivery.format: "bniary" is not a valid value; did you mean binary?
 filter: ^{sourceAndTipe: {type: a}}
-    spec.filter: no condition is known here
+    spec.filter: the filter has no supported condition
 filters: [^{exat: {type: a}}]
-    spec.filters[0]: no condition is known here
+    spec.filters[0]: the filter has no supported condition
 filters: [^{exact: {type: a}, prefix: {type: a}}]
-    spec.filters[0]: an expression has one operator
+    spec.filters[0]: an expression must have exactly one operator
 filters: [{any: [^{}]}]
-    spec.filters[0].any[0]: no condition is known here
+    spec.filters[0].any[0]: the filter has no supported condition
 filters: [{not: {exact: {subject: ^''}}}]
     spec.filters[0].not.exact.subject: an empty value cannot be compared
 filters: [{not: {exact: {^Subject: test}}}]
-    spec.filters[0].not.exact.Subject: not the name of an attribute; filters see the attributes of an event
+    spec.filters[0].not.exact.Subject: not the name of an attribute; filters match only attributes
 filters: [{not: {cesql: ^subject == 'test'}}]
-    spec.filters[0].not.cesql: at character 10: a value or the name of an attribute is expected, found =
+    spec.filters[0].not.cesql: at character 10: expected a value or the name of an attribute, found =
 "#;
 
 /// The subscriber of a Trigger.
@@ -44,43 +44,43 @@ const SUBSCRIBERS: &str = r#"
 subscriber: ^{}
     spec.subscriber: ref or uri is missing; uri: https://…
 subscriber: {uri: ^nowhere}
-    spec.subscriber.uri: nothing says what "nowhere" is here; add to the spec of a Destinations document: nowhere: https://…
+    spec.subscriber.uri: no file or Destinations document defines "nowhere"; add to the spec of a Destinations document: nowhere: https://…
 subscriber: {uri: ^audit.example.com/}
-    spec.subscriber.uri: the URL has no scheme, and nothing says what "audit.example.com/" is here; https://…, or add to the spec of a Destinations document: audit.example.com/: https://…
+    spec.subscriber.uri: the URL has no scheme, and no file or Destinations document defines "audit.example.com/"; https://…, or add to the spec of a Destinations document: audit.example.com/: https://…
 subscriber: {uri: ^s3://bucket}
-    spec.subscriber.uri: a container is not a destination for events
+    spec.subscriber.uri: a container can receive only dead letters
 subscriber: {ref: ^{kind: Service, apiVersion: v1}}
     spec.subscriber.ref.name: name is missing
 subscriber: {ref: ^{apiVersion: v1, kind: Service, name: other}}
-    spec.subscriber.ref: nothing says what "v1/Service/default/other" is here; add to the spec of a Destinations document: v1/Service/default/other: https://…
+    spec.subscriber.ref: no file or Destinations document defines "v1/Service/default/other"; add to the spec of a Destinations document: v1/Service/default/other: https://…
 subscriber: {ref: ^{apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}}
-    spec.subscriber.ref: default/b would get each of its events again and again
+    spec.subscriber.ref: default/b would receive each of its events again, in an endless loop
 subscriber: {ref: {apiVersion: v1, kind: Service, name: known}, uri: ^https://elsewhere/}
-    spec.subscriber.uri: a uri beside a ref is relative to it
+    spec.subscriber.uri: a uri with a ref must be relative
 subscriber: {ref: {apiVersion: v1, kind: Service, name: known}, uri: ^//elsewhere/}
-    spec.subscriber.uri: a uri beside a ref is relative to it
+    spec.subscriber.uri: a uri with a ref must be relative
 "#;
 
 /// Whole documents, the version and kind of which are those of a Trigger unless they are stated.
 const DOCUMENTS: &str = r#"
 metadata: {name: ^a/b}, spec: {broker: b, subscriber: {uri: 'http://h/'}}
-    metadata.name: not a usable name
+    metadata.name: not a valid name
 metadata: {name: ^7}, spec: {broker: b, subscriber: {uri: 'http://h/'}}
     metadata.name: expected text, found a whole number
 metadata: {name: t, annotations: {lastmile.dev/never-retry: ^'404,4O9'}}, spec: {broker: b, subscriber: {uri: 'http://h/'}}
-    metadata.annotations.lastmile.dev/never-retry: "4O9" is neither a status nor a range
+    metadata.annotations.lastmile.dev/never-retry: "4O9" is not a status or a range
 metadata: {name: t}, spec: ^5
     spec: expected a mapping, found a whole number
 metadata: {name: t}, spec: ^{broker: b}
     spec.subscriber: subscriber is missing
 metadata: {name: t}, spec: {broker: ^_a, subscriber: {uri: 'http://h/'}}
-    spec.broker: not a usable name
+    spec.broker: not a valid name
 metadata: {name: t}, spec: {broker: ^7, subscriber: {uri: 'http://h/'}}
     spec.broker: expected text, found a whole number
 apiVersion: ^eventing.knative.dev/v2, kind: Broker, metadata: {name: c}
-    apiVersion: the version "v2" is not known here; known: v1, v1beta1, v1alpha1
+    apiVersion: the version "v2" is not supported; expected one of v1, v1beta1, v1alpha1
 apiVersion: messaging.knative.dev/v1, kind: Subscription, metadata: {name: s}, spec: {channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: ^a/b}, subscriber: {uri: 'http://h/'}}
-    spec.channel.name: not a usable name
+    spec.channel.name: not a valid name
 "#;
 
 #[test]
@@ -137,8 +137,7 @@ fn a_timeout_that_no_request_may_have_is_cut_with_a_warning() {
     assert_eq!(read.destination.response_timeout_ms, 600_000);
     assert_eq!(
         found,
-        [
-            "f:12:23: warning: spec.delivery.timeout: read as PT10M: no request takes longer here; PT10M"
-        ]
+        ["f:12:23: warning: spec.delivery.timeout: shortened to PT10M, the maximum response \
+          timeout; PT10M"]
     );
 }

@@ -81,11 +81,10 @@ fn the_defaults_are_reported_once_with_the_way_to_see_those_of_a_cluster() {
     let text = format!("{}{}---\n{second}", broker(&class("Kafka"), "{}"), trigger(""));
     assert_eq!(
         notes(&text),
-        [
-            "f:8:18: note: metadata.name: 2 subscriptions have the retry settings of stock Knative for a Broker without \
-             delivery: retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S; if your cluster has others, copy class \
-             and delivery that kubectl get broker -o yaml shows into the Broker"
-        ]
+        ["f:8:18: note: metadata.name: 2 subscriptions have the retry settings of stock Knative \
+          for a Broker without delivery: retry: 10, backoffPolicy: exponential, backoffDelay: \
+          PT0.2S; if your cluster has other settings, copy class and delivery from kubectl get \
+          broker -o yaml to the Broker"]
     );
     let own = "  delivery: {retry: 2, backoffPolicy: linear, backoffDelay: PT1S}\n";
     for without in [
@@ -101,16 +100,16 @@ fn the_defaults_are_reported_once_with_the_way_to_see_those_of_a_cluster() {
 fn the_origin_of_a_default_is_stock_knative() {
     let stock = "default of stock Knative (config-br-defaults)";
     for (own, attempts, schedule) in [
-        ("", stock.to_owned(), format!("{stock}, numbered as Kafka does")),
+        ("", stock.to_owned(), format!("{stock}, numbered as in Kafka")),
         (
             "  delivery: {backoffDelay: PT3S}\n",
             stock.to_owned(),
-            format!("f:12:28, {stock}, numbered as Kafka does"),
+            format!("f:12:28, {stock}, numbered as in Kafka"),
         ),
         (
             "  delivery: {retry: 3}\n",
             "f:12:21".to_owned(),
-            format!("{stock}, numbered as Kafka does"),
+            format!("{stock}, numbered as in Kafka"),
         ),
     ] {
         let text = format!("{}{}", broker(&class("Kafka"), "{}"), trigger(own));
@@ -124,7 +123,7 @@ fn the_origin_of_a_default_is_stock_knative() {
 fn the_class_is_asked_for_only_where_the_files_have_settings() {
     let warned = |own: &str| {
         let found = subscription(&format!("{}{}", broker("", "{}"), trigger(own))).1;
-        found.iter().any(|finding| finding.contains("no file states its class"))
+        found.iter().any(|finding| finding.contains("no file contains its class"))
     };
     assert!(!warned(""), "the note about the defaults is enough");
     // The class decides if the defaults count beside it.

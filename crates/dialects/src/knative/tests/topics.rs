@@ -48,9 +48,8 @@ fn a_channel_may_be_the_subscriber_of_a_channel_and_does_not_reply() {
     );
     assert_eq!(
         found,
-        [
-            "f:15:16: warning: spec.reply.uri: not used: the subscriber is a topic, which does not reply"
-        ]
+        ["f:15:16: warning: spec.reply.uri: no effect: the subscriber is a topic, which does not \
+          reply"]
     );
 }
 
@@ -110,10 +109,10 @@ fn the_subscribers_of_a_channel_are_read_where_no_file_has_its_subscriptions() {
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!(
         found[0],
-        "f:6:16: warning: spec.subscribers: no file has Subscriptions of this channel: its subscribers are read \
-         instead; put the Subscriptions into the files"
+        "f:6:16: warning: spec.subscribers: the Subscriptions of this channel are missing: its \
+         subscribers are read instead; add the Subscriptions to the files"
     );
-    assert!(found[1].contains("an old spelling, read as deadLetterSink"), "{found:?}");
+    assert!(found[1].contains("this old field is read as deadLetterSink"), "{found:?}");
 }
 
 #[test]
@@ -125,7 +124,7 @@ fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
     assert_eq!(reading.catalogue.subscriptions().count(), 1);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert!(
-        finding.contains("no file has the Subscriptions of 1 of these subscribers"),
+        finding.contains("the Subscriptions of 1 of these subscribers are missing"),
         "{finding}"
     );
     let both = format!("{subscription}{}", subscription.replace("name: s", "name: t"));
@@ -151,8 +150,8 @@ fn a_channel_that_no_file_has_is_a_note() {
         assert_eq!(
             notes(&channel_subscription(kind, SUBSCRIBER)),
             [
-                "f:5:12: note: spec.channel: the channel default/c is not in any of the files: its delivery is not known; \
-                 put its Channel into the files"
+                "f:5:12: note: spec.channel: no file contains the channel default/c, so its delivery \
+              is unknown; add the Channel to the files"
             ]
         );
     }
@@ -165,7 +164,7 @@ fn a_trigger_that_names_no_broker_is_one_of_the_default_broker_with_a_warning() 
         subscription(&format!("{default}{}", trigger("").replace("  broker: b\n", "")));
     assert_eq!(of_default.name.to_string(), "default/default/t");
     assert!(
-        found.len() == 1 && found[0].contains("no broker is named: read as \"default\""),
+        found.len() == 1 && found[0].contains("the broker is missing; using \"default\""),
         "{found:?}"
     );
 }
@@ -176,7 +175,7 @@ fn a_parallelism_of_one_is_an_order_that_is_not_kept() {
     let named = "{name: t, annotations: {rabbitmq.eventing.knative.dev/parallelism: '1'}}";
     let trigger = trigger("").replace("{name: t}", named);
     let found = subscription(&format!("{}{trigger}", broker("", "{}"))).1;
-    let expected = ": not used: events are sent at once, and their order";
+    let expected = ": no effect: events are sent concurrently, and their order";
     assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
 }
 
@@ -263,10 +262,14 @@ fn objects_of_different_kinds_may_have_one_name_and_have_a_topic_each() {
     assert!(found.iter().all(|of| of.contains("warning")), "{found:#?}");
     assert_eq!(
         found[1],
-        "f:3:18: warning: metadata.name: a Broker has the topic default/o: that of this object is \
-         default/o.pingsource; publish its events there, or give it another name"
+        "f:3:18: warning: metadata.name: a Broker already uses the topic default/o: this object \
+         uses default/o.pingsource; publish the events of this object there, or rename the object"
     );
-    assert_eq!(found.iter().filter(|of| of.contains("has the topic")).count(), 3, "{found:#?}");
+    assert_eq!(
+        found.iter().filter(|of| of.contains("already uses the topic")).count(),
+        3,
+        "{found:#?}"
+    );
 }
 
 #[test]

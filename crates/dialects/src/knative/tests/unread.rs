@@ -49,7 +49,8 @@ fn an_object_that_a_subscription_sends_to_is_named_with_the_subscription() {
             ),
         ] {
             let expected = format!(
-                "warning: the {kind} default/x is not read, which changes deliveries of default/b/t ({field})"
+                "warning: the {kind} default/x is not supported, which changes deliveries of \
+                 default/b/t ({field})"
             );
             let found = found(&format!("{text}{unread}"));
             assert!(found.contains(&expected), "{text}{found:?}");
@@ -77,7 +78,8 @@ fn an_object_that_publishes_to_a_broker_or_configures_it_is_named_with_its_subsc
         assert_eq!(
             found(&format!("{}{unread}", delivered("{uri: 'http://h/'}"))),
             [format!(
-                "warning: the {kind} default/x is not read, which changes deliveries of default/b/t ({field})"
+                "warning: the {kind} default/x is not supported, which changes deliveries of \
+                 default/b/t ({field})"
             )],
             "{spec}"
         );
@@ -98,7 +100,8 @@ fn an_object_behind_another_one_changes_the_same_subscription() {
     let found = found(&format!("{}{first}{second}", delivered(&to("x"))));
     for name in ["x", "y"] {
         let expected = format!(
-            "warning: the Sequence default/{name} is not read, which changes deliveries of default/b/t (subscriber)"
+            "warning: the Sequence default/{name} is not supported, which changes deliveries of \
+             default/b/t (subscriber)"
         );
         assert!(found.contains(&expected), "{found:?}");
     }
@@ -118,7 +121,8 @@ fn defaults_of_the_operator_are_named_with_the_subscriptions_that_have_them() {
     let of_channels = "config: {br-default-channel: {channel-template-spec: 'kind: KafkaChannel'}}";
     let is_named = |text: &str, config: &str| {
         let found = found(&format!("{text}{}", operator(config)));
-        let warning = "warning: the KnativeEventing default/x is not read, which changes deliveries of default/b/t (cluster defaults)";
+        let warning = "warning: the KnativeEventing default/x is not supported, which changes \
+                       deliveries of default/b/t (cluster defaults)";
         found.iter().any(|finding| finding == warning)
     };
     for config in [defaults, &defaults.replace("config-br-", "br-"), "defaultBrokerClass: Kafka"] {
@@ -141,12 +145,11 @@ fn a_config_map_that_a_broker_names_is_named_whatever_it_holds() {
     let text = format!("{broker}{}---\n{}", trigger(""), map.replace("NAME", "x"));
     assert_eq!(
         found(&text),
-        [
-            "warning: the ConfigMap default/x is not read, which changes deliveries of default/b/t (config of its Broker)"
-        ]
+        ["warning: the ConfigMap default/x is not supported, which changes deliveries of \
+          default/b/t (config of its Broker)"]
     );
     let other = found(&format!("{broker}{}---\n{}", trigger(""), map.replace("NAME", "y")));
-    assert_eq!(other, ["note: ignored 1 ConfigMap (v1): it states nothing about deliveries"]);
+    assert_eq!(other, ["note: ignored 1 ConfigMap (v1): it contains no settings of deliveries"]);
 }
 
 #[test]
@@ -154,9 +157,8 @@ fn a_source_without_a_sink_is_a_subscription_that_is_left_out() {
     let text = object("sources.knative.dev/v1", "KafkaSource", "{topics: [a]}");
     assert_eq!(
         found(&text),
-        [
-            "warning: the KafkaSource default/x is not read, which changes deliveries of default/x/x (sink)"
-        ]
+        ["warning: the KafkaSource default/x is not supported, which changes deliveries of \
+          default/x/x (sink)"]
     );
     let [name, at, reason] =
         ["default/x/x", "f:1:1", "spec.sink is missing"].map(ToOwned::to_owned);
@@ -182,15 +184,16 @@ fn a_subscription_that_is_not_deployed_is_left_out_with_its_first_error() {
         left_out.into_iter().map(|of| [of.name, of.at, of.reason]).collect()
     };
     let reference = "{ref: {apiVersion: v1, kind: Service, name: s}}";
-    let reason = "spec.subscriber.ref: nothing says what \"v1/Service/default/s\" is here";
+    let reason =
+        "spec.subscriber.ref: no file or Destinations document defines \"v1/Service/default/s\"";
     assert_eq!(left_out(&delivered(reference)), [["default/b/t", "f:11:21", reason]]);
     let of_broken = delivered("{uri: 'http://h/'}").replace("retry: 1", "retry: -1");
-    let elsewhere = "what it refers to has an error";
+    let elsewhere = "an object that the subscription refers to has an error";
     assert_eq!(left_out(&of_broken), [["default/b/t", "f:6:1", elsewhere]]);
     let channel = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n  \
                    channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c, namespace: n}\n  \
                    subscriber: {uri: nowhere}\n";
-    let reason = "spec.subscriber.uri: nothing says what \"nowhere\" is here";
+    let reason = "spec.subscriber.uri: no file or Destinations document defines \"nowhere\"";
     assert_eq!(left_out(channel), [["n/c/s", "f:6:21", reason]]);
     assert!(left_out(&delivered("{uri: 'http://h/'}")).is_empty());
 }

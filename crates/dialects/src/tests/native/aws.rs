@@ -61,34 +61,51 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
     let (at, of) = ("destination.aws", "destination.aws.parameters");
     for (spec, expected) in [
         ("destination: {aws: {arn: ^sqs, action: SendMessage}}".to_owned(), format!("{at}.arn: not an ARN: arn:PARTITION")),
-        ("destination: {aws: {arn: ^'arn:aws:sqs:eu-west-1:123456789012:{{ event.type }}', action: SendMessage}}".to_owned(), format!("{at}.arn: an ARN of SQS ends with QUEUE")),
-        ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^Publish}}".to_owned(), format!("{at}.action: Publish is no action of SQS; action: SendMessage")),
-        ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^SendMesage}}".to_owned(), format!("{at}.action: \"SendMesage\" is not known here; did you mean SendMessage?")),
+        ("destination: {aws: {arn: ^'arn:aws:sqs:eu-west-1:123456789012:{{ event.type }}', action: \
+          SendMessage}}".to_owned(), format!("{at}.arn: an ARN of SQS must end with QUEUE")),
+        ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^Publish}}".to_owned(), format!("{at}.action: Publish is not an action of SQS; action: SendMessage")),
+        ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^SendMesage}}".to_owned(), format!("{at}.action: \"SendMesage\" is not a valid value; did you mean SendMessage?")),
         ("destination: ^{aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a'}}".replace("^{aws: ", "{aws: ^"), format!("{at}.action: action is missing")),
         (sqs("^MessageGroup: a"), format!("{of}.MessageGroup: SQS has no parameter \"MessageGroup\"; did you mean MessageGroupId?")),
-        (sqs("DelaySeconds: ^901"), format!("{of}.DelaySeconds: a whole number from 0 to 900 is expected")),
-        (sqs("DelaySeconds: ^'9'"), format!("{of}.DelaySeconds: a whole number from 0 to 900")),
-        (sqs("MessageGroupId: ^7"), format!("{of}.MessageGroupId: a text is expected")),
+        (sqs("DelaySeconds: ^901"), format!("{of}.DelaySeconds: expected a whole number from 0 to \
+                                             900")),
+        (sqs("DelaySeconds: ^'9'"), format!("{of}.DelaySeconds: expected a whole number from 0 to \
+                                             900")),
+        (sqs("MessageGroupId: ^7"), format!("{of}.MessageGroupId: expected a string")),
         (sqs("MessageGroupId: ^'{{ event.'"), format!("{of}.MessageGroupId: ")),
-        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: attributes are written as NAME: {{DataType: String")),
-        (events("Resources: ^a"), format!("{of}.Resources: a list of texts is expected")),
-        (events("Time: ^today"), format!("{of}.Time: a time such as 2026-11-20T07:03:00Z is expected")),
-        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected: Event or RequestResponse")),
-        (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN has an alias or a version already")),
-        (function("Qualifier: ^'{{ event.subject }}'"), format!("{of}.Qualifier: the name of an alias or a version is expected, without expressions")),
-        (function("Qualifier: ^'live:1'"), format!("{of}.Qualifier: the name of an alias")),
+        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: expected NAME: \
+                                                     {{DataType: String")),
+        (events("Resources: ^a"), format!("{of}.Resources: expected a list of strings")),
+        (events("Time: ^today"), format!("{of}.Time: expected a time such as 2026-11-20T07:03:00Z")),
+        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected Event or \
+                                                     RequestResponse")),
+        (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN already has an alias or a \
+                                           version")),
+        (function("Qualifier: ^'{{ event.subject }}'"), format!("{of}.Qualifier: expected the name \
+                                                                 of an alias or a version, \
+                                                                 without expressions")),
+        (function("Qualifier: ^'live:1'"), format!("{of}.Qualifier: expected the name of an alias")),
         (states("^Name: a"), format!("{of}.Name: Step Functions has no parameter \"Name\"; did you mean name?")),
-        (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \"PartitionKey\"; Firehose has no parameters here")),
-        (beside("url: ^'https://a.example.com/'"), "destination.url: a destination has one of url and aws".to_owned()),
-        (beside("headers: ^[{name: a, value: b}]"), "destination.headers: an AWS target has no headers; its requests are signed with the role InvokeRoleArn".to_owned()),
-        (beside("auth: ^{bearer: {token: 'env:T'}}"), "destination.auth: an AWS target has no auth".to_owned()),
-        (beside("lateResponseWindow: ^PT1M"), "destination.lateResponseWindow: an AWS target has no lateResponseWindow".to_owned()),
-        (beside("notificationHeaders: ^true"), "destination.notificationHeaders: an AWS target has no notificationHeaders".to_owned()),
-        (beside("hidePath: ^true"), "destination.hidePath: an AWS target has no hidePath".to_owned()),
-        (beside("schema: ^cloudevents-binary"), "destination.schema: an AWS target has no headers for the attributes of an event; schema: cloudevents-structured".to_owned()),
-        (beside("body: {}, bodyText: ^a"), "destination.bodyText: a request has one of body and bodyText".to_owned()),
-        (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target gets one event with each request, not batches; batch: none".to_owned()),
-        (format!("{}\n  reply: ^'https://a.example.com/'", beside("timeout: PT5S")), "reply: an AWS target does not reply with events".to_owned()),
+        (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \
+                                                \"PartitionKey\"; Firehose supports no parameters")),
+        (beside("url: ^'https://a.example.com/'"), "destination.url: set only one of url and aws".to_owned()),
+        (beside("headers: ^[{name: a, value: b}]"), "destination.headers: an AWS target does not \
+                                                     support headers; requests to AWS targets are \
+                                                     signed with the role InvokeRoleArn".to_owned()),
+        (beside("auth: ^{bearer: {token: 'env:T'}}"), "destination.auth: an AWS target does not \
+                                                       support auth".to_owned()),
+        (beside("lateResponseWindow: ^PT1M"), "destination.lateResponseWindow: an AWS target does \
+                                               not support lateResponseWindow".to_owned()),
+        (beside("notificationHeaders: ^true"), "destination.notificationHeaders: an AWS target \
+                                                does not support notificationHeaders".to_owned()),
+        (beside("hidePath: ^true"), "destination.hidePath: an AWS target does not support hidePath".to_owned()),
+        (beside("schema: ^cloudevents-binary"), "destination.schema: an AWS target does not \
+                                                 support the schema cloudevents-binary, which \
+                                                 sends attributes as headers; schema: \
+                                                 cloudevents-structured".to_owned()),
+        (beside("body: {}, bodyText: ^a"), "destination.bodyText: set only one of body and bodyText".to_owned()),
+        (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target receives one event per request, not batches; batch: none".to_owned()),
+        (format!("{}\n  reply: ^'https://a.example.com/'", beside("timeout: PT5S")), "reply: an AWS target cannot reply with events".to_owned()),
     ] {
         is_refused_in_subscription(&spec, &expected);
     }
@@ -120,7 +137,9 @@ fn a_parameter_that_tells_events_apart_is_warned_of_if_all_have_the_same() {
             )))
         };
         let expected = format!(
-            "warning: spec.destination.aws.parameters.{name}: every event has the same {name}, and the service ignores repetitions; use an expression, such as {{{{ event.id }}}}"
+            "warning: spec.destination.aws.parameters.{name}: every event has the same {name}, so \
+             the service discards all but the first as duplicates; use an expression, such as \
+             {{{{ event.id }}}}"
         );
         let literal = found("order");
         assert!(literal.len() == 1 && literal[0].ends_with(&expected), "{name}: {literal:?}");
@@ -133,7 +152,7 @@ fn a_parameter_that_tells_events_apart_is_warned_of_if_all_have_the_same() {
 #[test]
 fn a_target_whose_parameters_are_made_of_the_event_needs_a_mapping_of_custom_events() {
     let topic = format!("{TOPIC}spec: {{input: custom}}\n---\n{HEAD}");
-    let problem = "gives no eventType, which the CloudEvent that templates read needs";
+    let problem = "provides no eventType, which the CloudEvent for templates requires";
     for (target, is_refused) in [
         ("arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: SendMessage", false),
         ("arn: 'arn:aws:sqs:eu-west-1:123456789012:a.fifo', action: SendMessage", true),

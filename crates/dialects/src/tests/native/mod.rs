@@ -273,7 +273,7 @@ fn a_mapping_that_no_event_is_mapped_by_is_a_warning() {
             read_one(&format!("{TOPIC}spec: {{input: {input}, mapping: {{id: {{field: x}}}}}}\n"));
         let column = 17 + input.len();
         let problem = format!(
-            "not used: the input of this topic is {input}, and only custom events are mapped"
+            "no effect: the input of this topic is {input}, and only custom events are mapped"
         );
         let expected =
             format!("f:4:{column}: warning: spec.mapping: {problem}; input: custom or auto");
@@ -407,10 +407,8 @@ fn a_filter_may_name_attributes_of_both_schemas_and_any_member_of_custom_events(
     assert_eq!(found("{exact: {orderKind: a, order-kind: b}}"), [""; 0]);
     assert_eq!(
         found("{exact: {order.kind: a}}"),
-        [
-            "f:11:20: warning: spec.filter.exact.order.kind: compares a member of the event with the name \
-             \"order.kind\"; a filter does not look into members"
-        ]
+        ["f:11:20: warning: spec.filter.exact.order.kind: compares the top-level member named \
+          \"order.kind\"; a filter cannot match nested members"]
     );
 }
 
@@ -445,11 +443,11 @@ fn names_are_checked_and_unique() {
         ("{topic: t, name: s}", "f:3:11: error: metadata.namespace: namespace is missing"),
         (
             "{namespace: a/b, topic: t, name: s}",
-            "f:3:23: error: metadata.namespace: not a usable name: a name is",
+            "f:3:23: error: metadata.namespace: not a valid name: a name has",
         ),
         (
             "{namespace: n, topic: t, name: _s}",
-            "f:3:42: error: metadata.name: not a usable name: names that begin with _",
+            "f:3:42: error: metadata.name: not a valid name: names that begin with _",
         ),
         (
             "{namespace: n, topic: t, name: 7}",
@@ -470,8 +468,10 @@ fn names_are_checked_and_unique() {
     assert_eq!(
         shown(&reading),
         [
-            "b:3:42: error: metadata.name: the subscription n/t/s is defined twice; the first is at a:3:42; remove one of them, or give it another name",
-            "b:9:32: error: metadata.name: the topic n/t is defined twice; the first is at a:9:32; remove one of them, or give it another name",
+            "b:3:42: error: metadata.name: the subscription n/t/s is defined twice; the first is \
+             at a:3:42; remove or rename one of them",
+            "b:9:32: error: metadata.name: the topic n/t is defined twice; the first is at a:9:32; \
+             remove or rename one of them",
         ]
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 1);
@@ -483,12 +483,12 @@ fn what_is_odd_is_a_warning_and_loads() {
     for (marked, warning) in [
         (
             "destination: {url: ^'http://u:secret@h/'}".to_owned(),
-            "destination.url: the URL holds credentials",
+            "destination.url: the URL contains credentials",
         ),
         (format!("{url} deadLetter: ^none"), "deadLetter: events that cannot"),
         (
             format!("{url} deadLetter: {{sink: ^'https://u:secret@h/'}}"),
-            "deadLetter.sink: the URL holds credentials",
+            "deadLetter.sink: the URL contains credentials",
         ),
     ] {
         let reading =
@@ -509,10 +509,7 @@ fn null_does_not_remove_what_the_topic_states_and_says_so() {
     let found = shown(&reading);
     assert_eq!(found.len(), 2, "{found:?}");
     for (line, field) in found.iter().zip(["spec.destination.auth", "spec.batch"]) {
-        assert!(
-            line.contains(&format!("{field}: null removes nothing: the value at f:")),
-            "{line}"
-        );
+        assert!(line.contains(&format!("{field}: null has no effect: the value at f:")), "{line}");
     }
     let subscription = reading.catalogue.subscriptions().next().expect("one");
     assert!(subscription.destination.auth.is_some() && subscription.batch.is_some());

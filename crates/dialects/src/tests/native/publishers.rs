@@ -34,9 +34,9 @@ fn a_publisher_has_one_topic() {
         read_one(&topics("[{bucket: uploads}, {eventSource: uploads}]", "[{bucket: uploads}]"));
     assert_eq!(
         shown(&reading),
-        [
-            "f:9:24: error: spec.from[0].bucket: the publisher bucket uploads is defined twice: for n/t and for n/u; a publisher has one topic; several subscriptions may receive its events"
-        ]
+        ["f:9:24: error: spec.from[0].bucket: the publisher bucket uploads is defined twice: for \
+          n/t and for n/u; assign the publisher to one topic; several subscriptions may receive \
+          its events"]
     );
     assert!(reading.catalogue.topics().map(|of| of.name.to_string()).eq(["n/t"]));
     let within = read_one(&topics("[{bucket: uploads}, {bucket: uploads}]", "[]"));
@@ -59,8 +59,8 @@ fn a_publisher_that_the_input_cannot_read_is_odd_and_loads() {
         );
         let column = 33 + input.len();
         let expected = format!(
-            "f:4:{column}: warning: spec.from[0].bucket: the input of this topic is {input}, and records of this publisher are \
-             s3; input: auto reads both"
+            "f:4:{column}: warning: spec.from[0].bucket: the input of this topic is {input}, but \
+             records of this publisher require s3; use input: auto, which reads both"
         );
         assert!(
             shown(&reading).iter().all(|finding| *finding == expected),

@@ -123,7 +123,7 @@ impl Buckets {
         match put {
             Ok(PutOutcome::Written) => Ok(()),
             Ok(PutOutcome::AlreadyExists) => {
-                let message = format!("the object {key:?} exists already");
+                let message = format!("the object {key:?} already exists");
                 Err(S3Error::with_message(S3ErrorCode::PreconditionFailed, message))
             }
             Err(error) => Err(self.key_error(bucket, key, error)),
@@ -171,20 +171,20 @@ impl Buckets {
             let bytes = invalid.map_or(0, str::len);
             if bytes > SEGMENT_LIMIT_BYTES {
                 let message = format!(
-                    "each part of a key between slashes is a file name here, of at most {SEGMENT_LIMIT_BYTES} bytes; \
-                     this one has {bytes}"
+                    "each segment of a key is a file name in the local S3; the limit is {SEGMENT_LIMIT_BYTES} bytes, but this \
+                     segment has {bytes}"
                 );
                 return S3Error::with_message(S3ErrorCode::KeyTooLongError, message);
             }
             return S3Error::invalid_argument(format!(
-                "the key {key:?} cannot be a file: no part between slashes may be empty, '.' or '..', or hold a control \
-                 character"
+                "the key {key:?} is not valid in the local S3: a segment cannot be empty, '.' or '..', or contain a \
+                 control character"
             ));
         }
         let path = self.root.join(bucket).join(key);
         if path.is_dir() || path.ancestors().skip(1).any(Path::is_file) {
             return S3Error::invalid_argument(format!(
-                "the key {key:?} cannot be a file: one of two keys is the folder of the other"
+                "the key {key:?} conflicts with another key in the local S3: a file cannot also be a folder"
             ));
         }
         failure(error)

@@ -147,7 +147,7 @@ fn create_request(queue: &QueueConfig) -> CreateQueueInput {
 }
 
 fn queue_error(queue: &str, error: &SqsError) -> anyhow::Error {
-    anyhow::anyhow!("the queue {queue} does not work: {}", error.message)
+    anyhow::anyhow!("the queue {queue} cannot be created: {}", error.message)
 }
 
 /// Creates a response with a JSON body.

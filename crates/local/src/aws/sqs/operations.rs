@@ -64,7 +64,7 @@ pub(super) async fn create(
 ) -> Result<CreateQueueOutput, SqsError> {
     if input.queue_name.ends_with(".fifo") {
         return Err(SqsError::invalid_parameter_value(
-            "The local SQS has standard queues only, no FIFO queues.",
+            "The local SQS supports only standard queues, not FIFO queues.",
         ));
     }
     input.attributes.remove(MAXIMUM_MESSAGE_SIZE);

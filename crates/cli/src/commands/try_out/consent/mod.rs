@@ -161,10 +161,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     out(&format!("{}\n", table(&validations)))?;
     let stored = validator.store_consents(&validations).await?;
     let granted = validations.iter().filter(|of| matches!(of.answer, Answer::Granted(_))).count();
-    note(format_args!("{granted} of {} have consented{stored}", validations.len()));
+    note(format_args!("{granted} of {} endpoints have consented{stored}", validations.len()));
     if granted < validations.len() && validator.confirmations.is_none() {
         note(format_args!(
-            "for an endpoint that cannot answer by itself, --listen offers a URL that confirms for it"
+            "for an endpoint that cannot respond to the handshake, use --listen to provide a \
+             confirmation URL"
         ));
     }
     let have_all = granted == validations.len() && !has_unusable;
@@ -216,19 +217,21 @@ fn handshake_of(subscription: &Subscription, arguments: &ConsentArgs) -> anyhow:
     let name = &subscription.name;
     match arguments.handshake {
         None => own.cloned().ok_or_else(|| {
-            usage_error(format!("{name} requires no consent; choose a handshake with --handshake"))
+            usage_error(format!("{name} requires no consent; select a handshake with --handshake"))
         }),
         Some(Handshake::Eventgrid) => {
             let is_valid = arguments.origin.is_none() && arguments.rate.is_none();
             if !is_valid {
-                return Err(usage_error("--handshake eventgrid has no --origin and no --rate"));
+                return Err(usage_error(
+                    "--handshake eventgrid cannot be combined with --origin or --rate",
+                ));
             }
             Ok(Consent::EventGrid(NoFields))
         }
         Some(Handshake::Cloudevents) => {
             let origin = arguments.origin.clone().or(own_origin);
             let origin = origin.ok_or_else(|| {
-                usage_error("--handshake cloudevents needs --origin, such as events.example.com")
+                usage_error("--handshake cloudevents requires --origin, such as events.example.com")
             })?;
             let rate = arguments.rate.map(NonZeroU32::get).or(own_rate);
             Ok(Consent::CloudEvents(CloudEventsHandshake { origin, rate }))
@@ -294,7 +297,7 @@ impl Validator {
     async fn wait_for(&self, subscription: &Subscription, confirmation: Confirmation) -> Answer {
         let wait = duration::format_ms(self.wait_ms);
         note(format_args!(
-            "{}: not refused; a GET or POST to {} within {wait} confirms",
+            "{}: pending; confirm with a GET or POST to {} within {wait}",
             subscription.name, confirmation.url
         ));
         confirmation.rate(self.wait_ms).await.map_or(Answer::Pending, Answer::Granted)
@@ -304,7 +307,9 @@ impl Validator {
     /// line.
     async fn store_consents(&self, validations: &[Validation]) -> anyhow::Result<&'static str> {
         let Some(store) = &self.store else {
-            return Ok("; nothing was stored, choose where with --stack, --table or --to FOLDER");
+            return Ok(
+                "; nothing was stored; use --stack, --table or --to FOLDER to store the consents",
+            );
         };
         for Validation { subscription, consent, answer } in validations {
             let Answer::Granted(rate) = answer else { continue };
@@ -314,7 +319,7 @@ impl Validator {
             let key = ConsentKey::of(namespace, &destination.url, consent);
             store.keep_consent(&key, &granted).await?;
         }
-        Ok("; the consents are stored")
+        Ok("; the consents were stored")
     }
 }
 
@@ -346,9 +351,9 @@ fn describe(answer: &Answer) -> String {
     match answer {
         Answer::Granted(Rate::Unlimited) => "granted, any rate".to_owned(),
         Answer::Granted(Rate::PerMinute(requests)) => {
-            format!("granted, {requests} requests a minute")
+            format!("granted, {requests} requests per minute")
         }
-        Answer::Pending => "pending: nobody confirmed in time; try again".to_owned(),
+        Answer::Pending => "pending: no confirmation arrived in time; try again".to_owned(),
         Answer::Refused(why) => format!("refused: {why}"),
     }
 }

@@ -54,7 +54,7 @@ fn a_destination_that_keeps_failing_is_disabled_if_its_subscription_says_so() {
     let disabled = state.disabled.clone().expect("it is disabled");
     assert_eq!(
         (disabled.since_ms, disabled.why.as_str()),
-        (1_000 + 5 * DAY_MS, "it failed for P5D")
+        (1_000 + 5 * DAY_MS, "deliveries failed for P5D")
     );
     assert_eq!(kinds(&state), [Transition::Failing, Transition::Disabled]);
     let enabled = state.enabled(now_ms);

@@ -149,7 +149,7 @@ impl DestinationState {
         // This is the time of the last failure.
         let at_ms = failing.until_ms.saturating_sub(failing.lasts_ms);
         if self.disabled.is_none() && at_ms.saturating_sub(failing.since_ms) >= after_ms {
-            let why = format!("it failed for {}", format_ms(after_ms));
+            let why = format!("deliveries failed for {}", format_ms(after_ms));
             self.disabled = Some(DisabledState { since_ms: at_ms, why });
         }
     }

@@ -14,10 +14,10 @@ pub(crate) const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// The JSON of the document does not have the expected fields.
-    #[error("it is not a document of the table: {0}")]
+    #[error("the item is not a valid document of the table: {0}")]
     Invalid(String),
     /// The document was written by another version of the program, in an unknown format.
-    #[error("its version {0} is not known")]
+    #[error("version {0} of the document is not supported; use a newer version of lastmile")]
     Version(u32),
 }
 

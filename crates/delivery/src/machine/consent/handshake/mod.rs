@@ -178,7 +178,9 @@ pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Ans
         return Answer::Refused(unanswered(exchange));
     };
     if (300..400).contains(&status) {
-        return Answer::Refused(format!("it answered {status}, and redirects are not followed"));
+        return Answer::Refused(format!(
+            "the endpoint responded with {status}, and redirects are not followed"
+        ));
     }
     match consent {
         Consent::EventGrid(NoFields) => judge_validation(question, status, body),
@@ -190,7 +192,7 @@ pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Ans
 
 fn unanswered(exchange: &Exchange) -> String {
     let detail = exchange.detail.clone().unwrap_or_else(|| format!("{:?}", exchange.result));
-    format!("it could not be asked: {detail}")
+    format!("the handshake request failed: {detail}")
 }
 
 /// Judges the response to a validation event. A 200 that echoes the code is consent. A 200 without
@@ -198,16 +200,18 @@ fn unanswered(exchange: &Exchange) -> String {
 /// is not recognized as a valid Event Grid subscription validation response").
 fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     if status != 200 {
-        return Answer::Refused(format!("it answered {status} instead of 200"));
+        return Answer::Refused(format!("the endpoint responded with {status} instead of 200"));
     }
     match (echo(body), &question.confirm) {
         // Case is ignored, because endpoints may write a GUID in upper case.
         (Some(code), _) if code.eq_ignore_ascii_case(&question.code.to_string()) => {
             Answer::Granted(Rate::Unlimited)
         }
-        (Some(_), _) => Answer::Refused("it echoed another code than it was sent".to_owned()),
+        (Some(_), _) => Answer::Refused("the endpoint returned a wrong validation code".to_owned()),
         (None, Some(_)) => Answer::Pending,
-        (None, None) => Answer::Refused("it answered 200 without a validationResponse".to_owned()),
+        (None, None) => Answer::Refused(
+            "the endpoint responded with 200 but without a validationResponse".to_owned(),
+        ),
     }
 }
 
@@ -244,14 +248,16 @@ fn judge_permission(
         return Answer::Pending;
     }
     if !(200..300).contains(&status) {
-        return Answer::Refused(format!("it answered {status}"));
+        return Answer::Refused(format!("the endpoint responded with {status}"));
     }
     if origins.is_empty() {
-        return Answer::Refused(format!("it answered {status} without WebHook-Allowed-Origin"));
+        return Answer::Refused(format!(
+            "the endpoint responded with {status} but without WebHook-Allowed-Origin"
+        ));
     }
     if !origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin)) {
         return Answer::Refused(format!(
-            "it allows the origin {:?}, not {origin:?}",
+            "the endpoint allows the origin {:?}, not {origin:?}",
             origins.join(", ")
         ));
     }

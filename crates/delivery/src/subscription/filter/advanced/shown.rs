@@ -25,7 +25,7 @@ impl fmt::Display for Condition {
             Test::IsNotNull => write!(f, "{key} IsNotNull"),
         }?;
         f.write_str(match self.arrays {
-            Arrays::Elements => " (elements of arrays too)",
+            Arrays::Elements => " (including elements of arrays)",
             Arrays::Leaves => " (any value in arrays)",
             Arrays::OtherType | Arrays::Fail => "",
         })
@@ -70,6 +70,6 @@ fn relation(how: TextMatch) -> &'static str {
 
 fn texts(test: &TextTest) -> String {
     let texts: Vec<String> = test.values().iter().map(|text| format!("{text:?}")).collect();
-    let case = if test.is_case_sensitive() { " (case counts)" } else { "" };
+    let case = if test.is_case_sensitive() { " (case-sensitive)" } else { "" };
     format!("{}{case}", texts.join(", "))
 }

@@ -8,10 +8,10 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Error {
     /// `MathError`: an overflow, or a division by zero.
-    #[error("a number is too large, or divided by zero")]
+    #[error("a number is too large, or is divided by zero")]
     Math,
     /// `CastError`: a value cannot be converted to the required type.
-    #[error("a value cannot be converted to the type that is needed")]
+    #[error("a value cannot be converted to the required type")]
     Cast,
     /// `MissingAttributeError`: the event does not have the attribute.
     #[error("the event does not have an attribute")]
@@ -20,6 +20,6 @@ pub enum Error {
     #[error("an argument of a function is out of range")]
     Function,
     /// `GenericError`: the evaluation exceeds its limit of steps.
-    #[error("there is too much text")]
+    #[error("the strings are too long")]
     TooManySteps,
 }

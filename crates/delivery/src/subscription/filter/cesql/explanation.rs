@@ -22,7 +22,10 @@ pub(super) fn explain(expression: &Expression, members: &Members<'_>) -> Explana
     let problem = match error {
         Some(error) => Some(problem_of(expression, error, members)),
         None if matches!(value, Value::Boolean(_)) => None,
-        None => Some(Problem { message: format!("its value is {value}, not true"), column: None }),
+        None => Some(Problem {
+            message: format!("the value of the expression is {value}, not true"),
+            column: None,
+        }),
     };
     let parts = match expression {
         Expression::Logic { operator, operands } if problem.is_none() => {

@@ -63,7 +63,7 @@ impl<'p> Parser<'p> {
             None => "the end".to_owned(),
             Some(Kind::Word(word)) => keyword(word).unwrap_or("a name").to_owned(),
             Some(Kind::Digits(_)) => "a number".to_owned(),
-            Some(Kind::Text(_)) => "a text".to_owned(),
+            Some(Kind::Text(_)) => "a string".to_owned(),
             Some(Kind::Symbol(symbol)) => (*symbol).to_owned(),
         };
         Err(ParseError::Unexpected { at: self.at(), expected, found })
@@ -173,7 +173,7 @@ impl<'p> Parser<'p> {
             Kind::Text(text) => Some(text.clone()),
             Kind::Word(_) | Kind::Digits(_) | Kind::Symbol(_) => None,
         });
-        text.map_or_else(|| self.unexpected("a text in quotes"), |text| Ok(Pattern::new(text)))
+        text.map_or_else(|| self.unexpected("a string in quotes"), |text| Ok(Pattern::new(text)))
     }
 
     /// Parses expressions that are separated by commas, up to the closing parenthesis.

@@ -18,7 +18,7 @@ pub(super) const DEPTH_MAX: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// A token that the grammar does not allow here.
-    #[error("at character {at}: {expected} is expected, found {found}")]
+    #[error("at character {at}: expected {expected}, found {found}")]
     Unexpected {
         /// The position of the token's first character.
         at: usize,
@@ -28,25 +28,25 @@ pub enum ParseError {
         found: String,
     },
     /// A character with which no token can begin.
-    #[error("at character {at}: not a part of an expression")]
+    #[error("at character {at}: this character is not allowed in an expression")]
     UnknownCharacter {
         /// The position of the character.
         at: usize,
     },
     /// A quoted text without a closing quote.
-    #[error("at character {at}: the text has no closing quote")]
+    #[error("at character {at}: the string has no closing quote")]
     TextWithoutEnd {
         /// The position of the opening quote.
         at: usize,
     },
     /// An integer beyond 32 bits.
-    #[error("at character {at}: a number is -2147483648 to 2147483647")]
+    #[error("at character {at}: a number must be -2147483648 to 2147483647")]
     NumberTooLarge {
         /// The position of the number's first character.
         at: usize,
     },
     /// `MissingFunctionError`: no function has this name and number of arguments.
-    #[error("at character {at}: there is no function {name} with {arguments} arguments")]
+    #[error("at character {at}: no function {name} accepts {arguments} arguments")]
     NoFunction {
         /// The position of the function name's first character.
         at: usize,
@@ -56,15 +56,15 @@ pub enum ParseError {
         arguments: usize,
     },
     /// The expressions are nested too deeply.
-    #[error("at character {at}: parts nest at most {DEPTH_MAX} deep")]
+    #[error("at character {at}: the expression is nested more than {DEPTH_MAX} levels deep")]
     TooDeep {
         /// The position of the first character that exceeds the limit.
         at: usize,
     },
     /// The expression has more than `TOKENS_MAX` tokens.
-    #[error("an expression has at most {TOKENS_MAX} words, values and symbols")]
+    #[error("the expression has more than {TOKENS_MAX} words, values and symbols")]
     TooManyTokens,
     /// The expression has more than `TEXT_MAX_BYTES` bytes.
-    #[error("an expression has at most {TEXT_MAX_BYTES} bytes")]
+    #[error("the expression is longer than {TEXT_MAX_BYTES} bytes")]
     TooLong,
 }

@@ -35,7 +35,7 @@ impl Filter {
                 Explanation {
                     found: vec![Found::new(name, value)],
                     problem: incomparable.map(|_| Problem {
-                        message: "only text, numbers and booleans are compared".to_owned(),
+                        message: "only strings, numbers and booleans are compared".to_owned(),
                         column: None,
                     }),
                     ..of_parts(&self.to_string(), &[])
@@ -77,7 +77,7 @@ fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
     let message = match value.as_bytes().first()? {
         b'n' if !asks_for_null => "null counts as a missing key",
         b'[' if condition.arrays != Arrays::Elements => {
-            "an array is compared only with enableAdvancedFilteringOnArrays"
+            "arrays are compared only with enableAdvancedFilteringOnArrays"
         }
         _ => return None,
     };
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(explained(&Filter::Any(Vec::new())), ["no no event"]);
         assert_eq!(
             explained(&exact("o", "{}")),
-            ["no o is \"{}\"; o {}; only text, numbers and booleans are compared"]
+            ["no o is \"{}\"; o {}; only strings, numbers and booleans are compared"]
         );
     }
 
@@ -166,8 +166,8 @@ mod tests {
             ),
             (
                 condition("tags", Test::Text(text(TextMatch::BeginsWith))),
-                "no tags StringBeginsWith \"a\", \"b\"; tags [\"a\"]; an array is compared only with \
-                 enableAdvancedFilteringOnArrays",
+                "no tags StringBeginsWith \"a\", \"b\"; tags [\"a\"]; arrays are compared only \
+                 with enableAdvancedFilteringOnArrays",
             ),
             (
                 condition("n", Test::Number(NumberTest::GreaterThanOrEquals(one()))),
@@ -194,12 +194,13 @@ mod tests {
         for (text, line) in [
             (
                 "INT(priority) > 3",
-                "no INT(priority) > 3; priority \"high\"; at character 1: a value cannot be converted to the type that \
-                 is needed: INT(priority)",
+                "no INT(priority) > 3; priority \"high\"; at character 1: a value cannot be \
+                 converted to the required type: INT(priority)",
             ),
             (
                 "n / (n - 3) = 1",
-                "no n / (n - 3) = 1; n 3; at character 1: a number is too large, or divided by zero: n / (n - 3)",
+                "no n / (n - 3) = 1; n 3; at character 1: a number is too large, or is divided by \
+                 zero: n / (n - 3)",
             ),
             (
                 "n = 3 AND region = 'eu'",
@@ -208,10 +209,10 @@ mod tests {
             ),
             (
                 "n = 3 AND subject",
-                "no n = 3 AND subject; n 3; subject \"us/1\"; at character 11: a value cannot be converted to the type \
-                 that is needed: subject",
+                "no n = 3 AND subject; n 3; subject \"us/1\"; at character 11: a value cannot be \
+                 converted to the required type: subject",
             ),
-            ("n + 1", "no n + 1; n 3; its value is 4, not true"),
+            ("n + 1", "no n + 1; n 3; the value of the expression is 4, not true"),
         ] {
             assert_eq!(cesql(text), [line], "{text}");
         }
