@@ -391,7 +391,7 @@ fn print_lost_messages(lost: &[(String, u64)]) {
     match messages {
         0 => note(format_args!("stopped; the queues were empty")),
         _ => note(format_args!(
-            "stopped; {messages} messages in the in-memory queues are lost: {}",
+            "stopped; messages lost from the in-memory queues: {messages} ({})",
             queues.join(", ")
         )),
     }

@@ -15,7 +15,7 @@ const SERVERS: [(&str, &str); 5] = [
     ("flood", "the response has more than 65536 bytes"),
     ("endless-head", "no token from "),
     ("redirect", "the token server responded with 307"),
-    ("metadata", "169.254.169.254 is not in ALLOW_PRIVATE_DESTINATIONS"),
+    ("metadata", "169.254.169.254 cannot be reached without TLS"),
 ];
 const CLIENT_SECRET: &str = "cl1ent-s+cret";
 

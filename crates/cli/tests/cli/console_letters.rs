@@ -323,7 +323,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     let refused = server.post("/replay", &form(&others)).send().await.expect("an answer");
     let (status, said) = status_and_text(refused).await;
     assert_eq!(status, 409);
-    assert!(said.contains("It would be 3 dead letters now, and not those"), "{said}");
+    assert!(said.contains("The selection has changed to 3 dead letters"), "{said}");
     assert_eq!(received(&aws, &queue).await, 0);
 
     // A double click on the button sends once.

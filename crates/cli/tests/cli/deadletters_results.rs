@@ -144,9 +144,9 @@ async fn what_is_dead_again_is_counted_once_and_linked() {
     let named = results.run(&["replay", new, "--dry-run"]).await;
     assert!(text(&named.stdout).starts_with("1 dead letter to send again"), "{named:?}");
     let named = results.run(&["replay", old, "--dry-run"]).await;
-    assert!(text(&named.stderr).contains("left out: 1 dead-again"), "{named:?}");
+    assert!(text(&named.stderr).contains("omitted: 1 dead-again"), "{named:?}");
     let again = results.replay(&["--state", "all", "--name", "third", "--wait", WAIT]).await;
-    assert!(text(&again.stderr).contains("left out: 30 dead letters, whose replays"), "{again:?}");
+    assert!(text(&again.stderr).contains("omitted: 30 dead letters whose replays"), "{again:?}");
     assert!(text(&again.stdout).contains("120 of 120 dead letters sent"), "{again:?}");
     assert!(text(&again.stdout).ends_with("90 delivered, 30 dead-again\n"), "{again:?}");
     results.stack.stop().await.expect("it stops");

@@ -185,7 +185,7 @@ fn the_server_of_confirmations_answers_for_its_public_name_and_this_machine_only
     // A link in a mail or in another site: knowing the URL is the permission.
     let linked = confirm("host: confirm.example.com\r\nsec-fetch-site: cross-site\r\n");
     assert!(linked.starts_with("HTTP/1.1 200"), "{linked}");
-    running.line_with("1 of 1 have consented");
+    running.line_with("1 of 1 endpoints have consented");
 }
 
 #[test]
