@@ -92,8 +92,7 @@ impl Home<'_> {
             div .head { div {
                 h1 { @match causes.len() {
                     0 if !self.query.is_all() => "No dead letters match",
-                    0 if self.seen.is_any_unhealthy() => "No open dead letters, but a destination \
-                                                          is not healthy",
+                    0 if self.seen.is_any_unhealthy() => "No open dead letters, but a destination is not healthy",
                     0 => "No open dead letters",
                     several => {
                         (text::counted(several as u64, "cause")) " with "
@@ -221,8 +220,7 @@ fn said(letter: &StoredDeadLetter) -> Markup {
 pub(super) fn placeholders(causes: &[Cause]) -> Markup {
     html! { @if causes.iter().any(Cause::has_placeholder) {
         p .hint {
-            "A placeholder in a title, such as " code { "<number>" } ", stands for a value that \
-                                                                      differs between events."
+            "A placeholder in a title, such as " code { "<number>" } ", stands for a value that differs between events."
         }
     } }
 }

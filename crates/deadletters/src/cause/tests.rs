@@ -264,6 +264,7 @@ fn a_letter_that_was_put_off_has_the_cause_of_an_attempt_with_that_status_and_no
     }
 }
 
+#[test]
 fn timeouts_of_any_length_are_one_cause_that_shows_the_newest() {
     let timeout = |duration: &str| {
         let detail = format!("no complete response within {duration}");

@@ -23,8 +23,7 @@ pub const PUBLIC_PREFIX: &str = "whpk_";
 pub const PRIVATE_PREFIX: &str = "whsk_";
 /// The rule for public keys, for error messages. No message quotes a key, because it may be a
 /// private key by mistake.
-pub const PUBLIC_KEY_RULE: &str = "a public key is whpk_ followed by the base64 of a 32-byte \
-                                   Ed25519 key; keep the private key (whsk_) in a store of secrets";
+pub const PUBLIC_KEY_RULE: &str = "a public key is whpk_ followed by the base64 of a 32-byte Ed25519 key; keep the private key (whsk_) in a store of secrets";
 
 /// An Ed25519 public key, which verifies signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

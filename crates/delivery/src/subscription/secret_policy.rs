@@ -26,8 +26,8 @@ use crate::document::record::Required;
 pub const NAME_PATTERN_RULE: &str =
     "expected env:NAME, secretsmanager:ID or ssm:NAME, or a prefix followed by *";
 /// The syntax of hosts in policies, for error messages.
-pub const HOST_PATTERN_RULE: &str = "expected api.example.com, or *.example.com for all its \
-                                     subdomains";
+pub const HOST_PATTERN_RULE: &str =
+    "expected api.example.com, or *.example.com for all its subdomains";
 
 /// The hosts to which each secret may be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

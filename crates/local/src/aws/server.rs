@@ -36,10 +36,7 @@ const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB_";
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Error response for clients of the old query protocol, which expect XML.
-const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code><Message>This \
-                                    server supports only the JSON protocol of SQS. Update the \
-                                    client: the AWS CLI and boto3 support it since the end of \
-                                    2023.</Message></Error></ErrorResponse>";
+const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code><Message>This server supports only the JSON protocol of SQS. Update the client: the AWS CLI and boto3 support it since the end of 2023.</Message></Error></ErrorResponse>";
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, BodyError>;

@@ -33,7 +33,7 @@ pub(super) async fn send(
     let began_ms = Machine.now_ms();
     let on_event = |event| match event {
         RunEvent::Probing => {
-            note(format_args!("sending the first {PROBED}; the others follow if these succeed"))
+            note(format_args!("sending the first {PROBED}; the others follow if these succeed"));
         }
         RunEvent::NoneEnded { waited_ms } => {
             let waited = text::duration(waited_ms);

@@ -184,8 +184,7 @@ fn health(it: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
         @if it.conditions.is_empty() {
             @match traffic.map(|traffic| (traffic.successes, traffic.success_percent())) {
                 None => { "no known problem" span .kind { ", success rate unknown" } },
-                Some((_, None)) => { b .state.good { "healthy" } span .kind { ", no attempt in \
-                                                                               this period" } },
+                Some((_, None)) => { b .state.good { "healthy" } span .kind { ", no attempt in this period" } },
                 Some((0, _)) => b .state.bad { "every attempt fails" },
                 Some((_, Some(percent))) if percent < GOOD_PERCENT => b .state.open { "some attempts fail" },
                 Some(_) => b .state.good { "healthy" },
@@ -283,9 +282,7 @@ fn details(console: &Console, it: &DestinationHealth) -> Markup {
         section aria-labelledby="subscriptions" {
             h2 #subscriptions { "Subscriptions of this destination" }
             ul { @for name in &it.subscriptions { li { (subscriptions::link(console, name)) } } }
-            p { a href=(href("/letters", [("destination", it.address.as_str())])) { "Dead letters \
-                                                                                     of this \
-                                                                                     destination" } }
+            p { a href=(href("/letters", [("destination", it.address.as_str())])) { "Dead letters of this destination" } }
         }
     }
 }

@@ -151,8 +151,7 @@ impl View<'_> {
         let count = self.shown.letters.iter().filter(never).count() as u64;
         html! { @if count > 0 {
             p .hint {
-                (text::dead_letters(count)) " without an attempt: at each due time, the \
-                                             destination was failing or at its limit."
+                (text::dead_letters(count)) " without an attempt: at each due time, the destination was failing or at its limit."
             }
         } }
     }

@@ -111,8 +111,7 @@ pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &Lette
     let count = letters.into_iter().filter(is_planned).count() as u64;
     html! { @if count > 0 {
         p .notice {
-            "An unfinished replay includes " (text::dead_letters(count)) ". It sends them even if you \
-                                                                     dismiss them. "
+            "An unfinished replay includes " (text::dead_letters(count)) ". It sends them even if you dismiss them. "
             a href="/jobs" { "Show all replays" }
         }
     } }

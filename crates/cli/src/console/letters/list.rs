@@ -48,10 +48,7 @@ pub(in crate::console) fn list(
                 thead role="rowgroup" { tr role="row" {
                     th role="columnheader" .box {
                         span .unseen { "Select" }
-                        input type="checkbox" data-script data-pick-all hidden aria-label="Select \
-                                                                                           all on \
-                                                                                           this \
-                                                                                           page";
+                        input type="checkbox" data-script data-pick-all hidden aria-label="Select all on this page";
                     }
                     @for name in COLUMNS { th role="columnheader" .number[name == "Attempts"] { (name) } }
                 } }

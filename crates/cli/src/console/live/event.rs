@@ -74,8 +74,7 @@ fn content(live: &Live, event: &Event, under_way: &[Arc<Step>], last: u64) -> Ma
                 }
                 @for (at, steps) in deliveries.iter().enumerate() { (delivery(event, at, steps)) }
                 @if event.more_steps > 0 {
-                    p .notice { (text::grouped(event.more_steps as u64)) " more steps are not \
-                                                                          stored." }
+                    p .notice { (text::grouped(event.more_steps as u64)) " more steps are not stored." }
                 }
             }
             div { (body(event)) }

@@ -109,11 +109,7 @@ impl Preview {
             @if let Some(problem) = &report.problem {
                 p .invalid { "Not a valid event of " (line(&report.topic)) ", so it becomes a dead letter: " (line(problem)) }
             } @else {
-                p .sub { (count) " of " (report.subscriptions.len()) " subscriptions of " (line(&report.topic)) " \
-                                                                                                                 match. \
-                                                                                                                 Nothing \
-                                                                                                                 was \
-                                                                                                                 sent." }
+                p .sub { (count) " of " (report.subscriptions.len()) " subscriptions of " (line(&report.topic)) " match. Nothing was sent." }
                 @for of in &report.onward { (onward(of)) }
                 @if let Some(more) = report.subscriptions.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
                     p .hint { (more) " more subscriptions are not shown." }

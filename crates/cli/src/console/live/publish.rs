@@ -247,11 +247,7 @@ fn content(console: &Console, form: &Form, topics: &[String], title: &str) -> Ma
     html! {
         div .head { div {
             h1 { (title) }
-            p .sub { "The event is sent like every other event: to " code { (ingress) "/topics/…" } ", the \
-                                                                                        events \
-                                                                                        queue, \
-                                                                                        and \
-                                                                                        dispatch." }
+            p .sub { "The event is sent like every other event: to " code { (ingress) "/topics/…" } ", the events queue, and dispatch." }
         } }
         @if let Some(why) = &form.refused { p #refused .invalid role="alert" { (line(why)) } }
         @if let Some(accepted) = &form.accepted {

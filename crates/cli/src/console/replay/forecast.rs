@@ -114,8 +114,7 @@ impl Forecast {
                 @else { " and costs nothing: the queue is on this machine." }
                 " Each dead letter becomes a new delivery with its own attempts and time to live."
             }
-            @if self.unlisted == 0 && !self.is_risky() { p .hint { "None of these destinations is \
-                                                                    known to fail." } }
+            @if self.unlisted == 0 && !self.is_risky() { p .hint { "None of these destinations is known to fail." } }
             (self.warnings())
         }
     }

@@ -271,8 +271,7 @@ fn resume_form(console: &Console, replay: &ReplayJob, counts: ReplayCounts) -> M
     let open = (replay.header.letters as u64).saturating_sub(counts.finished());
     html! { form .panel action={ "/jobs/" (replay.header.job) "/resume" } method="post" {
         h2 { "Resume" }
-        p { (text::dead_letters(open)) " are not finished. A dead letter that is sent twice has \
-                                        the same delivery id both times." }
+        p { (text::dead_letters(open)) " are not finished. A dead letter that is sent twice has the same delivery id both times." }
         (console.token.field())
         @if uncertain > 0 {
             p .notice { (text::dead_letters(uncertain)) " may have been sent before the interruption." }

@@ -202,15 +202,12 @@ async fn count(
         Forecast::of(console, &plan.subscriptions, &sources.reading.catalogue, &seen, rate);
     let (count, sent) = (plan.len() as u64, plan.sent_before(&cache.states));
     html! { section .panel aria-labelledby="count" {
-        h2 #count { @if count == 0 { "Nothing to send" } @else { (text::dead_letters(count)) " \
-                                                                                                    to \
-                                                                                                    send" } }
+        h2 #count { @if count == 0 { "Nothing to send" } @else { (text::dead_letters(count)) " to send" } }
         @if let [cause] = causes.as_slice() { p { "Cause: " (line(&cause.title)) } }
         p .sub { (describe(target)) }
         @if cache.is_truncated {
             p .notice {
-                "There are more than " (text::grouped(LETTERS_MAX as u64)) " dead letters: narrow \
-                                                                            the filter, or use "
+                "There are more than " (text::grouped(LETTERS_MAX as u64)) " dead letters: narrow the filter, or use "
                 code { "lastmile deadletters replay" } ", which has no such limit."
             }
         }
@@ -231,8 +228,7 @@ async fn count(
         (planned_elsewhere(plan, cache))
         @if sent > 0 {
             p .notice {
-                (text::grouped(sent)) " of them were already replayed; receivers may receive them \
-                                       twice. "
+                (text::grouped(sent)) " of them were already replayed; receivers may receive them twice. "
                 a href="/jobs" { "Show all replays" }
             }
         }
@@ -285,8 +281,7 @@ fn planned_elsewhere(plan: &ReplayPlan, cache: &LetterCache) -> Markup {
     let count = plan.ids().iter().filter(is_planned).count() as u64;
     html! { @if count > 0 {
         p .notice {
-            (text::grouped(count)) " of them are in the plan of an unfinished job, which may send \
-                                    them too. "
+            (text::grouped(count)) " of them are in the plan of an unfinished job, which may send them too. "
             a href="/jobs" { "Show all replays" }
         }
     } }
@@ -294,8 +289,7 @@ fn planned_elsewhere(plan: &ReplayPlan, cache: &LetterCache) -> Markup {
 
 fn describe(target: &ReplayTarget) -> Markup {
     html! { @match target {
-        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only \
-                                       to its own subscription: to the address that failed.",
+        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only to its own subscription: to the address that failed.",
         ReplayTarget::Topic(topic) => {
             "Published to " b { (line(&topic.to_string())) } ", for all its subscriptions."
         },

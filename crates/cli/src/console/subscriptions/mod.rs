@@ -71,11 +71,7 @@ pub(super) async fn list(State(console): State<SharedConsole>) -> Response {
                     }
                 }
                 @if count > LISTED_MAX {
-                    p .hint { "The first " (LISTED_MAX) ". " code { "lastmile subscriptions list" } " \
-                                                                                                     shows \
-                                                                                                     all \
-                                                                                                     of \
-                                                                                                     them." }
+                    p .hint { "The first " (LISTED_MAX) ". " code { "lastmile subscriptions list" } " shows all of them." }
                 }
             }
         }

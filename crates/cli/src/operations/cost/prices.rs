@@ -7,9 +7,7 @@
 //! which begin at 100 billion SQS requests, 7.5 billion GB-seconds and 10 TB of logs a month.
 
 /// The source and the date of the prices, for people.
-pub(crate) const PRICES_FROM: &str = "us-east-1 list prices from third-party sources up to June \
-                                      2026, without free tier or volume discounts; see the JSON \
-                                      output for the page of each price";
+pub(crate) const PRICES_FROM: &str = "us-east-1 list prices from third-party sources up to June 2026, without free tier or volume discounts; see the JSON output for the page of each price";
 
 /// An AWS service and the page that lists its prices.
 #[derive(Debug)]

@@ -146,6 +146,10 @@ fn filters_and_operators_compute_what_jinja_computes() {
 #[test]
 fn an_expression_without_a_result_is_an_error() {
     let missing = "does not exist; add `| default(…)` if it may be missing";
+    let no_time = "the value is not a time: expected RFC 3339 such as 2026-11-20T07:03:00Z, or seconds since 1970";
+    let arithmetic = |kind| {
+        format!("arithmetic requires numbers, but an operand is a {kind}; join strings with `~`")
+    };
     for (expression, reason) in [
         ("event.data.missing", format!("`event.data.missing` {missing}")),
         ("event.data.a.b['c d'][0]", format!("`event.data.a.b[\"c d\"][0]` {missing}")),
@@ -165,33 +169,11 @@ fn an_expression_without_a_result_is_an_error() {
             "'x' | replace(event.data.empty, 'y')",
             "`replace` needs a string to replace, but the first argument is empty".to_owned(),
         ),
-        (
-            "event.data.text | date('%Y')",
-            "the value is not a time: expected RFC 3339 such as 2026-11-20T07:03:00Z, or seconds \
-             since 1970"
-                .to_owned(),
-        ),
-        (
-            "event.data.max | date('%Y')",
-            "the value is not a time: expected RFC 3339 such as 2026-11-20T07:03:00Z, or seconds \
-             since 1970"
-                .to_owned(),
-        ),
-        (
-            "event.data.text + event.data.text",
-            "arithmetic requires numbers, but an operand is a string; join strings with `~`"
-                .to_owned(),
-        ),
-        (
-            "event.data.text * event.data.n",
-            "arithmetic requires numbers, but an operand is a string; join strings with `~`"
-                .to_owned(),
-        ),
-        (
-            "event.data.list * 1000000000",
-            "arithmetic requires numbers, but an operand is a list; join strings with `~`"
-                .to_owned(),
-        ),
+        ("event.data.text | date('%Y')", no_time.to_owned()),
+        ("event.data.max | date('%Y')", no_time.to_owned()),
+        ("event.data.text + event.data.text", arithmetic("string")),
+        ("event.data.text * event.data.n", arithmetic("string")),
+        ("event.data.list * 1000000000", arithmetic("list")),
         ("event.data.n / 0", "the divisor is 0".to_owned()),
         ("event.data.n % 0.0", "the divisor is 0".to_owned()),
         ("event.data.max * event.data.max", "the result is too large".to_owned()),

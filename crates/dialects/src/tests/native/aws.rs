@@ -67,42 +67,26 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
         ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^SendMesage}}".to_owned(), format!("{at}.action: \"SendMesage\" is not a valid value; did you mean SendMessage?")),
         ("destination: ^{aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a'}}".replace("^{aws: ", "{aws: ^"), format!("{at}.action: action is missing")),
         (sqs("^MessageGroup: a"), format!("{of}.MessageGroup: SQS has no parameter \"MessageGroup\"; did you mean MessageGroupId?")),
-        (sqs("DelaySeconds: ^901"), format!("{of}.DelaySeconds: expected a whole number from 0 to \
-                                             900")),
-        (sqs("DelaySeconds: ^'9'"), format!("{of}.DelaySeconds: expected a whole number from 0 to \
-                                             900")),
+        (sqs("DelaySeconds: ^901"), format!("{of}.DelaySeconds: expected a whole number from 0 to 900")),
+        (sqs("DelaySeconds: ^'9'"), format!("{of}.DelaySeconds: expected a whole number from 0 to 900")),
         (sqs("MessageGroupId: ^7"), format!("{of}.MessageGroupId: expected a string")),
         (sqs("MessageGroupId: ^'{{ event.'"), format!("{of}.MessageGroupId: ")),
-        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: expected NAME: \
-                                                     {{DataType: String")),
+        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: expected NAME: {{DataType: String")),
         (events("Resources: ^a"), format!("{of}.Resources: expected a list of strings")),
         (events("Time: ^today"), format!("{of}.Time: expected a time such as 2026-11-20T07:03:00Z")),
-        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected Event or \
-                                                     RequestResponse")),
-        (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN already has an alias or a \
-                                           version")),
-        (function("Qualifier: ^'{{ event.subject }}'"), format!("{of}.Qualifier: expected the name \
-                                                                 of an alias or a version, \
-                                                                 without expressions")),
+        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected Event or RequestResponse")),
+        (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN already has an alias or a version")),
+        (function("Qualifier: ^'{{ event.subject }}'"), format!("{of}.Qualifier: expected the name of an alias or a version, without expressions")),
         (function("Qualifier: ^'live:1'"), format!("{of}.Qualifier: expected the name of an alias")),
         (states("^Name: a"), format!("{of}.Name: Step Functions has no parameter \"Name\"; did you mean name?")),
-        (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \
-                                                \"PartitionKey\"; Firehose supports no parameters")),
+        (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \"PartitionKey\"; Firehose supports no parameters")),
         (beside("url: ^'https://a.example.com/'"), "destination.url: set only one of url and aws".to_owned()),
-        (beside("headers: ^[{name: a, value: b}]"), "destination.headers: an AWS target does not \
-                                                     support headers; requests to AWS targets are \
-                                                     signed with the role InvokeRoleArn".to_owned()),
-        (beside("auth: ^{bearer: {token: 'env:T'}}"), "destination.auth: an AWS target does not \
-                                                       support auth".to_owned()),
-        (beside("lateResponseWindow: ^PT1M"), "destination.lateResponseWindow: an AWS target does \
-                                               not support lateResponseWindow".to_owned()),
-        (beside("notificationHeaders: ^true"), "destination.notificationHeaders: an AWS target \
-                                                does not support notificationHeaders".to_owned()),
+        (beside("headers: ^[{name: a, value: b}]"), "destination.headers: an AWS target does not support headers; requests to AWS targets are signed with the role InvokeRoleArn".to_owned()),
+        (beside("auth: ^{bearer: {token: 'env:T'}}"), "destination.auth: an AWS target does not support auth".to_owned()),
+        (beside("lateResponseWindow: ^PT1M"), "destination.lateResponseWindow: an AWS target does not support lateResponseWindow".to_owned()),
+        (beside("notificationHeaders: ^true"), "destination.notificationHeaders: an AWS target does not support notificationHeaders".to_owned()),
         (beside("hidePath: ^true"), "destination.hidePath: an AWS target does not support hidePath".to_owned()),
-        (beside("schema: ^cloudevents-binary"), "destination.schema: an AWS target does not \
-                                                 support the schema cloudevents-binary, which \
-                                                 sends attributes as headers; schema: \
-                                                 cloudevents-structured".to_owned()),
+        (beside("schema: ^cloudevents-binary"), "destination.schema: an AWS target does not support the schema cloudevents-binary, which sends attributes as headers; schema: cloudevents-structured".to_owned()),
         (beside("body: {}, bodyText: ^a"), "destination.bodyText: set only one of body and bodyText".to_owned()),
         (format!("{}\n  batch: ^{{maxEvents: 9}}", beside("timeout: PT5S")), "batch: an AWS target receives one event per request, not batches; batch: none".to_owned()),
         (format!("{}\n  reply: ^'https://a.example.com/'", beside("timeout: PT5S")), "reply: an AWS target cannot reply with events".to_owned()),
