@@ -200,7 +200,7 @@ fn a_usage_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let (printed, code) =
         run(folder.path(), &["try", "--consent", "-f", "s.yaml", "--to", "s3://"]);
     assert!(
-        code == Some(2) && printed.contains("s3://bucket/prefix/ or file:///folder/ is expected"),
+        code == Some(2) && printed.contains("expected s3://bucket/prefix/ or file:///folder/"),
         "{printed}"
     );
 }

@@ -30,8 +30,8 @@ impl Dev {
     pub(super) fn in_folder(folder: &Path) -> anyhow::Result<Self> {
         if !folder.is_dir() {
             return Err(usage_error(format!(
-                "{} is no folder; s3://bucket/prefix/, file:///folder/ or the folder in which `lastmile dev` runs \
-                 is expected",
+                "{} is not a folder: expected s3://bucket/prefix/, file:///folder/ or the folder in which `lastmile \
+                 dev` runs",
                 text::path(folder)
             )));
         }
@@ -41,7 +41,7 @@ impl Dev {
         let used = all.into_iter().find(|data| data_lock::is_in(data));
         let data = used.ok_or_else(|| {
             anyhow::anyhow!(
-                "no lastmile dev runs in the folder {}; --to names the folder of another one, and --stack a deployed stack",
+                "no lastmile dev runs in the folder {}: use --to for another folder, or --stack for a deployed stack",
                 text::path(folder)
             )
         })?;

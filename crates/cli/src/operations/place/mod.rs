@@ -93,7 +93,7 @@ impl Place {
     pub(crate) fn check_beside_files(&self, files: &[PathBuf]) -> anyhow::Result<()> {
         match (files.first(), &self.to.to) {
             (Some(file), Some(To::Subscriptions(_))) => Err(usage_error(format!(
-                "--to has subscriptions of a deployment, and {} is a file: leave one of them out",
+                "--to reads the subscriptions of a deployment, but {} is a file: remove one of them",
                 text::path(file)
             ))),
             (None, _) | (_, Some(To::Dev(_)) | None) => Ok(()),
@@ -204,8 +204,8 @@ impl Place {
 /// deployment, so the queues of this machine are not used by default.
 pub(crate) fn no_queue_for_bucket() -> anyhow::Error {
     usage_error(
-        "no queue is named, and dead letters of a bucket are not sent to or from the queues of `lastmile dev` on this \
-         machine by default: name the deployed stack with --stack, or a queue with --queue-url",
+        "no queue is specified for the dead letters of a bucket: use --stack for the deployed stack, or --queue-url \
+         for a queue",
     )
 }
 
