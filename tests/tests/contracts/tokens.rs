@@ -88,10 +88,10 @@ async fn a_token_server_that_lies_is_bounded_refused_and_told() {
     assert!(floods.contains(&format!("more than {ANSWER_MAX_BYTES} bytes")), "{floods}");
     let to = [("location", "http://169.254.169.254/latest/meta-data/")];
     let redirects = refusal(&[answer("302 Found", &to, b"")], 60_000).await;
-    assert!(redirects.contains("it answered 302"), "{redirects}");
+    assert!(redirects.contains("responded with 302"), "{redirects}");
     let echoes = format!("{{\"error\": \"{SECRET}\"}}");
     let echoes = refusal(&[answer("400 Bad Request", &[], echoes.as_bytes())], 60_000).await;
-    assert!(echoes.contains("it answered 400"), "{echoes}");
+    assert!(echoes.contains("responded with 400"), "{echoes}");
 }
 
 #[tokio::test]

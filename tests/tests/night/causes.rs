@@ -18,7 +18,7 @@ pub(crate) const CAUSES: [(&str, u64); 13] = [
     ("connection refused", INVOICES),
     ("event too large to send again", 1),
     ("host name does not resolve", 2 * EVENTS),
-    ("malformed event: not JSON", 1),
+    ("malformed event: the event is not JSON", 1),
     ("no response within 1 s", 2 * EVENTS),
     ("topic shop/ordrs does not exist", EVENTS),
 ];
