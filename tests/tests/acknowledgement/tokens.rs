@@ -155,7 +155,8 @@ fn without_a_token_the_attempt_is_aborted_says_why_and_blames_nobody() {
     for (queue, message) in &sent {
         assert_eq!((*queue, carried(message).attempts), (QueueName::Retry, 1));
     }
-    let why = "no token from login.example.com: the token server responded with 400, invalid_client";
+    let why =
+        "no token from login.example.com: the token server responded with 400, invalid_client";
     let aborted = lines.iter().filter(|line| line["outcome"] == "Aborted" && line["why"] == why);
     assert_eq!(aborted.count(), 50, "{lines:?}");
     assert!(lines.iter().all(|line| !line.to_string().contains("hush")), "{lines:?}");

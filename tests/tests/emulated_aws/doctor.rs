@@ -144,7 +144,7 @@ fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
             "shop/doctored/away",
         ];
         let refused: &[&str] =
-            &["shop/doctored/refuses", "401 Unauthorized", "its auth", "deadletters show"];
+            &["shop/doctored/refuses", "401 Unauthorized", "check auth", "deadletters show"];
         let away: &[&str] = &["shop/doctored/away", "SocketError", "cannot reach the destination"];
         patient.shows(&tried, &[("error", refused), ("error", away)]).await;
 
@@ -230,8 +230,8 @@ async fn targets(patient: &Patient<'_>, good: &(&str, String)) {
     let denied = ("denied", target("sqs", "SendMessage", "denied"));
     let topic = ("topic", target("sns", "Publish", "topic"));
     patient.subscribe(&[good.clone(), queue, denied, topic]).await;
-    let none = "shop/doctored/topic needs sns:Publish on arn:aws:sns:us-east-1:000000000000:doctored-topic, and no policy";
-    let deny = "shop/doctored/denied needs sqs:SendMessage on arn:aws:sqs:us-east-1:000000000000:doctored-denied, and a policy";
+    let none = "shop/doctored/topic requires sns:Publish on arn:aws:sns:us-east-1:000000000000:doctored-topic, but no policy";
+    let deny = "shop/doctored/denied requires sqs:SendMessage on arn:aws:sqs:us-east-1:000000000000:doctored-denied, but a policy";
     patient.shows(&[], &[("warning", &[none]), ("error", &[deny])]).await;
 }
 
@@ -254,12 +254,12 @@ async fn wrong_secrets(patient: &Patient<'_>, good: &str) {
         .await;
     let to_allow = "add arn:aws:secretsmanager:us-east-1:000000000000:secret:doctored";
     let expected: [(&str, &[&str]); 4] = [
-        ("error", &["secret env:DOCTORED: shop/doctored/c needs it", "Environment"]),
+        ("error", &["secret env:DOCTORED: shop/doctored/c needs this secret", "Environment"]),
         (
             "error",
             &["secret secretsmanager:doctored#token: shop/doctored/a", to_allow, "SecretArns"],
         ),
-        ("error", &["secret ssm:/doctored/missing: shop/doctored/b needs it, and there is none"]),
+        ("error", &["secret ssm:/doctored/missing: shop/doctored/b", "but it does not exist"]),
         ("error", &["SecretsExtensionLayerArn"]),
     ];
     patient.shows(&[], &expected).await;

@@ -339,8 +339,16 @@ fn a_delivery_that_cannot_be_sent_ends_with_the_reason() {
     for (subscription, members, says) in [
         (in_schema(Schema::EventGrid), "", "CloudEvent cannot be delivered as an Event Grid event"),
         (in_schema(Schema::CloudEventsBinary), r#","":"x""#, "\"\" cannot be sent as a header"),
-        (in_schema(Schema::CloudEventsBinary), r#","DATA":"x""#, "\"DATA\" cannot be sent as a header"),
-        (in_schema(Schema::CloudEventsBinary), r#","a b":"x""#, "\"a b\" cannot be sent as a header"),
+        (
+            in_schema(Schema::CloudEventsBinary),
+            r#","DATA":"x""#,
+            "\"DATA\" cannot be sent as a header",
+        ),
+        (
+            in_schema(Schema::CloudEventsBinary),
+            r#","a b":"x""#,
+            "\"a b\" cannot be sent as a header",
+        ),
         (
             in_schema(Schema::CloudEventsBinary),
             r#","ext":"x","EXT":"y""#,
