@@ -86,7 +86,8 @@ impl ActiveWork {
     }
 }
 
-/// Keeps a piece of work paused. Dropping the guard, also by a panic, makes the work active again.
+/// Keeps a piece of work paused. Dropping the guard, including when a panic unwinds, makes the work
+/// active again.
 pub(crate) struct PauseGuard<'a>(&'a ActiveWork);
 
 impl Drop for PauseGuard<'_> {

@@ -69,7 +69,7 @@ impl Kept {
         self.bytes > LARGE_BYTES
     }
 
-    /// True if the topic may be used without a request.
+    /// True if the topic may be used without another request to storage.
     pub(super) const fn is_current(&self, now_ms: u64) -> bool {
         if self.not_before_ms > 0 {
             return now_ms < self.not_before_ms;

@@ -19,8 +19,8 @@ use super::folder::unless_missing;
 /// Name of the lock file. It is a temporary name, and therefore not a key. No process uses this
 /// name, because no process has the id 0.
 const NAME: &str = ".lastmile-0-0";
-/// Maximum exponent of the step between two modification times, in powers of ten of a nanosecond.
-/// File systems have resolutions of up to two seconds.
+/// Maximum exponent n of the step between two modification times, which is 10^n nanoseconds. File
+/// systems have resolutions of up to two seconds.
 const LATER_MAX: u32 = 10;
 
 /// The lock of a folder, held until the value is dropped. The modification time of the lock file is

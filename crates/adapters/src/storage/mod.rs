@@ -181,7 +181,7 @@ pub struct StoredVersion {
 /// Metadata and a tag to store with an object in a bucket. A folder stores neither.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels<'l> {
-    /// Values by name, with any characters.
+    /// Metadata values by name. Values may contain any characters.
     pub metadata: Metadata,
     /// A tag `name=value`, by which lifecycle rules select objects.
     pub tag: Option<&'l str>,

@@ -56,7 +56,7 @@ const STANDARDS: [&str; 5] = ["ISO", "RFC", "SHA", "AES", "IEC"];
 
 /// Characters that may join the parts of one id, number or time.
 const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
-/// Characters that may end a part which is, as a whole, an id, a time or an address.
+/// Characters that may delimit a part that consists entirely of an id, a time or an address.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
 /// Prepares a text: takes its beginning, joins the lines, and replaces the unit `µs` by ASCII.

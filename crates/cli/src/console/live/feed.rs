@@ -107,7 +107,7 @@ pub(super) struct Feed {
     /// The number of dropped events that were seen when published.
     dropped_published: u64,
     last_step: u64,
-    /// The attempts in progress, oldest first, with numbers of their own.
+    /// The attempts in progress, oldest first. They are numbered separately from other steps.
     under_way: VecDeque<Arc<Step>>,
     last_under_way: u64,
     bytes: usize,

@@ -99,7 +99,11 @@ fn published(plan: &Plan, load: &Load) -> Vec<Line> {
             "events published",
             sent,
             &SQS_REQUEST,
-            format!("{} messages ÷ {} a request", count(load.messages), count(plan.publish_batch)),
+            format!(
+                "{} messages ÷ {} per request",
+                count(load.messages),
+                count(plan.publish_batch)
+            ),
         ),
         received("events received, deleted", &load.events),
         Line::new(

@@ -88,9 +88,9 @@ pub struct StoredReplayEnd {
 }
 
 impl ReplayEnd {
-    /// Returns the result of a successful delivery; `None` if there was no replay. If a dead letter
-    /// reached its sink, the result is that the original delivery became a dead letter again,
-    /// unless the delivery to the sink is itself the replay.
+    /// Returns the replay result that a successful delivery implies; `None` if the delivery belongs
+    /// to no replay. A successful delivery to a dead-letter sink means that the replayed delivery
+    /// failed again, unless the delivery to the sink is what was replayed.
     #[must_use]
     pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
         match &delivery.target {

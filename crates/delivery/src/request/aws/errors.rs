@@ -11,11 +11,11 @@ words! {
         /// The service has already accepted an event with this id. This is a success, with status
         /// 200.
         Repeated = "repeated",
-        /// The service received too many requests. The attempt is retried, with status 429.
+        /// The service received too many requests. The attempt counts as status 429 and is retried.
         Throttled = "throttled",
-        /// The service or the resource is unavailable. The attempt is retried, with status 503.
+        /// The service or the resource is unavailable. The attempt counts as status 503 and is retried.
         Unavailable = "unavailable",
-        /// The Lambda function failed. The attempt is retried, with status 502.
+        /// The Lambda function failed. The attempt counts as status 502 and is retried.
         Function = "function",
         /// The request is invalid, and would be invalid if it were repeated. The status is 400.
         Refused = "refused",
