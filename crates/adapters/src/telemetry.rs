@@ -75,7 +75,7 @@ pub fn log_json() {
     }));
 }
 
-/// Shortens a value that a publisher chose to [`VALUE_MAX_BYTES`].
+/// Shortens a value from a publisher to at most [`VALUE_MAX_BYTES`] bytes.
 fn short(value: &str) -> &str {
     value.get(..value.floor_char_boundary(VALUE_MAX_BYTES)).unwrap_or(value)
 }

@@ -35,7 +35,7 @@ impl<'a> Ignored<'a> {
             let (kind, versions) = (shortened(kind), shortened(&versions.join(", ")));
             let state = if number == 1 { "it contains" } else { "they contain" };
             first.note(format!(
-                "ignored {number} {kind} ({versions}): {state} no settings of deliveries"
+                "ignored {number} {kind} ({versions}): {state} no delivery settings"
             ));
         }
     }

@@ -97,7 +97,7 @@ fn with_positions(auth: &Auth, of_entry: &Cursor<'_>) -> Node {
     copy
 }
 
-/// Path of the section that an entry completes.
+/// Path of the section that an entry of a `Destinations` document completes.
 const DESTINATION: &str = "spec.destination";
 /// Path of the destination's address.
 const URL: &str = "spec.destination.url";

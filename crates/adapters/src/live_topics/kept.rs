@@ -159,7 +159,7 @@ impl KeptTopics {
 
     /// Compares the cached topics with a page of the listing: changed topics become stale, the
     /// others are confirmed. `listed` has the ETag of each topic on the page. `is_on_page` is true
-    /// for a topic that the page would contain.
+    /// for a name within the range of the page. If such a topic is not listed, its object is gone.
     pub(super) fn compare(
         &mut self,
         listed: &BTreeMap<TopicName, &str>,

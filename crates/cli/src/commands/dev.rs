@@ -180,12 +180,21 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         console.finish().await?;
     }
     let code = stop(stack).await?;
-    // Print the lines that were logged while the stack was stopping. After a second Ctrl-C, skip
-    // them and exit immediately.
+    print_last_lines(&mut log, &mut view, code)?;
+    Ok(code)
+}
+
+/// Prints the lines that were logged while the stack was stopping. After a second Ctrl-C, the
+/// program exits immediately, without these lines.
+fn print_last_lines(
+    log: &mut UnboundedReceiver<Line>,
+    view: &mut DevView,
+    code: ExitCode,
+) -> anyhow::Result<()> {
     while let Some(line) = log.try_recv().ok().filter(|_| code == ExitCode::SUCCESS) {
         view.line(&line)?;
     }
-    Ok(code)
+    Ok(())
 }
 
 /// Receives the log lines of the functions, and stores them in the data folder. The console needs

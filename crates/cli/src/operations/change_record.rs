@@ -107,9 +107,10 @@ async fn caller() -> anyhow::Result<String> {
     let config = Builder::from(&stack::aws().await).timeout_config(timeouts);
     let sts = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
     let answer = sts.get_caller_identity().send().await;
-    let answer =
-        answer.map_err(|error| aws_error(&error)).context("STS did not return the caller")?;
-    answer.arn.context("STS did not return the caller")
+    let answer = answer
+        .map_err(|error| aws_error(&error))
+        .context("STS did not return the identity of the caller")?;
+    answer.arn.context("STS did not return the identity of the caller")
 }
 
 #[cfg(test)]

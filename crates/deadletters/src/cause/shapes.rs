@@ -347,8 +347,9 @@ fn single(object: &Object, depth: usize) -> Option<Problem> {
     Some(Problem { code, texts, field, rejected })
 }
 
-/// Returns the text in a member. Play has a list in `msg`. The class of an exception is a code; its
-/// description is a text: `#<KeyError: no id>`.
+/// Returns the text of the member `name`. Play writes a list in `msg`: its first element counts. An
+/// `exception` counts only with a description, such as `#<KeyError: no id>`. A class alone is a
+/// code.
 fn text_in(object: &Object, name: &str) -> Option<String> {
     let value = member(object, name)?;
     match name {

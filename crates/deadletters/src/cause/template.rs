@@ -274,7 +274,7 @@ impl Template {
             && (word != "code" || BEFORE_CODE.contains(&earlier.as_str()))
     }
 
-    /// Adds a placeholder, unless the last placeholder can also stand for the new part.
+    /// Adds a placeholder, unless the text already ends with a placeholder that covers the new part.
     fn put(&mut self, placeholder: &str) {
         match placeholder {
             TIME => return self.put_time(),

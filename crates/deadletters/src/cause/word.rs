@@ -59,7 +59,7 @@ pub(super) enum Varies {
 pub(super) struct Word<'a> {
     /// Letters that are kept, such as `customer` in `customer1234`.
     pub(super) name: &'a str,
-    /// The type of the part after `name`; `None` if that part does not vary.
+    /// The kind of variation in the part after `name`; `None` if the part does not vary.
     pub(super) varies: Option<Varies>,
     /// Letters that are kept after the varying part, such as `ms` in `5003ms`.
     pub(super) unit: &'a str,

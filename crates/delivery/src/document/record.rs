@@ -170,12 +170,12 @@ pub struct Merged<R>(PhantomData<R>);
 pub struct Whole<R>(PhantomData<R>);
 
 impl<R> Merged<R> {
-    /// The single value of this field type, for declarations.
+    /// The only value of this type, for use in field declarations.
     pub const KIND: Self = Self(PhantomData);
 }
 
 impl<R> Whole<R> {
-    /// The single value of this field type, for declarations.
+    /// The only value of this type, for use in field declarations.
     pub const KIND: Self = Self(PhantomData);
 }
 

@@ -206,16 +206,23 @@ fn read_subscription<'a>(
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at);
         }
-        if subscription.destination.topic().is_some() {
-            report_unused_of_topic(&spec);
-        }
-        if subscription.destination.aws.is_some() {
-            check_target(&subscription, &spec)?;
-        }
-        if subscription.batch.is_some() && subscription.destination.reads_event() {
-            let message = "a batch has no `event`: use the list `events`";
-            return spec.peek("destination").and_then(|at| at.refuse(message));
-        }
+        check_destination(&subscription, &spec)?;
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
     })?
+}
+
+/// Checks settings that depend on the kind of the destination.
+fn check_destination(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
+    let destination = &subscription.destination;
+    if destination.topic().is_some() {
+        report_unused_of_topic(spec);
+    }
+    if destination.aws.is_some() {
+        check_target(subscription, spec)?;
+    }
+    if subscription.batch.is_some() && destination.reads_event() {
+        let message = "a batch has no `event`: use the list `events`";
+        return spec.peek("destination").and_then(|at| at.refuse(message));
+    }
+    Some(())
 }

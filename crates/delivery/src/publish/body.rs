@@ -64,8 +64,8 @@ pub fn topic_bytes(topic: &TopicName) -> usize {
     TOPIC_ATTRIBUTE.len() + "String".len() + topic.to_string().len()
 }
 
-/// Returns the error message for an event of this size, which includes the topic; `None` if the
-/// size is allowed.
+/// Returns the error message if an event of this size is too large; `None` if the size is allowed.
+/// `bytes` includes the topic.
 #[must_use]
 pub fn too_large(bytes: usize) -> Option<String> {
     (bytes > EVENT_MAX_BYTES).then(|| {

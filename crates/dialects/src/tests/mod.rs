@@ -257,13 +257,10 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_where_the_first_of_them_
     assert_eq!(
         shown(&read(&sources)),
         [
-            "a:1:1: note: ignored 1 Service (v1): it contains no settings of deliveries",
-            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they contain no settings \
-             of deliveries",
-            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it contains no settings of \
-             deliveries",
-            "b:5:1: note: ignored 1 Broker (other.knative.dev/v1): it contains no settings of \
-             deliveries",
+            "a:1:1: note: ignored 1 Service (v1): it contains no delivery settings",
+            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they contain no delivery settings",
+            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it contains no delivery settings",
+            "b:5:1: note: ignored 1 Broker (other.knative.dev/v1): it contains no delivery settings",
             "b:7:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
         ]
     );

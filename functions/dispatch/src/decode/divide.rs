@@ -52,7 +52,7 @@ pub const PARTS_MAX: usize = 100;
 /// Maximum number of deliveries and unmatched events of one record in place: the largest batch
 /// (5,000), and the 1,000 events before it.
 const EVENTS_IN_PLACE: usize = 6_000;
-/// After this many deliveries, no further request begins in place.
+/// After this many deliveries, this invocation begins no further request of the record.
 const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
 /// Maximum number of elements that are matched before a record is divided.
 const MATCHED_TOGETHER: usize = 5_000;

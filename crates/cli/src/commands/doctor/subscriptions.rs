@@ -24,7 +24,7 @@ pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>,
         Ok(deployed) => deployed,
         Err(why) => {
             let apply = ["lastmile", "apply", "-f", "FILE", "--stack", &stack.name];
-            let help = format!("write the subscriptions: {}", shell::command(&apply));
+            let help = format!("to write the subscriptions: {}", shell::command(&apply));
             let item = match is_denied(&why) {
                 true => Item::not_checked(ITEM, &why),
                 false => Item::error(ITEM, chain(&why), help),

@@ -62,7 +62,10 @@ pub(super) async fn sent(
     let delivery = delivery(event, subscription, now_ms)?;
     send(stack, &delivery).await?;
     let letters = container::of_stack(stack).await?;
-    let replay = delivery.replay.as_ref().context("a delivery of doctor is a replay")?;
+    let replay = delivery
+        .replay
+        .as_ref()
+        .context("the test delivery has no replay job, so its result cannot be found")?;
     let Some(end) = end(&letters, replay, now_ms + wait_seconds * SECOND_MS).await? else {
         let message = format!(
             "the delivery did not finish within {wait_seconds} s: it waits in a queue, or for its \

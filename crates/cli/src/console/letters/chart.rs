@@ -67,7 +67,8 @@ impl Column {
     }
 }
 
-/// The columns from the oldest to the newest, without gaps.
+/// A chart of dead letters over time. Its columns are sorted from the oldest to the newest, without
+/// gaps.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::console) struct Chart {
     width_ms: u64,

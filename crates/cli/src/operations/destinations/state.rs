@@ -71,7 +71,7 @@ pub(crate) fn next(state: &DestinationState, now_ms: u64) -> String {
             )
         }
         (NextAttempt::UnderWay(until_ms), _) => format!(
-            "a delivery probes the destination; if it has no result by {}, another delivery does",
+            "a delivery is probing the destination; if it has no result by {}, another delivery will probe it",
             text::at(Some(until_ms))
         ),
         (NextAttempt::Due, _) => "the next delivery probes the destination".to_owned(),

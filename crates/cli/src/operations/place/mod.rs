@@ -183,7 +183,7 @@ impl Place {
             (None, _) if self.has_bucket() => return Err(no_queue_for_bucket()),
             (None, Some(To::Subscriptions(_)) | None) => queue.url_at(&default_aws_endpoint()),
         };
-        url.parse().with_context(|| format!("the queue {url} is not a valid URL"))
+        url.parse().with_context(|| format!("the queue URL {url} is not valid"))
     }
 
     /// Returns true if an option names a bucket of dead letters.

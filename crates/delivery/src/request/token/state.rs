@@ -71,7 +71,7 @@ pub enum Refused<T = Secret> {
     Use(T),
     /// Fetch a new token, and repeat the request with it.
     Ended,
-    /// Accept the refusal, because a refused token was replaced less than a minute ago.
+    /// Do not repeat the request: a refused token was already replaced less than a minute ago.
     Stands,
 }
 

@@ -149,7 +149,7 @@ fn a_config_map_that_a_broker_names_is_named_whatever_it_holds() {
           default/b/t (config of its Broker)"]
     );
     let other = found(&format!("{broker}{}---\n{}", trigger(""), map.replace("NAME", "y")));
-    assert_eq!(other, ["note: ignored 1 ConfigMap (v1): it contains no settings of deliveries"]);
+    assert_eq!(other, ["note: ignored 1 ConfigMap (v1): it contains no delivery settings"]);
 }
 
 #[test]

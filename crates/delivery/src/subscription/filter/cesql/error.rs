@@ -14,7 +14,7 @@ pub enum Error {
     #[error("a value cannot be converted to the required type")]
     Cast,
     /// `MissingAttributeError`: the event does not have the attribute.
-    #[error("the event does not have an attribute")]
+    #[error("the event does not have this attribute")]
     MissingAttribute,
     /// `FunctionEvaluationError`: an argument is out of range.
     #[error("an argument of a function is out of range")]
