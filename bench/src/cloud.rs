@@ -53,7 +53,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    fn of(queue_url: &Value, message: &Value) -> Self {
+    fn new(queue_url: &Value, message: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let queue = text(queue_url);
         Self {
@@ -200,7 +200,7 @@ impl Cloud {
     fn hand_on(&self, queue_url: &Value, message: &Value) {
         if let Some(sent) = &self.sent {
             // The receiver may have ended.
-            let _ = sent.send(Sent::of(queue_url, message));
+            let _ = sent.send(Sent::new(queue_url, message));
         }
     }
 }

@@ -278,7 +278,7 @@ pub struct Results {
 impl Results {
     /// Creates an empty result for this suite.
     #[must_use]
-    pub fn of(suite: &'static str) -> Self {
+    pub fn new(suite: &'static str) -> Self {
         Self { suite, cases: 0, departed: BTreeMap::new() }
     }
 

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::table::{
-    Change, Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery,
-    Refusal, Stored, TakePermits, TakePlaces,
+    Change, Entry, Expected, ItemKey, Line, Permit, PermitAnswer, Places, Recovery, Refusal,
+    SlotQueue, Stored, TakePermits, TakePlaces,
 };
 
 /// All items of a table.
@@ -25,7 +25,7 @@ pub struct MemoryTable {
 struct Limits {
     /// `None` until the first permit is taken.
     permits: Option<BTreeSet<Permit>>,
-    lines_us: BTreeMap<LineName, u64>,
+    lines_us: BTreeMap<SlotQueue, u64>,
     takes_ms: Option<u64>,
     recovery: Option<Recovery>,
 }
@@ -92,7 +92,7 @@ impl MemoryTable {
     pub fn take_places(
         &mut self,
         key: &ItemKey,
-        name: LineName,
+        name: SlotQueue,
         take: &TakePlaces,
         now_ms: u64,
     ) -> Places {
@@ -142,7 +142,7 @@ impl MemoryTable {
 
 impl Limits {
     fn refusal(&self) -> Refusal {
-        let line_us = self.lines_us.get(&LineName::Turns).copied();
+        let line_us = self.lines_us.get(&SlotQueue::Turns).copied();
         Refusal {
             given_out: self.permits.clone().unwrap_or_default(),
             line_us,

@@ -16,7 +16,7 @@ pub async fn apply(folder: &StoredObject, text: &str) {
     let read = dialects::read(&[Source { name: "test", text }]);
     let read = read.into_result().expect("the file is right");
     let objects = TopicObjects::below(folder);
-    let wanted = DeploymentObjects::of("test", &read);
+    let wanted = DeploymentObjects::new("test", &read);
     let put = async |key: String, text: String| {
         objects.storage().put(&key, text.into_bytes()).await.expect("an object is written");
     };

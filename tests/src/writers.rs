@@ -203,7 +203,7 @@ pub struct Reader {
 impl Reader {
     /// A reader of the subscriptions in this folder.
     #[must_use]
-    pub fn of(folder: &StoredObject) -> Self {
+    pub fn new(folder: &StoredObject) -> Self {
         Self { objects: TopicObjects::below(folder), numbers: BTreeMap::new() }
     }
 
@@ -253,7 +253,7 @@ fn number(entry: &str) -> u64 {
 #[must_use]
 pub fn race(place: &Place, ledger: &Ledger, changes: u64) -> u64 {
     place.fill();
-    let (mut reader, runtime) = (Reader::of(&place.folder), runtime());
+    let (mut reader, runtime) = (Reader::new(&place.folder), runtime());
     let reads = thread::scope(|scope| {
         let writers = ["left", "right"]
             .map(|owner| scope.spawn(move || place.write(ledger, owner, changes / 2)));

@@ -200,7 +200,7 @@ fn structured(attributes: BTreeMap<String, TextAttribute>, body: &str) -> Option
     let attributes: Vec<(String, String)> = attributes.collect();
     // As in HTTP, the content type may state that the body already is the event. Otherwise the
     // version identifies a CloudEvent in binary mode.
-    let is_event = ContentMode::of(content_type) == ContentMode::Data
+    let is_event = ContentMode::from_content_type(content_type) == ContentMode::Data
         && attributes.iter().any(|(name, _)| name == "specversion");
     is_event.then(|| binary::structured_plain(&attributes, content_type, body.as_bytes()))
 }

@@ -23,8 +23,8 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::table::{
-    Change, Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery,
-    Refusal, Report, Stored, Table, TableError, TakePermits, TakePlaces,
+    Change, Entry, Expected, ItemKey, Line, Permit, PermitAnswer, Places, Recovery, Refusal,
+    Report, SlotQueue, Stored, Table, TableError, TakePermits, TakePlaces,
 };
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
 
@@ -108,9 +108,10 @@ impl DynamoTable {
         let request = self.client.get_item().table_name(&self.name).consistent_read(true);
         let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
         let answer = request.send().await;
-        let answer = answer.map_err(|error| self.failure("read", key, Failure::of(&error)))?;
+        let answer =
+            answer.map_err(|error| self.failure("read", key, Failure::from_sdk(&error)))?;
         let item = answer.item.unwrap_or_default();
-        let slots_us = read(&item, LineName::Slots.as_str());
+        let slots_us = read(&item, SlotQueue::Slots.as_str());
         Ok(Limits { permits: refusal(&item), slots_us, recovery: recovery(&item) })
     }
 
@@ -121,7 +122,7 @@ impl DynamoTable {
     }
 
     fn not_queried(&self, partition: &str, error: &SdkError<QueryError>) -> TableError {
-        let Failure { problem, is_refusal } = Failure::of(error);
+        let Failure { problem, is_refusal } = Failure::from_sdk(error);
         let problem = format!("query partition {partition} of table {}: {problem}", self.name);
         TableError { problem, is_refusal }
     }
@@ -147,7 +148,8 @@ impl Table for DynamoTable {
         let request = self.client.get_item().table_name(&self.name).consistent_read(true);
         let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
         let answer = request.send().await;
-        let answer = answer.map_err(|error| self.failure("read", key, Failure::of(&error)))?;
+        let answer =
+            answer.map_err(|error| self.failure("read", key, Failure::from_sdk(&error)))?;
         let Some(item) = answer.item else { return Ok(None) };
         let not_ours = |problem: &str| Failure { problem: problem.to_owned(), is_refusal: true };
         let stored = stored(&item);
@@ -253,7 +255,7 @@ impl Table for DynamoTable {
     async fn take_places(
         &self,
         key: &ItemKey,
-        name: LineName,
+        name: SlotQueue,
         take: &TakePlaces,
         now_ms: u64,
     ) -> Result<Places, TableError> {
@@ -344,7 +346,7 @@ impl DynamoTable {
     fn line_update(
         &self,
         key: &ItemKey,
-        name: LineName,
+        name: SlotQueue,
         begins_anew: bool,
         take: &TakePlaces,
         change: Option<Change>,
@@ -490,7 +492,7 @@ struct Failure {
 }
 
 impl Failure {
-    fn of<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> Self {
+    fn from_sdk<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> Self {
         let is_refusal = matches!(error, SdkError::ServiceError(_));
         Self { problem: sentence(error), is_refusal }
     }
@@ -501,7 +503,7 @@ impl Failure {
 /// # Errors
 /// Returns the failure if the change failed for another reason.
 fn refused(error: SdkError<UpdateItemError>) -> Result<Item, Failure> {
-    let failure = Failure::of(&error);
+    let failure = Failure::from_sdk(&error);
     if let UpdateItemError::ConditionalCheckFailedException(refusal) = error.into_service_error() {
         return Ok(refusal.item.unwrap_or_default());
     }
@@ -519,7 +521,7 @@ fn refusal(item: &Item) -> Refusal {
     let names = item.get(PERMITS).and_then(|value| value.as_m().ok());
     let names = names.into_iter().flat_map(HashMap::keys);
     let given_out = names.filter_map(|name| name.parse().ok()).collect();
-    let line_us = read(item, LineName::Turns.as_str());
+    let line_us = read(item, SlotQueue::Turns.as_str());
     Refusal { given_out, line_us, takes_ms: read(item, TAKES) }
 }
 

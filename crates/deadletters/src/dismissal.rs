@@ -98,7 +98,7 @@ impl Dismissals {
 
     /// Returns the newest record of a dead letter, which may be a withdrawal.
     #[must_use]
-    pub fn of(&self, letter: Uuid) -> Option<&Dismissal> {
+    pub fn get(&self, letter: Uuid) -> Option<&Dismissal> {
         self.newest.get(&letter).map(|dismissal| &**dismissal)
     }
 
@@ -136,12 +136,12 @@ mod tests {
         let back = Dismissal::taken_back(vec![first], at(2), None);
         for order in [[both.clone(), back.clone()], [back.clone(), both.clone()]] {
             let all = Dismissals::new(order);
-            assert_eq!(all.of(first), Some(&back));
-            assert_eq!(all.of(second), Some(&both));
-            assert_eq!(all.of(Uuid::from_u128(3)), None);
+            assert_eq!(all.get(first), Some(&back));
+            assert_eq!(all.get(second), Some(&both));
+            assert_eq!(all.get(Uuid::from_u128(3)), None);
         }
         let again = Dismissals::new([both, back, dismissed(vec![first], 3, "again")]);
-        assert_eq!(again.of(first).unwrap().note, "again");
+        assert_eq!(again.get(first).unwrap().note, "again");
     }
 
     #[test]

@@ -90,7 +90,7 @@ mod tests {
         for requests in [3, 2] {
             let letters = letters();
             let dismissals = letters.dismissals().await.unwrap();
-            assert_eq!(dismissals.of(letter), Some(&dismissal));
+            assert_eq!(dismissals.get(letter), Some(&dismissal));
             assert_eq!(dismissals.unreadable, ["_dismissed/strange.ndjson"]);
             assert_eq!(letters.container.requests(), requests, "with the listing");
         }

@@ -112,7 +112,7 @@ impl Filter {
     /// True if the filter selects the current state of this dead letter.
     #[must_use]
     pub fn has_wanted_state(&self, letter: Uuid) -> bool {
-        any(&self.wanted_states, |wanted| wanted.is_of(self.states.of(letter)))
+        any(&self.wanted_states, |wanted| wanted.is_of(self.states.state(letter)))
     }
 
     /// True if the filter selects this state.

@@ -55,8 +55,8 @@ struct CachedLetter {
 }
 
 impl CachedLetter {
-    fn of(letter: StoredDeadLetter) -> Self {
-        Self { cause: Arc::new(KnownCause::of(&letter)), letter: Arc::new(letter) }
+    fn new(letter: StoredDeadLetter) -> Self {
+        Self { cause: Arc::new(KnownCause::from_letter(&letter)), letter: Arc::new(letter) }
     }
 }
 
@@ -114,7 +114,7 @@ impl DeadLetters {
                 Some(cached) => cached.clone(),
                 None => {
                     let letter = self.summary(&blob).await?;
-                    letter.filter(|letter| filter.matches(letter)).map(CachedLetter::of)
+                    letter.filter(|letter| filter.matches(letter)).map(CachedLetter::new)
                 }
             };
             Ok((blob.key, cached))

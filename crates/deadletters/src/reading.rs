@@ -62,7 +62,7 @@ impl DeadLetters {
         let letter = letter.map(summary);
         // Do not cache a blob without a dead letter: it must be reported each time.
         if let (Some(cache), Some(letter)) = (&self.cache, &letter) {
-            cache.put(&blob.key, &blob.etag, &SavedLetter::of(letter));
+            cache.put(&blob.key, &blob.etag, &SavedLetter::from_stored(letter));
         }
         Ok(letter)
     }

@@ -109,7 +109,7 @@ impl LetterStates {
 
     /// Returns the state of a dead letter.
     #[must_use]
-    pub fn of(&self, letter: Uuid) -> LetterState {
+    pub fn state(&self, letter: Uuid) -> LetterState {
         let replayed = self.replayed.get(&letter);
         let dismissal = self.dismissal_of(letter);
         let is_newer =
@@ -150,7 +150,7 @@ impl LetterStates {
     /// Returns the dismissal of a dead letter, unless it was withdrawn.
     #[must_use]
     pub fn dismissal_of(&self, letter: Uuid) -> Option<&Dismissal> {
-        self.dismissals.of(letter).filter(|dismissal| !dismissal.is_taken_back)
+        self.dismissals.get(letter).filter(|dismissal| !dismissal.is_taken_back)
     }
 
     /// Returns the time of the newest dismissal of a dead letter with this cause.
@@ -197,7 +197,7 @@ impl LetterStates {
     #[must_use]
     pub fn counts(&self, letters: impl IntoIterator<Item = Uuid>) -> Vec<(LetterState, u64)> {
         let mut counts: HashMap<LetterState, u64> = HashMap::new();
-        letters.into_iter().for_each(|letter| *counts.entry(self.of(letter)).or_default() += 1);
+        letters.into_iter().for_each(|letter| *counts.entry(self.state(letter)).or_default() += 1);
         let count = |state| Some((state, counts.get(&state).copied()?));
         LetterState::ALL.into_iter().filter_map(count).collect()
     }
@@ -265,8 +265,8 @@ mod tests {
             (Some(1), vec![dismissed(2), back(3)], LetterState::Delivered),
         ] {
             let states = states(delivered_at, dismissals.clone());
-            assert_eq!(states.of(LETTER), state, "{delivered_at:?} {dismissals:?}");
-            assert_eq!(states.of(Uuid::from_u128(2)), LetterState::Open);
+            assert_eq!(states.state(LETTER), state, "{delivered_at:?} {dismissals:?}");
+            assert_eq!(states.state(Uuid::from_u128(2)), LetterState::Open);
         }
     }
 

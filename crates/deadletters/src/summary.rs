@@ -104,7 +104,7 @@ struct SavedSink {
 
 impl SavedLetter {
     /// Converts a summary to the cached format.
-    pub(crate) fn of(letter: &StoredDeadLetter) -> Self {
+    pub(crate) fn from_stored(letter: &StoredDeadLetter) -> Self {
         let SubscriptionName { topic: TopicName { namespace, topic }, name } =
             letter.subscription.clone();
         Self {
@@ -119,9 +119,9 @@ impl SavedLetter {
             destination: letter.destination.clone(),
             last_response: letter.last_response.clone(),
             failing: letter.failing.clone(),
-            last_attempt: letter.history.last().map(SavedAttempt::of),
+            last_attempt: letter.history.last().map(SavedAttempt::from_stored),
             detail: letter.detail.clone(),
-            sink: letter.sink.as_ref().map(SavedSink::of),
+            sink: letter.sink.as_ref().map(SavedSink::from_stored),
             replay: letter.replay.as_ref().map(|replay| (replay.job().to_owned(), replay.letter)),
             is_reply: letter.is_reply,
             format: letter.format.as_str().to_owned(),
@@ -177,7 +177,7 @@ impl SavedLetter {
 }
 
 impl SavedAttempt {
-    fn of(attempt: &StoredAttempt) -> Self {
+    fn from_stored(attempt: &StoredAttempt) -> Self {
         let StoredAttempt { at_ms, outcome, status, duration_ms } = attempt.clone();
         Self { at_ms, outcome, status, duration_ms }
     }
@@ -189,10 +189,10 @@ impl SavedAttempt {
 }
 
 impl SavedSink {
-    fn of(sink: &StoredSink) -> Self {
+    fn from_stored(sink: &StoredSink) -> Self {
         let StoredSink { destination, reason, detail, attempts, history, last_response, .. } =
             sink.clone();
-        let last_attempt = history.last().map(SavedAttempt::of);
+        let last_attempt = history.last().map(SavedAttempt::from_stored);
         Self { destination, reason, detail, attempts, last_attempt, last_response }
     }
 
@@ -335,7 +335,7 @@ mod tests {
         let restored =
             |text: &str, key: &str| serde_json::from_str::<SavedLetter>(text).unwrap().restore(key);
         for summary in letters().into_iter().map(summary) {
-            let text = serde_json::to_string(&SavedLetter::of(&summary)).unwrap();
+            let text = serde_json::to_string(&SavedLetter::from_stored(&summary)).unwrap();
             let key = summary.key.clone();
             assert_eq!(restored(&text, &key), Some(summary));
             let unknown = text.replacen("\"format\":\"", "\"format\":\"round-", 1);

@@ -173,7 +173,7 @@ fn whole<'a>(
         }
     });
     let Some(entry) = entry.flatten() else { return (key.clone(), None, Access::default()) };
-    let access = Access::of(entry, value);
+    let access = Access::read(entry, value);
     match value.peek("url") {
         Some(url) => (url.clone(), url.peek_text(), access),
         None => (key.clone(), Some(name), access),

@@ -83,7 +83,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         let now_ms = self.ports.now_ms();
         let (mut received, mut waits, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
-            match ReplayEndRecord::of(record, now_ms) {
+            match ReplayEndRecord::read(record, now_ms) {
                 Some(ReplayEndRecord::Read(end)) => {
                     ends.push((record, end));
                     continue;

@@ -46,7 +46,7 @@ pub(crate) enum ReplayEndRecord {
 
 impl ReplayEndRecord {
     /// Reads the replay result in a record; `None` if the record contains something else.
-    pub(crate) fn of(record: &Record, now_ms: u64) -> Option<Self> {
+    pub(crate) fn read(record: &Record, now_ms: u64) -> Option<Self> {
         let Some(Attribute::DeadLetter(text)) = record.trusted_attribute() else { return None };
         if !is_replay_end(text) {
             return None;

@@ -28,7 +28,7 @@ pub(crate) struct ActiveWork {
 }
 
 impl ActiveWork {
-    pub(crate) fn of(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         Self {
             count: AtomicUsize::new(count),
             none_left: Notify::new(),

@@ -175,7 +175,7 @@ impl<P: DispatchPorts> Endings<P> {
             // `Done` and `Retry` cannot happen, because this end is never a success.
             End::Done | End::Retry { .. } | End::Drop(_) => {
                 self.telemetry.dropped(delivery, &reason.into());
-                let end = |_, now_ms| ReplayEnd::of(delivery, ReplayOutcome::Dropped, now_ms);
+                let end = |_, now_ms| ReplayEnd::new(delivery, ReplayOutcome::Dropped, now_ms);
                 return self.note_end(of, *id, Carried::Ended(None), end).await;
             }
         };

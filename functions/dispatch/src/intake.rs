@@ -102,7 +102,7 @@ impl<P: DispatchPorts> Records<P> {
     ) -> Option<Vec<WorkItem>> {
         self.hide_isolated(record, deadline).await;
         let now_ms = self.ports.now_ms();
-        if let Some(Wait::Requeued(queue, message)) = RecordWait::Isolated.of(record, now_ms) {
+        if let Some(Wait::Requeued(queue, message)) = RecordWait::Isolated.wait(record, now_ms) {
             telemetry::isolated(&record.message, message.receives);
             return Some(vec![WorkItem::Forward(queue, message)]);
         }
@@ -136,7 +136,7 @@ impl<P: DispatchPorts> Records<P> {
     /// for a message.
     async fn wait(&self, record: &Record, wait: RecordWait, why: &str) -> Option<Vec<WorkItem>> {
         let now_ms = self.ports.now_ms();
-        match wait.of(record, now_ms)? {
+        match wait.wait(record, now_ms)? {
             Wait::Requeued(queue, message) => {
                 self.telemetry.waited(deliverable_since_ms(record), now_ms);
                 telemetry::record_held(&record.message, why, message.wait_ms);

@@ -25,9 +25,9 @@ pub(crate) struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     /// Creates the state of an invocation with this many parts.
-    pub(crate) fn of(parts: usize, deadline: &'a Deadline) -> Self {
+    pub(crate) fn new(parts: usize, deadline: &'a Deadline) -> Self {
         // Reading a part is work too.
-        let active_work = ActiveWork::of(parts);
+        let active_work = ActiveWork::new(parts);
         Self { deadline, deliveries: AtomicUsize::new(0), active_work }
     }
 }

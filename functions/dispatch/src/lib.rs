@@ -58,7 +58,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let (known, ()) =
             join(self.ports.subscriptions().current(), self.news.learn(deadline)).await;
         let parts = self.records.parts(records, known);
-        let shared = Shared::of(parts.len(), deadline);
+        let shared = Shared::new(parts.len(), deadline);
         let handled = parts.into_iter().map(|part| self.handle_part(part, &shared));
         join_all(handled).await.concat()
     }
@@ -66,7 +66,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Handles the records of one part.
     async fn handle_part(&self, part: Part<'_>, shared: &Shared<'_>) -> Vec<String> {
         let Part { records, mut catalogue } = part;
-        let mut plan = BatchPlan::of(&shared.deliveries);
+        let mut plan = BatchPlan::new(&shared.deliveries);
         let (deadline, until_ms) = (shared.deadline, self.records.reads_until_ms(shared.deadline));
         for record in records.iter() {
             match self.records.read_record(record, &mut catalogue, deadline, until_ms).await {

@@ -40,7 +40,7 @@ pub(crate) struct BatchPlan<'a> {
 
 impl<'a> BatchPlan<'a> {
     /// Creates an empty plan. `taken_on` is shared with the plans of the other parts.
-    pub(crate) fn of(taken_on: &'a AtomicUsize) -> Self {
+    pub(crate) fn new(taken_on: &'a AtomicUsize) -> Self {
         let (progress, work, deliveries, returned, records) = Default::default();
         Self { taken_on, progress, work, deliveries, returned, records }
     }
@@ -90,7 +90,7 @@ impl<'a> BatchPlan<'a> {
         if has_room {
             return None;
         }
-        match RecordWait::NoRoom.of(record, 0)? {
+        match RecordWait::NoRoom.wait(record, 0)? {
             Wait::Requeued(queue, message) => Some((queue, message)),
             Wait::Hidden { .. } => None,
         }
@@ -160,7 +160,7 @@ mod tests {
             (100, 6_000, false),
         ] {
             let taken_on = AtomicUsize::new(0);
-            let mut plan = BatchPlan::of(&taken_on);
+            let mut plan = BatchPlan::new(&taken_on);
             plan.add(&record("m1"), deliveries(before), |_| false);
             plan.add(&record("m2"), deliveries(next), |_| false);
             let (work, ..) = plan.into_work(0);

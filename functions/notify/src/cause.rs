@@ -24,7 +24,7 @@ pub(crate) struct Letter {
 }
 
 impl Letter {
-    pub(crate) fn of(letter: &StoredDeadLetter) -> Self {
+    pub(crate) fn new(letter: &StoredDeadLetter) -> Self {
         let (cause, title) = titled_cause(letter);
         Self {
             cause: cause.to_string(),

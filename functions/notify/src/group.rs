@@ -35,7 +35,7 @@ pub(crate) struct Groups(BTreeMap<String, Group>);
 
 impl Groups {
     /// Groups the dead letters of blobs, in the order of the blobs.
-    pub(crate) fn of(found: &[Option<Letter>]) -> Self {
+    pub(crate) fn new(found: &[Option<Letter>]) -> Self {
         let mut groups = Self::default();
         for (place, letter) in found.iter().enumerate() {
             letter.iter().for_each(|letter| groups.add(place, letter));
@@ -100,7 +100,7 @@ mod tests {
             Some(letter("b", "n/t/x", 3)),
             Some(letter("a", "n/t/y", 7)),
         ];
-        let groups = Groups::of(&found).into_groups();
+        let groups = Groups::new(&found).into_groups();
         let [a, b] = &groups[..] else { panic!("{groups:?}") };
         assert_eq!((a.title.as_str(), a.count(), a.first_ms), ("title of a", 2, Some(7)));
         assert_eq!(a.subscriptions, BTreeMap::from([("n/t/x".into(), 1), ("n/t/y".into(), 1)]));
@@ -111,7 +111,7 @@ mod tests {
     fn many_causes_share_the_last_group_and_no_letter_is_missing() {
         let cause = |number: usize| Some(letter(&format!("c{number:03}"), "n/t/x", 1));
         let found: Vec<Option<Letter>> = (0..130).map(cause).collect();
-        let groups = Groups::of(&found).into_groups();
+        let groups = Groups::new(&found).into_groups();
         let last = groups.last().expect("a group");
         assert_eq!((groups.len(), last.cause.as_str(), last.count()), (101, "others", 30));
         assert_eq!(last.title, "30 other causes");

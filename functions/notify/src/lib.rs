@@ -99,7 +99,7 @@ impl<P: Ports> Notify<P> {
         let reports = self.receive_all(began_ms + RECEIVES_MS).await?;
         let blobs = blobs_of(reports);
         let found = self.read_all(&blobs, began_ms + READS_MS).await;
-        let groups = Groups::of(&found).into_groups();
+        let groups = Groups::new(&found).into_groups();
         let (unpublished, result) = self.publish_all(&groups).await;
         let published = blobs.iter().enumerate().filter(|(place, _)| !unpublished.contains(place));
         let receipts = published.flat_map(|(_, blob)| blob.receipts.iter().cloned());
@@ -150,7 +150,7 @@ impl<P: Ports> Notify<P> {
     /// published.
     async fn publish_all(&self, groups: &[Group]) -> (BTreeSet<usize>, Result<(), NotifyError>) {
         let publish = async |group: &Group| {
-            let Message { subject, text } = Message::of(group, &self.container);
+            let Message { subject, text } = Message::new(group, &self.container);
             self.ports.publish(&subject, &text).await
         };
         let results: Vec<Result<(), Refused>> =

@@ -43,7 +43,7 @@ struct Named<'a> {
 
 impl Message {
     /// Creates the message about one group of dead letters.
-    pub(crate) fn of(group: &Group, container: &Container) -> Self {
+    pub(crate) fn new(group: &Group, container: &Container) -> Self {
         let Group { cause, title, subscriptions, first_ms, blobs: _ } = group;
         let named = subscriptions.iter().map(|(name, count)| Named { name, count: *count });
         let mut named: Vec<Named<'_>> = named.collect();
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_message_names_the_cause_its_count_and_the_command_that_opens_it() {
         let container = Container { bucket: "letters".to_owned(), prefix: String::new() };
-        let Message { subject, text } = Message::of(&group(), &container);
+        let Message { subject, text } = Message::new(&group(), &container);
         assert_eq!(subject, "13 dead letters: 422 Gr??e is required");
         let first = "2026-11-20T07:03:00.0000000Z";
         let expected = json!({
@@ -112,7 +112,7 @@ mod tests {
         let subscriptions = (0..5_000).map(|number| (format!("n/t/s{number:04}"), 1)).collect();
         let group = Group { subscriptions, title: "x".repeat(500), ..group() };
         let container = Container { bucket: "letters".to_owned(), prefix: String::new() };
-        let Message { subject, text } = Message::of(&group, &container);
+        let Message { subject, text } = Message::new(&group, &container);
         let body: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(body["otherSubscriptions"], 4_990);
         assert!(subject.len() < 100 && text.len() < 2_000, "{} {}", subject.len(), text.len());

@@ -69,7 +69,7 @@ pub(crate) async fn read(storage: &Storage, prefix: &str, blob: &Blob) -> Option
         Err(error) => return unread(reason(&error)),
     };
     let Ok(letter) = stored::read(key, prefix, &bytes) else { return unread(Unread::Unusual) };
-    (!letter.is_set_aside()).then(|| Letter::of(&letter))
+    (!letter.is_set_aside()).then(|| Letter::new(&letter))
 }
 
 /// Returns the facts about a blob beyond the limits, which is counted but not read.

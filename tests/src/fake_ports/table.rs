@@ -4,7 +4,7 @@
 use delivery::delivery::health::news::NEWS;
 use delivery::ports::Clock as _;
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Stored, Table,
+    Entry, Expected, ItemKey, Line, Permit, PermitAnswer, Places, SlotQueue, Stored, Table,
     TableError, TakePermits, TakePlaces,
 };
 
@@ -116,7 +116,7 @@ impl FakePorts {
 
     /// Reserves places for this many other deliveries in a line of a destination, starting now and
     /// spaced by `each_us`.
-    pub fn give_places_to_others(&self, item: &ItemKey, line: LineName, count: u32, each_us: u64) {
+    pub fn give_places_to_others(&self, item: &ItemKey, line: SlotQueue, count: u32, each_us: u64) {
         self.change_table(|table, now_ms| {
             let take = TakePlaces {
                 count,
@@ -222,7 +222,7 @@ impl Table for FakePorts {
     async fn take_places(
         &self,
         key: &ItemKey,
-        name: LineName,
+        name: SlotQueue,
         take: &TakePlaces,
         now_ms: u64,
     ) -> Result<Places, TableError> {

@@ -176,7 +176,7 @@ fn retry_after_holds_for_as_long_as_the_policy_obeys_it() {
 fn an_event_grid_subscription_obeys_retry_after_and_waits_for_nothing_that_its_table_asks() {
     let waits_ms = |asks: Option<&str>| {
         let mut event_grid = subscription("shop/orders/s0");
-        event_grid.retry = Profile::of(Dialect::EventGrid).retry;
+        event_grid.retry = Profile::for_dialect(Dialect::EventGrid).retry;
         let busy = answers(503);
         let busy = asks.map_or(busy.clone(), |seconds| busy.with_retry_after(seconds));
         let process = process(event_grid, &[busy, answers(200)]);

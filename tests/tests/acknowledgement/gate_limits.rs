@@ -3,7 +3,7 @@
 use delivery::delivery::{Batching, Delivery};
 use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::Concurrency;
-use delivery::table::LineName;
+use delivery::table::SlotQueue;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::{answers, times_out_after};
@@ -135,7 +135,7 @@ fn a_delivery_that_waits_for_its_turn_is_attempted_within_its_time_to_live() {
     let process = Process::new(ports.clone());
     // Attempts take twenty seconds, as far as it knows; four others wait, who will not come.
     process.invoke(&copies(&delivery("shop/orders/s0"), 1, QueueName::Slow));
-    ports.give_places_to_others(&limits_item(&limited), LineName::Turns, 4, 20_000_000);
+    ports.give_places_to_others(&limits_item(&limited), SlotQueue::Turns, 4, 20_000_000);
     let mut fresh = published_at(ports.now_ms());
     let before = ports.requests();
     let began_ms = ports.now_ms();

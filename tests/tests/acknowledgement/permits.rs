@@ -4,7 +4,7 @@
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
-use delivery::table::LineName;
+use delivery::table::SlotQueue;
 use dispatch::Deadline;
 use futures::future::join;
 use lastmile_tests::fake_ports::FakePorts;
@@ -73,7 +73,7 @@ fn turns_depend_on_the_duration_of_attempts_and_two_deliveries_share_a_turn() {
 #[test]
 fn a_new_delivery_waits_behind_the_line_though_a_permit_is_free() {
     let ports = ports(3, &[answers(200)]);
-    ports.give_places_to_others(&limits_item(&limited(1)), LineName::Turns, 4, 500_000);
+    ports.give_places_to_others(&limits_item(&limited(1)), SlotQueue::Turns, 4, 500_000);
     Process::new(ports.clone()).invoke(&events("a", 1));
     let sent = ports.sent();
     assert_eq!((ports.requests(), sent.len(), given_out(&ports)), (0, 1, 0));

@@ -6,7 +6,7 @@
 use delivery::delivery::Delivery;
 use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::{Concurrency, Subscription};
-use delivery::table::LineName;
+use delivery::table::SlotQueue;
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
@@ -48,7 +48,7 @@ impl Deployment {
         deployment
     }
 
-    fn of(subscription: Subscription, then: &[Reaction]) -> Self {
+    fn new(subscription: Subscription, then: &[Reaction]) -> Self {
         Self::with(FakePorts::new(catalogue_of([subscription])), then)
     }
 
@@ -98,7 +98,7 @@ fn a_probe_is_made_soon_though_all_permits_are_taken() {
     let mut limited = destination();
     limited.destination.max_concurrency = Concurrency::of_all(1);
     let item = limits_item(&limited);
-    let deployment = Deployment::of(limited, &[answers(200)]);
+    let deployment = Deployment::new(limited, &[answers(200)]);
     deployment.ports.give_permits_to_another(&item, 1, 10_000);
     deployment.assert_probed("a permit");
 }
@@ -108,8 +108,8 @@ fn a_probe_is_made_soon_though_all_slots_are_taken_for_an_hour() {
     let mut limited = destination();
     limited.destination.max_per_second = Some(1);
     let item = limits_item(&limited);
-    let deployment = Deployment::of(limited, &[answers(200)]);
-    deployment.ports.give_places_to_others(&item, LineName::Slots, 3_600, 1_000_000);
+    let deployment = Deployment::new(limited, &[answers(200)]);
+    deployment.ports.give_places_to_others(&item, SlotQueue::Slots, 3_600, 1_000_000);
     deployment.assert_probed("a slot");
 }
 
@@ -153,7 +153,7 @@ fn another_probe_follows_a_probe_that_waits_for_a_retry_after_that_came_meanwhil
     let mut limited = destination();
     limited.destination.max_concurrency = Concurrency::of_each(1);
     let asks = answers(429).with_retry_after("600").after_ms(1_000);
-    let deployment = Deployment::of(limited, &[asks, answers(200)]);
+    let deployment = Deployment::new(limited, &[asks, answers(200)]);
     // The last attempt of a delivery before its time to live ends; the probe waits for its end.
     let published_ms = NOW_MS + deployment.ports.elapsed_ms() + 3_000 - DAY_MS;
     let last = retry_record(&Delivery {
@@ -181,7 +181,7 @@ fn another_probe_follows_a_probe_for_which_the_process_has_no_time() {
 
 #[test]
 fn another_probe_follows_a_probe_that_moves_to_the_slow_lane() {
-    let deployment = Deployment::of(destination(), &[answers(200)]);
+    let deployment = Deployment::new(destination(), &[answers(200)]);
     // The lane is slower than its messages: the delivery that is to probe is received there later, or never.
     let moved = Delivery { abandoned: true, id: Uuid::from_u128(1), ..delivery("shop/orders/s0") };
     deployment.invoke(0, &[retry_record(&moved)]);
@@ -193,7 +193,7 @@ fn another_probe_follows_a_probe_that_moves_to_the_slow_lane() {
 
 #[test]
 fn another_probe_follows_a_probe_that_panics() {
-    let deployment = Deployment::of(destination(), &[answers(200)]);
+    let deployment = Deployment::new(destination(), &[answers(200)]);
     deployment.ports.clone().with_one_panic();
     deployment.invoke(0, &[due(1)]);
     deployment.assert_another_probe_follows("a panic");

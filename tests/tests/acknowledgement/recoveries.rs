@@ -5,7 +5,7 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::ports::{Clock as _, QueueName, Record};
 use delivery::subscription::{Concurrency, Subscription};
-use delivery::table::{LineName, Recovery, Report, Results, TakePlaces};
+use delivery::table::{Recovery, Report, Results, SlotQueue, TakePlaces};
 use delivery::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use lastmile_tests::fake_ports::reactions::{Reaction, answers};
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
@@ -42,7 +42,7 @@ fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
                 plausible_ms: u64::MAX / 1_000,
                 report: Some(Report { known, results: Results { away, ..Results::default() } }),
             };
-            table.take_places(&item, LineName::Recovery, &nothing, now_ms)
+            table.take_places(&item, SlotQueue::Recovery, &nothing, now_ms)
         });
     }
     process
@@ -347,7 +347,7 @@ fn the_first_success_of_another_process_is_the_end_of_a_row_of_failures() {
     let ports = FakePorts::new(catalogue_of([without.clone()]))
         .with_reactions("s0.example.com", &fails_ten_times_then(&[answers(200)]));
     let is_failing = || {
-        let key = DestinationKey::of("shop", &without.destination.url);
+        let key = DestinationKey::new("shop", &without.destination.url);
         let text = ports.entry_text(&key.health_item("shop")).expect("it was written");
         DestinationState::read(text.as_bytes()).expect("it is one").is_failing()
     };

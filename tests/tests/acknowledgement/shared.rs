@@ -160,7 +160,7 @@ fn item() -> ItemKey {
 }
 
 fn key() -> DestinationKey {
-    DestinationKey::of("shop", &destination().destination.url)
+    DestinationKey::new("shop", &destination().destination.url)
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn no_credential_and_no_hidden_path_is_in_a_notice_or_in_what_processes_share() 
     let url = "https://s0.example.com/T0/path-t0ken?code=query-t0ken";
     hidden.destination.url = url.parse().expect("an address");
     hidden.destination.hide_path = true;
-    let item = DestinationKey::of("shop", &hidden.destination.url).health_item("shop");
+    let item = DestinationKey::new("shop", &hidden.destination.url).health_item("shop");
     let mut catalogue = catalogue_of([hidden, subscription("shop/notices/s9")]);
     catalogue.notices_go_to("shop/notices".parse().expect("a topic"));
     let echo = answers(503).with_body("no path-t0ken, and no query-t0ken either");

@@ -73,7 +73,7 @@ impl Process {
         let took_ms = self.last_end_ms(began_ms);
         assert!(took_ms <= ALL_WITHIN_MS, "{took_ms}");
         let url = format!("https://{DESTINATION}/").parse().expect("an address");
-        let item = DestinationKey::of("shop", &url).health_item("shop");
+        let item = DestinationKey::new("shop", &url).health_item("shop");
         assert_eq!(self.ports.entry_text(&item), None);
     }
 
@@ -202,7 +202,7 @@ fn an_ill_token_server_is_no_failure_of_the_destination_and_limits_no_request_to
         });
         assert!(counts[0] <= counts[1], "{counts:?}");
         let url = format!("https://{DESTINATION}/").parse().expect("an address");
-        let item = DestinationKey::of("shop", &url).health_item("shop");
+        let item = DestinationKey::new("shop", &url).health_item("shop");
         assert_eq!(process.ports.entry_text(&item), None);
     }
 }

@@ -41,7 +41,7 @@ fn disabling() -> Subscription {
 }
 
 fn key() -> DestinationKey {
-    DestinationKey::of("shop", &disabling().destination.url)
+    DestinationKey::new("shop", &disabling().destination.url)
 }
 
 fn state(ports: &FakePorts) -> DestinationState {

@@ -172,7 +172,7 @@ impl World {
         let rate = Rate::parse(rate).expect("a rate");
         let granted =
             Granted::new(&Destination::new(url.clone(), 1), &Consent::EventGrid(NoFields), rate, 1);
-        let key = ConsentKey::of("shop", &url, &Consent::EventGrid(NoFields));
+        let key = ConsentKey::new("shop", &url, &Consent::EventGrid(NoFields));
         let table = DynamoTable::new(&local_clients(&self.aws.endpoint()), TABLE.to_owned());
         let entry = Entry { text: granted.write(), expires_ms: None };
         let kept = table.replace(&key.item(), &entry, Expected::Anything, 0).await;

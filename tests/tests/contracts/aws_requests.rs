@@ -117,7 +117,7 @@ fn add_defaults(of: &mut Map<String, Json>, service: &str, resource: &str, deliv
 
 fn printed(request: &Request) -> Json {
     let signer = request.signer.as_ref().expect("it is signed");
-    let signed = Signed::of(request, signer, AT_MS).expect("it can be signed");
+    let signed = Signed::sign(request, signer, AT_MS).expect("it can be signed");
     json!({
         "method": request.method.as_str(),
         "url": request.url.as_str(),

@@ -29,7 +29,7 @@ async fn write(cloud: &Cloud, key: &ConsentKey, text: &str, expires_ms: Option<u
 }
 
 fn key(url: &str) -> ConsentKey {
-    ConsentKey::of("shop", &url.parse().expect("a URL"), &Consent::EventGrid(NoFields))
+    ConsentKey::new("shop", &url.parse().expect("a URL"), &Consent::EventGrid(NoFields))
 }
 
 fn granted(rate: &str) -> Granted {

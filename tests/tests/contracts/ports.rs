@@ -54,7 +54,7 @@ fn destination() -> Destination {
 async fn dispatch_reads_its_subscriptions_below_a_prefix() {
     let cloud = Cloud::start().await;
     let folder = Location::parse(SUBSCRIPTIONS).expect("a location").folder(cloud.s3.clone());
-    apply(&folder, &one("a")).await;
+    apply(&folder, &subscription("a")).await;
 
     let orders: BTreeSet<TopicName> = ["shop/orders".parse().expect("a topic")].into();
     let ports = of_dispatch(&cloud);
@@ -66,7 +66,7 @@ async fn dispatch_reads_its_subscriptions_below_a_prefix() {
 }
 
 /// A subscription of this name.
-fn one(name: &str) -> String {
+fn subscription(name: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
          spec: {{destination: {{url: 'https://{name}.test/'}}}}\n"
@@ -82,7 +82,7 @@ async fn what_one_dispatch_function_shares_another_finds() {
     let cloud = Cloud::start().await;
     let (one, other) = (of_dispatch(&cloud), of_dispatch(&cloud));
 
-    let key = ConsentKey::of("shop", &destination().url, &Consent::EventGrid(NoFields));
+    let key = ConsentKey::new("shop", &destination().url, &Consent::EventGrid(NoFields));
     let granted =
         Granted::new(&destination(), &Consent::EventGrid(NoFields), Rate::parse("7").unwrap(), 1);
     one.consents().keep_consent(&key, &granted).await.expect("kept");

@@ -74,7 +74,7 @@ fn signatures_are_those_of_botocore() {
             "896777da459ed8b08f3cc803cbf2386d44d94d9a92bf596e9e3ca883bcbbeb14",
         ),
     ] {
-        let signed = Signed::of(&request(url, 1), &signer(service, token), AT_MS);
+        let signed = Signed::sign(&request(url, 1), &signer(service, token), AT_MS);
         let headers = signed.expect("it can be signed").headers;
         let value =
             |of: &str| headers.iter().find(|(name, _)| name == of).map(|(_, value)| value.as_str());

@@ -8,8 +8,8 @@ use delivery::delivery::health::news::News;
 use delivery::delivery::health::shared::{DestinationState, Document as _, Findings};
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery, Refusal,
-    Report, Results, Stored, Table as _, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, Line, Permit, PermitAnswer, Places, Recovery, Refusal, Report,
+    Results, SlotQueue, Stored, Table as _, TakePermits, TakePlaces,
 };
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use lastmile_tests::memory_table::MemoryTable;
@@ -143,7 +143,7 @@ async fn permits_are_given_out_while_there_are_few_enough_and_nobody_waits(table
         plausible_ms: u64::MAX,
         report: None,
     };
-    let line = table.take_places(&item("l"), LineName::Turns, &places, NOW_MS).await;
+    let line = table.take_places(&item("l"), SlotQueue::Turns, &places, NOW_MS).await;
     let places = Places { line: Line::Taken { first_us: NOW_MS * 1_000 }, recovery: None };
     assert_eq!(line, Ok(places));
     assert_eq!(take(&[5], true).await, refused(&[], Some(NOW_MS * 1_000 + 5)));
@@ -200,7 +200,7 @@ async fn report(
         plausible_ms: now_ms + DAY_MS,
         report: Some(Report { known, results: Results { good, failed, ..Results::default() } }),
     };
-    let places = table.take_places(&item("r"), LineName::Recovery, &nothing, now_ms).await;
+    let places = table.take_places(&item("r"), SlotQueue::Recovery, &nothing, now_ms).await;
     let Places { line, recovery } = places.expect("an answer");
     (matches!(line, Line::Taken { .. }), recovery.expect("the item has a recovery"))
 }
@@ -329,9 +329,9 @@ async fn operate(random: &mut StdRng, table: &DynamoTable, memory: &mut MemoryTa
             (String::new(), String::new())
         }
         _ => {
-            let names = [LineName::Turns, LineName::Slots, LineName::Recovery];
+            let names = [SlotQueue::Turns, SlotQueue::Slots, SlotQueue::Recovery];
             let name = names[random.random_range(0..3)];
-            let reports = name == LineName::Recovery;
+            let reports = name == SlotQueue::Recovery;
             let report = reports.then(|| any_report(random, memory, now_ms));
             let take = TakePlaces {
                 count: random.random_range(u32::from(!reports)..5),
@@ -370,7 +370,7 @@ type Lasts = Option<u64>;
 /// The entries that processes and operators write about a destination and a topic, each with its
 /// item and its lifetime.
 fn written() -> Vec<(&'static str, ItemKey, Entry, Lasts)> {
-    let key = DestinationKey::of("shop", &"https://a.example.com/".parse().expect("an address"));
+    let key = DestinationKey::new("shop", &"https://a.example.com/".parse().expect("an address"));
     let healthy = DestinationState::healthy("https://a.example.com/", "shop/orders/a", NOW_MS);
     let findings = Findings {
         failing: Some((Finding::Began { lasts_ms: MINUTE_MS }, NOW_MS)),

@@ -57,7 +57,7 @@ impl View {
         }
     }
 
-    fn of(catalogue: &Catalogue, name: &TopicName) -> Self {
+    fn new(catalogue: &Catalogue, name: &TopicName) -> Self {
         match catalogue.found(name).expect("it was read") {
             Found::Topic => {
                 let all = catalogue.subscriptions().filter(|each| each.name.topic == *name);
@@ -89,7 +89,7 @@ impl Process {
         for (name, content) in objects {
             let expected = self.expected.remove(name).unwrap_or_default();
             let expected = expected.after(content.as_deref());
-            let mut used = View::of(&catalogue, &topic(name));
+            let mut used = View::new(&catalogue, &topic(name));
             // Both end as "not found". A bucket without versions cannot tell them apart once the mark is gone.
             if (&expected, &used) == (&View::Removed, &View::Nothing) {
                 used = View::Removed;
@@ -202,7 +202,7 @@ async fn latest_age_ms(fixture: &Fixture, topics: usize) -> u64 {
         let used = async || {
             reader.clock.advance(STEP_MS);
             let catalogue = reader.topics(&[&name]).await;
-            View::of(&catalogue, &topic(&name))
+            View::new(&catalogue, &topic(&name))
         };
         for _ in 0..random.random_range(1..60) {
             assert_eq!(used().await, View::Topic(["a".to_owned()].into()));

@@ -100,20 +100,20 @@ struct Source {
 
 impl Source {
     /// Reads the source of these crates, without tests.
-    fn of(folders: &[&str]) -> Self {
+    fn read(folders: &[&str]) -> Self {
         let mut source = Self::default();
         for (_, files) in crates().iter().filter(|(name, _)| folders.contains(&name.as_str())) {
             for (file, text) in
                 files.iter().filter(|(file, _)| !is_test_file(file) && !file.starts_with("tests/"))
             {
                 source.is_storage = is_storage(file);
-                source.read(text);
+                source.add_file(text);
             }
         }
         source
     }
 
-    fn read(&mut self, text: &str) {
+    fn add_file(&mut self, text: &str) {
         self.visit_file(&syn::parse_file(text).expect("a file of source is Rust"));
     }
 
@@ -279,7 +279,7 @@ fn every_call_of_aws_needs_a_known_permission() {
         By::Parameter(_) | By::Extension(_) | By::Service => &[],
     });
     let known: BTreeSet<&str> = known.copied().chain(OF_OPERATORS.map(|(of, _)| of)).collect();
-    let source = Source::of(&SOURCES);
+    let source = Source::read(&SOURCES);
     let called: BTreeSet<&str> =
         source.without_arguments.intersection(&operations).map(String::as_str).collect();
     assert_eq!(called, known, "calls in the code, and calls that PERMISSIONS knows");
@@ -296,8 +296,8 @@ fn every_permission_is_used_by_the_function_that_has_it() {
         ("functions/ingress", INGRESS),
         ("functions/dispatch", DISPATCH),
     ] {
-        let all = Source::of(&["crates/adapters", function]);
-        let mut called = Source::of(&[function]).all_called;
+        let all = Source::read(&["crates/adapters", function]);
+        let mut called = Source::read(&[function]).all_called;
         called.extend(match role {
             // AWS SDKs call the code that implements their traits for dispatch, so no method of
             // dispatch leads there. All calls therefore count as calls of dispatch, which has most
@@ -325,8 +325,8 @@ fn deadletter_and_ingress_reach_the_calls_that_their_roles_allow() {
     // `query` of other types count as those of storage and of the table. Tests of the running
     // functions check that the others reach neither (`tests/tests/emulated_aws/permissions.rs`).
     for (function, role) in [("functions/deadletter", DEADLETTER), ("functions/ingress", INGRESS)] {
-        let all = Source::of(&["crates/adapters", function]);
-        let reached = all.reached_from(&Source::of(&[function]).all_called);
+        let all = Source::read(&["crates/adapters", function]);
+        let reached = all.reached_from(&Source::read(&[function]).all_called);
         let allowed = PERMISSIONS.iter().filter(|(_, roles, _)| roles.contains(&role));
         let allowed = allowed.flat_map(|(.., by)| match by {
             By::Operations(operations) => *operations,
@@ -345,7 +345,7 @@ fn deadletter_and_ingress_reach_the_calls_that_their_roles_allow() {
 fn a_call_is_found_in_what_a_macro_is_given_and_in_what_it_is_made_of() {
     let source = |text: &str| {
         let mut source = Source::default();
-        source.read(text);
+        source.add_file(text);
         source
     };
     for text in [

@@ -29,7 +29,7 @@ struct File {
 }
 
 impl File {
-    fn of(file: &str, text: &str) -> Self {
+    fn new(file: &str, text: &str) -> Self {
         let mut read = Self { module: module_of(file), names: Names::new(), paths: Vec::new() };
         let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
         read.visit_file(&parsed);
@@ -91,7 +91,7 @@ impl<'ast> Visit<'ast> for File {
 fn imports(source: &Source) -> BTreeMap<String, Imports> {
     let files = source.iter().filter(|(file, _)| !is_test_file(file) && *file != "main.rs");
     let files: BTreeMap<&str, File> =
-        files.map(|(file, text)| (file.as_str(), File::of(file, text))).collect();
+        files.map(|(file, text)| (file.as_str(), File::new(file, text))).collect();
     let of_file = |(file, read): (&&str, &File)| {
         let mut found = Imports::new();
         for path in &read.paths {

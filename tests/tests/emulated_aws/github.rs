@@ -245,7 +245,7 @@ fn the_role_of_the_branch_writes_news_into_the_table_and_nothing_else() {
         let now_ms = Machine.now_ms();
         let topic = format!("{OF_TABLE}/orders").parse().expect("a topic");
         let (news, url) = (News::of_topic(&topic, now_ms), "https://billing.example.com/");
-        let key = DestinationKey::of(OF_TABLE, &url.parse().expect("an address"));
+        let key = DestinationKey::new(OF_TABLE, &url.parse().expect("an address"));
         let write = async |item: ItemKey| {
             let written = table.replace(&item, &news.entry(), Expected::Anything, now_ms).await;
             written.map_err(|error| error.problem)

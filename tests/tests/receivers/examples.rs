@@ -85,7 +85,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn of(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static str) -> Self {
+    fn new(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("event.json"), EVENT).expect("a file");
         Self { folder, receiver: receiver.into(), arguments, key }
@@ -143,7 +143,7 @@ impl Trial {
 
 /// Checks every promise of a receiver.
 fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static str) {
-    let trial = Trial::of(receiver, arguments, key);
+    let trial = Trial::new(receiver, arguments, key);
     let running = trial.subscribe();
     let own = [SECRET, PRIVATE_KEY];
     let dev = ["dev", "--port", "0", "--aws-port", "0", "--file", "s.yaml"];

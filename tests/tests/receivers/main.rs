@@ -351,7 +351,7 @@ async fn a_private_key_signs_beside_a_secret_and_its_key_set_verifies_it() {
 
 #[tokio::test]
 async fn conformance_the_docs_show_what_the_reference_libraries_say_of_signatures() {
-    let mut results = Results::of(WEBHOOKS);
+    let mut results = Results::new(WEBHOOKS);
     let mut missing = false;
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else {

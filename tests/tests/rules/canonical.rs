@@ -40,7 +40,7 @@ pub(crate) fn is_kept(reading: &Reading) {
 
 /// Checks that the objects of the topics of a reading give back the same topics and subscriptions.
 fn are_kept_in_objects(reading: &Reading) {
-    let objects = DeploymentObjects::of("owner", &reading.catalogue);
+    let objects = DeploymentObjects::new("owner", &reading.catalogue);
     let secrets = &reading.catalogue.settings().secrets;
     for (name, object) in &objects.topics {
         let text = object.to_text().expect("an object");

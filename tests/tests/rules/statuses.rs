@@ -48,7 +48,10 @@ fn table(policy: &RetryPolicy) -> String {
 #[test]
 fn every_status_of_every_dialect_has_the_verdict_of_its_table() {
     for dialect in Dialect::ALL {
-        insta::assert_snapshot!(format!("{dialect:?}"), table(&Profile::of(dialect).retry));
+        insta::assert_snapshot!(
+            format!("{dialect:?}"),
+            table(&Profile::for_dialect(dialect).retry)
+        );
     }
 }
 
@@ -68,7 +71,7 @@ fn every_result_without_a_response_means_the_same_in_every_dialect_except_for_th
         writeln!(text, "{dialect:?}").expect("writing to a string never fails");
         for result in &endings {
             let exchange = Exchange::new(result.clone(), 0, 0);
-            let line = line(&Profile::of(dialect).retry, &exchange);
+            let line = line(&Profile::for_dialect(dialect).retry, &exchange);
             writeln!(text, "    {:<16} {line}", format!("{result:?}"))
                 .expect("writing to a string never fails");
         }

@@ -86,7 +86,7 @@ impl Inner {
         }
         let routing = self.ledger.known.get(&id).map(|known| (known.hops, known.route, &known.via));
         if routing.is_some_and(|routing| {
-            routing != (delivery.hops, Route::of(&delivery.target), &delivery.via)
+            routing != (delivery.hops, Route::new(&delivery.target), &delivery.via)
         }) {
             self.record_violation(id, "its position in a chain of replies or topics has changed");
         }

@@ -76,7 +76,7 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    fn of(&mut self, carried: &Carried, stores: bool) -> Option<&mut Sends> {
+    fn sends(&mut self, carried: &Carried, stores: bool) -> Option<&mut Sends> {
         match (carried.id(), carried) {
             (Some(id), _) if stores => Some(self.letters.entry(id).or_default()),
             (Some(id), _) => Some(self.deliveries.entry(id).or_default()),
@@ -97,7 +97,7 @@ impl Costs {
 impl Costs {
     /// Excuses one more message.
     pub(crate) fn excuse(&mut self, carried: &Carried, stores: bool) {
-        if let Some(sends) = self.of(carried, stores) {
+        if let Some(sends) = self.sends(carried, stores) {
             sends.excused += 1;
         }
     }
@@ -110,7 +110,7 @@ impl Inner {
         let is_part = matches!(carried, Carried::Publication(of) if of.part.is_some());
         let moves_on = matches!(queue, QueueName::Isolation | QueueName::Slow);
         let excused = moves_on || is_part || self.check_turn(carried, wait_ms);
-        if let Some(sends) = self.ledger.costs.of(carried, stores) {
+        if let Some(sends) = self.ledger.costs.sends(carried, stores) {
             sends.add(now_ms).excused += u64::from(excused);
         }
     }

@@ -28,7 +28,7 @@ pub(crate) struct SinkCounts {
 
 impl SinkCounts {
     /// Counts the dead letters of one world.
-    pub(crate) fn of(world: &Inner) -> Self {
+    pub(crate) fn count(world: &Inner) -> Self {
         let ledger = &world.ledger;
         let started_count = |route| {
             ledger

@@ -78,7 +78,7 @@ pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> S
         abandoned: world.ledger.abandoned,
         invocations: count(world.invocations.len()),
         letters: count(world.storage.blobs.len()),
-        sink_counts: SinkCounts::of(&world),
+        sink_counts: SinkCounts::count(&world),
         faults: world.random.counts.clone(),
         broken: verdict(&world),
         trace: world.trace.text(),

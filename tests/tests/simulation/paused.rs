@@ -282,7 +282,7 @@ fn check(seed: u64) -> Covered {
     let all = (0..records().len()).map(|record| (record, (0..PAUSED).collect()));
     assert_eq!(taken(&world), all.collect(), "seed {seed}");
     // An address, a topic, a queue, another container.
-    assert_eq!(SinkCounts::of(&world), SinkCounts::default(), "seed {seed}");
+    assert_eq!(SinkCounts::count(&world), SinkCounts::default(), "seed {seed}");
     let own = OWN_CONTAINER.split('/').next().unwrap_or_default();
     assert!(world.storage.blobs.keys().all(|(bucket, _)| bucket != own), "seed {seed}");
     let count = |state| counts.get(&state).copied().unwrap_or(0);

@@ -44,7 +44,7 @@ pub(crate) fn policy(random: &mut SeededRandom) -> (Profile, Waits) {
 }
 
 fn knative(retry: u32, kind: Kind, waits: &'static [u64]) -> (Profile, Waits) {
-    let mut profile = Profile::of(Dialect::Knative);
+    let mut profile = Profile::for_dialect(Dialect::Knative);
     profile.retry.max_attempts = retry + 1;
     profile.retry.schedule = Schedule { kind, max_ms: None };
     (profile, Waits::Each(waits))
@@ -52,7 +52,7 @@ fn knative(retry: u32, kind: Kind, waits: &'static [u64]) -> (Profile, Waits) {
 
 /// The native dialect with these attempts and waits.
 pub(crate) fn native(attempts: u32, kind: Kind, waits: &'static [u64]) -> (Profile, Waits) {
-    let mut profile = Profile::of(Dialect::Native);
+    let mut profile = Profile::for_dialect(Dialect::Native);
     profile.retry.max_attempts = attempts;
     profile.retry.schedule.kind = kind;
     (profile, Waits::Each(waits))
@@ -72,7 +72,7 @@ pub(crate) fn event_grid(minutes: u64) -> (Profile, Waits) {
         6 * HOUR_MS,
         DAY_MS / 2,
     ];
-    let mut profile = Profile::of(Dialect::EventGrid);
+    let mut profile = Profile::for_dialect(Dialect::EventGrid);
     profile.retry.time_to_live_ms = Some(minutes * MINUTE_MS);
     (profile, Waits::Each(&WAITS))
 }
@@ -88,13 +88,13 @@ fn namespace() -> (Profile, Waits) {
         }
         moments
     };
-    let mut profile = Profile::of(Dialect::EventGridNamespace);
+    let mut profile = Profile::for_dialect(Dialect::EventGridNamespace);
     profile.retry.time_to_live_ms = Some(20 * MINUTE_MS);
     (profile, Waits::SinceFirst(&MOMENTS_MS))
 }
 
 fn kubernetes() -> (Profile, Waits) {
-    let mut profile = Profile::of(Dialect::EventGridKubernetes);
+    let mut profile = Profile::for_dialect(Dialect::EventGridKubernetes);
     profile.retry.max_attempts = 3;
     (profile, Waits::Each(&[MINUTE_MS, 10 * MINUTE_MS]))
 }

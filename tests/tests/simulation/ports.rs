@@ -24,7 +24,7 @@ use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use delivery::table::{
-    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Places, Stored, Table, TableError,
+    Entry, Expected, ItemKey, Permit, PermitAnswer, Places, SlotQueue, Stored, Table, TableError,
     TakePermits, TakePlaces,
 };
 use delivery::waits::Jitter;
@@ -229,7 +229,7 @@ impl Table for World {
     async fn take_places(
         &self,
         key: &ItemKey,
-        name: LineName,
+        name: SlotQueue,
         take: &TakePlaces,
         now_ms: u64,
     ) -> Result<Places, TableError> {
@@ -239,8 +239,8 @@ impl Table for World {
 
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        let carried = Carried::of(&message);
-        let way = Way::of(queue, &message);
+        let carried = Carried::decode(&message);
+        let way = Way::new(queue, &message);
         let touched = self.with(|world| world.touched_by(way, &carried));
         let mut given_up = GivenUp::new(self, way, &carried);
         self.step(&touched).await;

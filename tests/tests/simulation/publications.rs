@@ -177,7 +177,7 @@ impl Inner {
     /// Checks that a record moves to isolation as it is, with the number of all its receives. It
     /// may move only after more receives than planned.
     pub(crate) fn check_isolated(&mut self, message: &Message) {
-        let carried = Carried::of(message);
+        let carried = Carried::decode(message);
         let taken = &self.invocations[self.current].taken;
         let moves = |(queue, queued): &&(QueueName, Queued)| {
             let same = match queued.origin() {

@@ -31,7 +31,7 @@ pub(crate) enum Carried {
 
 impl Carried {
     /// Decodes the content of a message as the next function will.
-    pub(crate) fn of(message: &Message) -> Self {
+    pub(crate) fn decode(message: &Message) -> Self {
         const READABLE: &str = "a written attribute can be read";
         match &message.attribute {
             Attribute::Publication(value) => {

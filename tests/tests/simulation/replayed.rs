@@ -39,7 +39,7 @@ impl Inner {
             unread: 0,
             wait_ms: 0,
         };
-        let carried = Carried::of(&message);
+        let carried = Carried::decode(&message);
         self.enqueue(QueueName::Retry, message, carried, None);
     }
 

@@ -137,7 +137,7 @@ impl Inner {
         if !fresh
             || delivery.due_ms != delivery.published_ms
             || delivery.replies_left.is_none()
-            || ((delivery.hops, Route::of(&delivery.target)) != routing
+            || ((delivery.hops, Route::new(&delivery.target)) != routing
                 && !self.is_refused_reply(delivery))
         {
             self.record_violation(delivery.id, "a reply does not start with fresh state");

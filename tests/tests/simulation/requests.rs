@@ -29,7 +29,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    fn of(held: &Queued, delayed_ms: u64) -> Self {
+    fn new(held: &Queued, delayed_ms: u64) -> Self {
         let hold = held.hold();
         match held.carried.delivery() {
             Some(Delivery {
@@ -80,7 +80,7 @@ impl Inner {
 
     pub(crate) fn bases(&self, id: Uuid) -> Vec<Base> {
         let messages = self.invocations[self.current].messages_for(id, self.ledger.origin(id));
-        messages.into_iter().map(|held| Base::of(held, self.delayed_ms(id))).collect()
+        messages.into_iter().map(|held| Base::new(held, self.delayed_ms(id))).collect()
     }
 
     /// The number of the subscription and the deliveries of a request, in order. The deliveries are

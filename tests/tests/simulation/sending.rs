@@ -22,7 +22,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    pub(crate) fn of(queue: QueueName, message: &Message) -> Self {
+    pub(crate) fn new(queue: QueueName, message: &Message) -> Self {
         Self { queue, wait_ms: message.wait_ms }
     }
 }
@@ -36,7 +36,7 @@ impl Inner {
         carried: Carried,
     ) -> Result<(), QueueError> {
         self.check_sent(queue, &message, &carried);
-        let way = Way::of(queue, &message);
+        let way = Way::new(queue, &message);
         let fresh = self.starts(way, &carried).cloned();
         if self.random.injects(Fault::SendFailed) {
             self.trace(|| format!("SEND FAILED {}", self.name_of(&carried)));
@@ -103,11 +103,13 @@ impl Inner {
         if let Carried::Publication(publication) = carried
             && let Some(from) = self.published_letter(publication)
         {
-            return Touched::one(from);
+            return Touched::single(from);
         }
         let fresh = self.starts(way, carried);
         let known = fresh.and_then(|delivery| self.ledger.known.get(&delivery.id));
-        known.and_then(|known| known.from).map_or_else(|| Touched::of(carried), Touched::one)
+        known
+            .and_then(|known| known.from)
+            .map_or_else(|| Touched::from_carried(carried), Touched::single)
     }
 
     /// The delivery that starts with a message. No delivery starts in isolation or in the slow

@@ -77,7 +77,7 @@ fn states(world: &World) -> Vec<bool> {
 }
 
 fn key(world: &Inner) -> DestinationKey {
-    DestinationKey::of("shop", &world.rules[0].subscription.destination.url)
+    DestinationKey::new("shop", &world.rules[0].subscription.destination.url)
 }
 
 fn arrived(world: &World) -> usize {

@@ -106,7 +106,7 @@ impl Inner {
                 "a delivery from a dead letter does not start with fresh state",
             );
         }
-        if (delivery.hops, Route::of(&delivery.target), &delivery.via)
+        if (delivery.hops, Route::new(&delivery.target), &delivery.via)
             != (known.hops, known.route, &known.via)
         {
             self.record_violation(id, "its origin or its target is wrong");

@@ -42,7 +42,7 @@ pub(crate) enum Route {
 
 impl Route {
     /// The target that a delivery names.
-    pub(crate) fn of(target: &DeliveryTarget) -> Self {
+    pub(crate) fn new(target: &DeliveryTarget) -> Self {
         match target {
             DeliveryTarget::Destination => Self::Event,
             DeliveryTarget::Reply => Self::Reply,

@@ -53,7 +53,7 @@ impl Inner {
         message: Message,
         carried: Carried,
     ) -> (u64, Result<(), QueueError>) {
-        let way = Way::of(queue, &message);
+        let way = Way::new(queue, &message);
         match self.pace() {
             _ if self.refuses(queue) => {
                 self.check_sent(queue, &message, &carried);

@@ -70,7 +70,7 @@ impl Inner {
             Err(PutError::Permanent(_)) => DEFAULT_CONTAINER.starts_with(bucket),
         };
         if excused {
-            self.fork(&Touched::one(id));
+            self.fork(&Touched::single(id));
         }
     }
 

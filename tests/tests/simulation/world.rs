@@ -91,14 +91,14 @@ pub(crate) enum Touched {
 }
 
 impl Touched {
-    pub(crate) fn one(id: Uuid) -> Self {
+    pub(crate) fn single(id: Uuid) -> Self {
         Self::Deliveries(vec![id])
     }
 
     /// The content that a message touches.
-    pub(crate) fn of(carried: &Carried) -> Self {
+    pub(crate) fn from_carried(carried: &Carried) -> Self {
         match (carried.id(), carried) {
-            (Some(id), _) => Self::one(id),
+            (Some(id), _) => Self::single(id),
             (None, Carried::Publication(publication)) => Self::Record(publication.message.clone()),
             (
                 None,

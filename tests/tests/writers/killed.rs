@@ -93,7 +93,7 @@ fn kill(kills: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let (place, ledger) = (Place::in_folder(folder.path()), Ledger::default());
     place.fill();
-    let (mut reader, mut killer, runtime) = (Reader::of(&place.folder), Killer::new(), runtime());
+    let (mut reader, mut killer, runtime) = (Reader::new(&place.folder), Killer::new(), runtime());
     let (mut expected, mut ends) = (BTreeMap::new(), BTreeMap::<&str, u64>::new());
     for number in 1..=kills {
         let (name, files) = (format!("killed-{}", number % 5), files(folder.path()).0);

@@ -104,7 +104,7 @@ impl Clients {
     }
 
     /// Returns the client for requests of this kind with these TLS requirements.
-    pub(super) fn of(&self, kind: ClientKind, tls: &RequestTls) -> Result<Client, TlsError> {
+    pub(super) fn client(&self, kind: ClientKind, tls: &RequestTls) -> Result<Client, TlsError> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.get_or_insert(&(kind, tls.fingerprint()), || {
             let tls = match kind.in_clear {
@@ -112,7 +112,7 @@ impl Clients {
                     return Err(TlsError::Identity("it can be sent over https only".to_owned()));
                 }
                 true => self.tls.in_clear(),
-                false => self.tls.of(tls)?,
+                false => self.tls.config(tls)?,
             };
             let (lookup, policy) = (Arc::clone(&self.network.lookup), Arc::clone(&self.policy));
             Ok(client(CheckingResolver { lookup, policy, kind }, tls))

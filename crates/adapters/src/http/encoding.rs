@@ -47,7 +47,7 @@ enum Coding {
 
 impl Coding {
     /// Returns the coding with this name; `None` if the coding is not supported.
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "gzip" | "x-gzip" => Some(Self::Gzip),
             "deflate" => Some(Self::Deflate),
@@ -126,7 +126,7 @@ fn codings(headers: &HeaderMap) -> Option<Vec<Coding>> {
     if applied.len() > CODINGS_MAX {
         return None;
     }
-    applied.into_iter().map(Coding::of).collect()
+    applied.into_iter().map(Coding::from_name).collect()
 }
 
 fn read(decoder: impl Read, max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {

@@ -185,7 +185,7 @@ impl HttpSender {
         let unsendable =
             |problem| Exchange::new(TransportResult::Unsendable, 0, 0).with_detail(problem);
         let signed = request.signer.as_ref();
-        let signed = signed.map(|signer| Signed::of(request, signer, Machine.now_ms()));
+        let signed = signed.map(|signer| Signed::sign(request, signer, Machine.now_ms()));
         let signed = signed.transpose().map_err(unsendable)?;
         let of_signature = signed.iter().flat_map(|signed| &signed.headers);
         let is_own = |name: &str| signed.is_none() || !is_of_signature(name);
@@ -216,7 +216,7 @@ impl HttpSender {
         headers: HeaderMap,
         kind: ClientKind,
     ) -> Result<Answer, Failure> {
-        let client = self.clients.of(kind, &request.tls)?;
+        let client = self.clients.client(kind, &request.tls)?;
         match ask(&client, request, headers.clone()).await {
             Err(failure) if failure::is_unprocessed(&failure) => {
                 ask(&client, request, headers).await

@@ -38,7 +38,7 @@ impl Signed {
     ///
     /// # Errors
     /// Fails if the request cannot be signed; the error does not contain values of the request.
-    pub fn of(request: &Request, signer: &Signer, now_ms: u64) -> Result<Self, String> {
+    pub fn sign(request: &Request, signer: &Signer, now_ms: u64) -> Result<Self, String> {
         // Suppress the signer's own log lines, which would contain all headers.
         with_default(NoSubscriber::default(), || signed(request, signer, now_ms))
             .ok_or_else(|| "the request cannot be signed".to_owned())

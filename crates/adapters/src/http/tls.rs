@@ -82,7 +82,7 @@ impl TlsConfigs {
     }
 
     /// Returns the configuration for requests with these TLS requirements.
-    pub(super) fn of(&self, tls: &RequestTls) -> Result<Arc<ClientConfig>, TlsError> {
+    pub(super) fn config(&self, tls: &RequestTls) -> Result<Arc<ClientConfig>, TlsError> {
         let Trusting { verifier, common } = self.trusting()?;
         if tls.fingerprint().is_none() {
             return Ok(common);

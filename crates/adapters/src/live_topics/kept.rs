@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    fn of(bytes: usize, etag: &str) -> Kept {
+    fn kept_topic(bytes: usize, etag: &str) -> Kept {
         let etag = Some(etag.to_owned());
         Kept { bytes, ..Kept::read(None, etag, 0, 0) }
     }
@@ -216,22 +216,22 @@ mod tests {
         let mut topics = KeptTopics::default();
         // The largest does not count, so three halves have room.
         for name in [&a, &b, &c] {
-            topics.keep(name.clone(), of(half, "1"));
+            topics.keep(name.clone(), kept_topic(half, "1"));
         }
         assert!(topics.get(&a).is_some());
-        topics.keep(d.clone(), of(half, "1"));
+        topics.keep(d.clone(), kept_topic(half, "1"));
         let kept =
             |topics: &mut KeptTopics| [&a, &b, &c, &d].map(|name| topics.get(name).is_some());
         assert_eq!(kept(&mut topics), [true, false, true, true]);
         // One that is larger than all may be stays beside small ones, also when these are read again.
-        topics.keep(a.clone(), of(10 * KEPT_BYTES, "1"));
-        topics.keep(c.clone(), of(1, "1"));
-        topics.keep(d.clone(), of(1, "1"));
+        topics.keep(a.clone(), kept_topic(10 * KEPT_BYTES, "1"));
+        topics.keep(c.clone(), kept_topic(1, "1"));
+        topics.keep(d.clone(), kept_topic(1, "1"));
         assert_eq!(kept(&mut topics), [true, false, true, true]);
         // But not two such.
-        topics.keep(b.clone(), of(10 * KEPT_BYTES, "1"));
+        topics.keep(b.clone(), kept_topic(10 * KEPT_BYTES, "1"));
         assert_eq!(kept(&mut topics), [false, true, true, true]);
-        topics.keep(b.clone(), of(1, "1"));
+        topics.keep(b.clone(), kept_topic(1, "1"));
         assert_eq!(topics.bytes, 3);
         assert_eq!((topics.topics.len(), topics.order.len()), (3, 3));
     }
@@ -241,7 +241,7 @@ mod tests {
         let [same, changed, gone, later] = names(["n/a", "n/b", "n/c", "n/z"]);
         let mut topics = KeptTopics::default();
         for name in [&same, &changed, &gone, &later] {
-            topics.keep(name.clone(), of(1, "1"));
+            topics.keep(name.clone(), kept_topic(1, "1"));
         }
         let listed = BTreeMap::from([(same.clone(), "1"), (changed.clone(), "2")]);
         let found = topics.compare(&listed, |name| *name < later, CONFIRMED_FOR_MS);
@@ -260,7 +260,7 @@ mod tests {
         let [a, b] = names(["n/a", "n/b"]);
         let large = |name: &TopicName| {
             let topic = TopicSubscriptions::new(Topic::new(name.clone()));
-            Kept { topic: Some(Arc::new(topic)), ..of(2 * LARGE_BYTES, "1") }
+            Kept { topic: Some(Arc::new(topic)), ..kept_topic(2 * LARGE_BYTES, "1") }
         };
         let mut topics = KeptTopics::default();
         let limit = 3 * LARGE_BYTES;

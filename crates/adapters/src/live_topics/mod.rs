@@ -68,7 +68,7 @@ struct State {
     failures: BTreeMap<TopicName, Failure>,
     listing: Listing,
     /// The latest notification about each changed topic, with its time.
-    told: BTreeMap<TopicName, u64>,
+    announced: BTreeMap<TopicName, u64>,
 }
 
 /// The reason why a topic could not be read.
@@ -276,11 +276,12 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
 
     fn were_changed(&self, topics: &BTreeMap<TopicName, u64>) {
         let mut guard = self.state();
-        let State { topics: kept, told, .. } = &mut *guard;
+        let State { topics: kept, announced, .. } = &mut *guard;
         // Skip known notifications. Compare times only for equality, because clocks may differ.
-        for (name, _) in topics.iter().filter(|(name, at_ms)| told.get(*name) != Some(*at_ms)) {
+        for (name, _) in topics.iter().filter(|(name, at_ms)| announced.get(*name) != Some(*at_ms))
+        {
             kept.make_stale(name);
         }
-        told.clone_from(topics);
+        announced.clone_from(topics);
     }
 }

@@ -89,7 +89,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if report_placeholders(&reading.catalogue) {
         return Ok(ExitCode::FAILURE);
     }
-    let mut plan = Plan::of(&topics, beside, owner, &reading, *prune).await?;
+    let mut plan = Plan::prepare(&topics, beside, owner, &reading, *prune).await?;
     let ([before, after], problems) = plan.catalogues()?;
     check_removal(&plan, owner, &reading.catalogue, arguments.allow_empty)?;
     if !problems.is_empty() {

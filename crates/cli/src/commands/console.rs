@@ -76,7 +76,7 @@ async fn rates(stack: Option<&Stack>) -> RateSource {
     use crate::console::CloudWatch;
     use crate::operations::stack::aws;
     match stack {
-        Some(stack) => RateSource::CloudWatch(CloudWatch::of(&aws().await, stack)),
+        Some(stack) => RateSource::CloudWatch(CloudWatch::new(&aws().await, stack)),
         None => RateSource::Nothing,
     }
 }

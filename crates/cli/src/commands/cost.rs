@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
              --publish-batch, --events-per-message or --event-bytes",
         ));
     }
-    let (estimate, beside) = (estimate(&plan), Beside::of(&plan));
+    let (estimate, beside) = (estimate(&plan), Beside::new(&plan));
     match arguments.output {
         Output::Table => out(&text(&plan, &estimate, &beside))?,
         Output::Json => out_json(&json(&plan, &estimate, &beside).to_string())?,

@@ -133,7 +133,7 @@ fn elements(
     for (line, document) in documents(text) {
         events.extend(decode(&document, Input::Auto).into_iter().map(|element| {
             let event = match element {
-                Element::Event(event) => moment.of(event),
+                Element::Event(event) => moment.schedule(event),
                 Element::Malformed { why, .. } => Err(why.to_string()),
             };
             event.map_err(|why| format!("{file}:{line}: {why}"))

@@ -84,7 +84,7 @@ impl PublishMoment {
     /// # Errors
     /// If the event's format cannot contain a scheduled time, or the event already contains an
     /// invalid one.
-    pub(crate) fn of(&self, event: Event) -> Result<Event, String> {
+    pub(crate) fn schedule(&self, event: Event) -> Result<Event, String> {
         let Some(at_ms) = self.at_ms else {
             return check_moment(&event, self.now_ms)
                 .map(|()| event)

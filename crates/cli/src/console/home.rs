@@ -58,7 +58,7 @@ pub(super) async fn answer(
     };
     let seen = Seen::read(&console, range_ms(&filter)).await;
     let sources = console.sources.read().await;
-    let summary = Summary::of(cache.matching(&filter), &cache);
+    let summary = Summary::new(cache.matching(&filter), &cache);
     let home = Home {
         console: &console,
         query: &query,
@@ -160,7 +160,7 @@ impl Home<'_> {
         let counts: BTreeMap<String, u64> =
             cause.subscriptions.iter().map(|of| (of.name.clone(), of.count)).collect();
         let forecast =
-            Forecast::of(self.console, &counts, &self.sources.reading.catalogue, self.seen, None);
+            Forecast::new(self.console, &counts, &self.sources.reading.catalogue, self.seen, None);
         let replay = self.query.with_others("/replay", &[("cause", &id)]);
         html! { tr role="row" {
             td role="cell" .number data-label="Open" { b { (text::grouped(cause.count)) } }

@@ -177,14 +177,14 @@ fn router(console: &SharedConsole) -> Router {
         .route("/letters/{id}/undismiss", post(links::undismiss))
         .route("/replay", get(plan::dry_run).post(plan::start))
         .route("/jobs", get(jobs::list))
-        .route("/jobs/{job}", get(jobs::one))
+        .route("/jobs/{job}", get(jobs::job_page))
         .route("/jobs/{job}/resume", post(jobs::resume))
         .route("/destinations", get(destinations::list))
-        .route("/destinations/{key}", get(destinations::one))
+        .route("/destinations/{key}", get(destinations::destination_page))
         .route("/subscriptions", get(subscriptions::list))
         .route(
             "/subscriptions/{namespace}/{topic}/{name}",
-            get(subscriptions::one).post(subscriptions::explain),
+            get(subscriptions::subscription_page).post(subscriptions::explain),
         )
         .route("/live", get(page::answer))
         .route("/stream", get(stream::answer))

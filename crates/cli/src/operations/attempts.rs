@@ -25,7 +25,7 @@ pub(crate) struct Attempts<'a>(HashMap<&'a RetryPolicy, Tries>);
 impl<'a> Attempts<'a> {
     /// Returns the attempts that a delivery of this subscription makes if its destination is
     /// unreachable.
-    pub(crate) fn of(&mut self, subscription: &'a Subscription) -> Tries {
+    pub(crate) fn tries(&mut self, subscription: &'a Subscription) -> Tries {
         let unreachable = Endpoint { always: Always::Refused, retry_after: None };
         *self.0.entry(&subscription.retry).or_insert_with(|| {
             let life = explain(subscription, &unreachable, 0);

@@ -32,7 +32,7 @@ impl TargetRules {
     ///
     /// # Errors
     /// If the list is invalid.
-    pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn load(stack: Option<&Stack>) -> anyhow::Result<Option<Self>> {
         match stack {
             Some(stack) => Self::of_stack(stack).map(Some),
             None if std::env::var_os(AWS_TARGETS).is_none() => Ok(None),
@@ -153,7 +153,7 @@ mod tests {
             ("DispatchFunctionArn", function),
         ];
         let stack = Stack::sample(&parameters, &outputs);
-        TargetRules::of(Some(&stack)).unwrap().expect("rules").problem(subscription)
+        TargetRules::load(Some(&stack)).unwrap().expect("rules").problem(subscription)
     }
 
     #[test]

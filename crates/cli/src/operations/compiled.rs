@@ -42,7 +42,7 @@ impl Compiled {
     /// If an object cannot be read or written.
     pub(crate) async fn write(&self, reading: &Reading) -> anyhow::Result<()> {
         let beside = self.topics.beside().await?;
-        let plan = Plan::of(&self.topics, beside, OWNER, reading, true).await?;
+        let plan = Plan::prepare(&self.topics, beside, OWNER, reading, true).await?;
         plan.make(&ChangeRecord::default(), |_, _| Ok(())).await
     }
 }

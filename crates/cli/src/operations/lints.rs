@@ -77,8 +77,8 @@ pub(crate) fn lints_at(
 ) -> anyhow::Result<Vec<Finding>> {
     let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
     let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(RESPONSE_MARGIN_MS));
-    let rules = AddressRules::of(stack)?;
-    let targets = TargetRules::of(stack)?;
+    let rules = AddressRules::load(stack)?;
+    let targets = TargetRules::load(stack)?;
     let concurrency = StatedLimits::concurrency(catalogue);
     let rate = StatedLimits::rate(catalogue);
     let mut attempts = Attempts::default();
@@ -152,7 +152,7 @@ impl AddressRules {
     ///
     /// # Errors
     /// If the private destinations of the stack or of the environment are invalid.
-    pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
+    pub(crate) fn load(stack: Option<&Stack>) -> anyhow::Result<Self> {
         Ok(match stack {
             Some(stack) => Self {
                 policy: AddressPolicy::new(stack.private_destinations()?, OwnAddresses::default()),
@@ -215,7 +215,7 @@ fn unreachable_attempts<'a>(
     if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
         return None;
     }
-    let made = attempts.of(subscription).attempts;
+    let made = attempts.tries(subscription).attempts;
     let (name, allowed) = (&subscription.name, policy.max_attempts);
     u32::try_from(made).is_ok_and(|made| made < allowed).then(|| {
         format!(
@@ -314,14 +314,14 @@ struct StatedLimits<'a> {
 
 impl<'a> StatedLimits<'a> {
     fn concurrency(catalogue: &'a Catalogue) -> Self {
-        Self::of(catalogue, "maxConcurrency", |to| to.max_concurrency.shared())
+        Self::collect(catalogue, "maxConcurrency", |to| to.max_concurrency.shared())
     }
 
     fn rate(catalogue: &'a Catalogue) -> Self {
-        Self::of(catalogue, "maxPerSecond", |to| to.max_per_second)
+        Self::collect(catalogue, "maxPerSecond", |to| to.max_per_second)
     }
 
-    fn of(
+    fn collect(
         catalogue: &'a Catalogue,
         field: &'static str,
         number: fn(&Destination) -> Option<u32>,

@@ -57,7 +57,7 @@ impl Shares {
         Self { all, events, retry, slow, isolation, dead_letter }
     }
 
-    pub(crate) fn of(&self, share: Share) -> u32 {
+    pub(crate) fn size(&self, share: Share) -> u32 {
         match share {
             Share::Events => self.events,
             Share::Retry => self.retry,

@@ -64,7 +64,7 @@ pub(crate) fn first_request(
     let request = request::compose(subscription, &[&delivery], context);
     let request = request.map_err(|problem| problem.to_string())?;
     let nothing = Exchange::new(TransportResult::Aborted, 0, 0);
-    let shown = ShownExchange::of(&request, &nothing, Some(subscription));
+    let shown = ShownExchange::new(&request, &nothing, Some(subscription));
     Ok((request, shown))
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct ShownExchange {
 impl ShownExchange {
     /// Redacts a request and its response. If the subscription is unknown, hides the path and all
     /// headers that may be secret.
-    pub(crate) fn of(
+    pub(crate) fn new(
         request: &Request,
         exchange: &Exchange,
         subscription: Option<&Subscription>,
@@ -267,7 +267,7 @@ mod tests {
     fn only_what_is_no_secret_is_shown_and_a_response_does_not_repeat_one() {
         let reading = dialects::read(&[Source { name: "f", text: FILE }]);
         let subscription = reading.catalogue.subscriptions().next().expect("it is valid");
-        let shown = ShownExchange::of(&request(), &exchange(), Some(subscription));
+        let shown = ShownExchange::new(&request(), &exchange(), Some(subscription));
         let expected =
             ["application/json", "7", "Notification", "orders", HIDDEN, "shop", HIDDEN, HIDDEN];
         assert_eq!(values(&shown.headers), expected);
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn of_a_subscription_that_is_gone_nothing_of_its_own_is_shown() {
-        let shown = ShownExchange::of(&request(), &exchange(), None);
+        let shown = ShownExchange::new(&request(), &exchange(), None);
         assert_eq!(values(&shown.headers)[3..], [HIDDEN; 5]);
         assert_eq!(shown.url, format!("http://127.0.0.1:1/{HIDDEN}"));
         assert!(!shown.response.unwrap().body.text.contains("environment"));
@@ -294,7 +294,7 @@ mod tests {
             retry_after: None,
             body: vec![b'~'; RESPONSE_SHOWN_MAX_BYTES + 1],
         };
-        let shown = ShownExchange::of(&request, &Exchange::new(result, 0, 0), None);
+        let shown = ShownExchange::new(&request, &Exchange::new(result, 0, 0), None);
         assert!(shown.body.is_cut && shown.body.bytes == REQUEST_SHOWN_MAX_BYTES + 1);
         let body = shown.response.unwrap().body;
         assert!(body.is_cut && body.bytes == RESPONSE_SHOWN_MAX_BYTES + 1);

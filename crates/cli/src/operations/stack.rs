@@ -161,7 +161,7 @@ impl Stack {
         let shares = queues::shares_of(self.parameter("Concurrency").parse().ok()?)?;
         let of = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
             (Share::Events, Some(most)) => most.saturating_mul(POLLER_INVOCATIONS),
-            (share, _) => shares.of(share),
+            (share, _) => shares.size(share),
         };
         Some(queues::mappings().map(of).sum())
     }

@@ -26,7 +26,7 @@ use crate::terminal::output::{LineOutput, note, out, out_json, out_rendered};
 use crate::terminal::styled::{Part, Screen, Style};
 use crate::terminal::text;
 use crate::views::log_view;
-use crate::views::repeats::{Repeats, Told};
+use crate::views::repeats::{LineDecision, Repeats};
 
 #[derive(Debug)]
 pub(crate) struct DevView {
@@ -112,9 +112,9 @@ impl DevView {
         };
         let fold = words(line).and_then(|words| words.fold(subscription));
         match self.repeats.next(fold, line.at_ms) {
-            Told::Folded => Ok(()),
-            Told::Shown { folded: 0 } => self.parts(line.at_ms, parts),
-            Told::Shown { folded } => {
+            LineDecision::Folded => Ok(()),
+            LineDecision::Shown { folded: 0 } => self.parts(line.at_ms, parts),
+            LineDecision::Shown { folded } => {
                 let lines = text::counted(folded, "more line");
                 self.parts(
                     line.at_ms,

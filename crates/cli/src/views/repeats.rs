@@ -21,7 +21,7 @@ pub(crate) struct Repeats {
 
 /// The decision about a repeated line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum LineDecision {
     /// Print the line, after the number of lines that were skipped.
     Shown { folded: u64 },
     /// Do not print the line, but count it.
@@ -30,16 +30,16 @@ pub(crate) enum Told {
 
 impl Repeats {
     /// Decides whether to print the next line, which has this key.
-    pub(crate) fn next(&mut self, key: Option<String>, at_ms: u64) -> Told {
+    pub(crate) fn next(&mut self, key: Option<String>, at_ms: u64) -> LineDecision {
         let is_same = key.is_some() && key == self.key;
         let is_due = at_ms >= self.shown_ms.saturating_add(COUNTED_MS);
         self.seen = if is_same { self.seen + 1 } else { 1 };
         if is_same && self.seen > SHOWN_MAX && !is_due {
             self.folded += 1;
-            return Told::Folded;
+            return LineDecision::Folded;
         }
         (self.key, self.shown_ms) = (key, at_ms);
-        Told::Shown { folded: std::mem::take(&mut self.folded) }
+        LineDecision::Shown { folded: std::mem::take(&mut self.folded) }
     }
 }
 
@@ -51,12 +51,12 @@ mod tests {
     fn the_fourth_of_the_same_lines_is_counted_until_another_comes_or_time_has_passed() {
         let mut repeats = Repeats::default();
         let mut next = |key: &str, at_ms| repeats.next(Some(key.to_owned()), at_ms);
-        let shown = |folded| Told::Shown { folded };
+        let shown = |folded| LineDecision::Shown { folded };
         assert_eq!([0, 1, 2].map(|ms| next("503", ms)), [shown(0), shown(0), shown(0)]);
-        assert_eq!([3, 4].map(|ms| next("503", ms)), [Told::Folded, Told::Folded]);
+        assert_eq!([3, 4].map(|ms| next("503", ms)), [LineDecision::Folded, LineDecision::Folded]);
         assert_eq!(next("200", 5), shown(2));
         assert_eq!(next("503", 6), shown(0));
-        assert_eq!([7, 8, 9].map(|ms| next("503", ms)), [shown(0), shown(0), Told::Folded]);
+        assert_eq!([7, 8, 9].map(|ms| next("503", ms)), [shown(0), shown(0), LineDecision::Folded]);
         assert_eq!(next("503", 8 + COUNTED_MS), shown(1));
     }
 
@@ -64,7 +64,7 @@ mod tests {
     fn lines_without_a_key_are_all_shown() {
         let mut repeats = Repeats::default();
         for ms in 0..10 {
-            assert_eq!(repeats.next(None, ms), Told::Shown { folded: 0 });
+            assert_eq!(repeats.next(None, ms), LineDecision::Shown { folded: 0 });
         }
     }
 }

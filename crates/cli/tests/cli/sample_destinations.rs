@@ -15,7 +15,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::ports::Clock as _;
 use delivery::subscription;
 use delivery::table::{
-    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Recovery, Report, Results,
+    Entry, Expected, ItemKey, Permit, PermitAnswer, Recovery, Report, Results, SlotQueue,
     Table as _, TakePermits, TakePlaces,
 };
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
@@ -58,7 +58,7 @@ pub(crate) const MAIL: &str = "https://mail.example.com/in";
 pub(crate) const SEARCH: &str = "https://search.example.com/";
 
 pub(crate) fn key(url: &str) -> DestinationKey {
-    DestinationKey::of("shop", &url.parse().expect("an address"))
+    DestinationKey::new("shop", &url.parse().expect("an address"))
 }
 
 /// Half a minute in the past, so that the printed durations stay the same for half a minute.
@@ -188,7 +188,7 @@ impl Known {
             plausible_ms,
             report: None,
         };
-        let given = self.table.take_places(&item, LineName::Slots, &places, now_ms).await;
+        let given = self.table.take_places(&item, SlotQueue::Slots, &places, now_ms).await;
         assert!(given.is_ok(), "{given:?}");
     }
 
@@ -219,7 +219,7 @@ impl Known {
             plausible_ms: now_ms + MINUTE_MS,
             report: Some(Report { known, results }),
         };
-        let places = self.table.take_places(&limits(url), LineName::Recovery, &take, now_ms).await;
+        let places = self.table.take_places(&limits(url), SlotQueue::Recovery, &take, now_ms).await;
         assert!(places.is_ok_and(|places| places.recovery.is_some()));
     }
 }

@@ -59,7 +59,7 @@ fn traced(folder: &Path, arguments: &[&str]) -> Value {
 }
 
 /// The delivery for a subscription of `shop/orders`.
-fn of<'a>(trace: &'a Value, name: &str) -> &'a Value {
+fn delivery<'a>(trace: &'a Value, name: &str) -> &'a Value {
     let all = trace["deliveries"].as_array().expect("deliveries");
     let name = format!("shop/orders/{name}");
     let found = all.iter().find(|it| it["subscription"] == name.as_str());
@@ -95,15 +95,15 @@ fn every_delivery_of_an_event_is_found_by_each_of_its_ids_after_dev_has_ended() 
     let trace = traced(folder, &["order-1"]);
     assert_eq!(trace["deliveries"].as_array().map(Vec::len), Some(2), "{trace:#}");
     assert_eq!(
-        (&of(&trace, "good")["end"], statuses(of(&trace, "good"))),
+        (&delivery(&trace, "good")["end"], statuses(delivery(&trace, "good"))),
         (&"delivered".into(), vec![200])
     );
-    let busy = of(&trace, "busy");
+    let busy = delivery(&trace, "busy");
     assert_eq!((&busy["end"], statuses(busy)), (&"delivered".into(), vec![503, 200]));
     assert!(busy["published_at"].is_string() && busy["attempts"] == 2, "{busy:#}");
 
     let trace = traced(folder, &["order-2"]);
-    let refused = of(&trace, "refuses");
+    let refused = delivery(&trace, "refuses");
     assert_eq!((&refused["end"], statuses(refused)), (&"dead_lettered".into(), vec![400]));
     assert_eq!(refused["reason"], "UndeliverableDueToHttpBadRequest");
     let id = refused["delivery_id"].as_str().expect("an id");

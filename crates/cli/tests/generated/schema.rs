@@ -47,7 +47,7 @@ pub(crate) fn documents() -> Vec<(String, Vec<Field>)> {
     let mut seen = BTreeSet::new();
     let kinds = elements(member(&SCHEMA, "oneOf").expect("there are several documents"));
     let document = |kind: &str| {
-        let node = Node::of(kind);
+        let node = Node::new(kind);
         let name = value(node.get("properties").and_then(|of| member(of, "kind")).expect("a kind"));
         let mut fields = Vec::new();
         let parts = Members::parse(node.get("properties").expect("properties")).expect("an object");
@@ -56,7 +56,7 @@ pub(crate) fn documents() -> Vec<(String, Vec<Field>)> {
         {
             list(
                 part.to_owned(),
-                &Node::of(text),
+                &Node::new(text),
                 required.contains(&part.to_owned()),
                 &mut seen,
                 &mut fields,
@@ -74,7 +74,7 @@ struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn of(own: &'a str) -> Self {
+    fn new(own: &'a str) -> Self {
         let name = member(own, "$ref")
             .map(|text| text.trim_matches('"').rsplit('/').next().expect("a name"));
         let defined = name.map(|name| {
@@ -104,7 +104,7 @@ impl<'a> Node<'a> {
         if several.is_empty() {
             vec![Node { own: self.own, defined: self.defined }]
         } else {
-            several.into_iter().map(Node::of).collect()
+            several.into_iter().map(Node::new).collect()
         }
     }
 
@@ -181,7 +181,7 @@ impl<'a> Node<'a> {
             },
             "array" => {
                 let items =
-                    self.get("items").map(|text| Node::of(text).values()).unwrap_or_default();
+                    self.get("items").map(|text| Node::new(text).values()).unwrap_or_default();
                 match range("minItems", "maxItems") {
                     most if most.is_empty() => format!("list: {items}"),
                     most => format!("list ({most}): {items}"),
@@ -189,7 +189,7 @@ impl<'a> Node<'a> {
             }
             "object" => match self.get("additionalProperties").filter(|text| text.starts_with('{'))
             {
-                Some(of) => format!("mapping: {}", Node::of(of).values()),
+                Some(of) => format!("mapping: {}", Node::new(of).values()),
                 None => "mapping".to_owned(),
             },
             other => other.to_owned(),
@@ -208,7 +208,7 @@ fn list(
     let described = |node: &Node<'_>| {
         node.get("description").map(|text| value(text).as_str().unwrap_or_default().to_owned())
     };
-    let inner = node.get("items").map(Node::of);
+    let inner = node.get("items").map(Node::new);
     let (holder, prefix) = match &inner {
         Some(items) => (items, format!("{path}[]")),
         None => (node, path.clone()),
@@ -234,19 +234,19 @@ fn list(
         return;
     }
     // A mapping with free keys lists the fields of its values.
-    if let Some(values) = holder.get("additionalProperties").map(Node::of) {
+    if let Some(values) = holder.get("additionalProperties").map(Node::new) {
         for (name, texts, required) in values.fields() {
-            list(format!("{prefix}.KEY.{name}"), &Node::of(&texts[0]), required, seen, fields);
+            list(format!("{prefix}.KEY.{name}"), &Node::new(&texts[0]), required, seen, fields);
         }
     }
     for (name, texts, required) in holder.fields() {
         let path = format!("{prefix}.{name}");
         if let [text] = &texts[..] {
-            list(path, &Node::of(text), required, seen, fields);
+            list(path, &Node::new(text), required, seen, fields);
             continue;
         }
         // A member of several alternatives gets the descriptions of all of them.
-        let nodes: Vec<Node<'_>> = texts.iter().map(|text| Node::of(text)).collect();
+        let nodes: Vec<Node<'_>> = texts.iter().map(|text| Node::new(text)).collect();
         let values = nodes.iter().map(Node::values).collect::<Vec<_>>().join(" or ");
         let descriptions = nodes
             .iter()

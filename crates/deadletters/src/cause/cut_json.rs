@@ -26,7 +26,7 @@ pub(super) fn read(body: &str) -> Option<Read> {
     if let Some(Ok(value)) = serde_json::Deserializer::from_str(body).into_iter().next() {
         return Some(Read { value, whole: None, is_cut: false });
     }
-    let scan = Scan::of(body);
+    let scan = Scan::new(body);
     let value = scan.repaired(body).find_map(|text| serde_json::from_str(&text).ok())?;
     let whole = scan.whole(body).and_then(|text| serde_json::from_str(&text).ok());
     Some(Read { value, whole, is_cut: true })
@@ -48,7 +48,7 @@ struct Scan {
 }
 
 impl Scan {
-    fn of(body: &str) -> Self {
+    fn new(body: &str) -> Self {
         let mut scan = Self::default();
         let mut characters = body.char_indices();
         while let Some((at, c)) = characters.next() {

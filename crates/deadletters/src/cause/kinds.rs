@@ -114,7 +114,7 @@ fn is_date(part: &str, separator: char) -> bool {
 /// a JWT.
 fn is_token(part: &str) -> bool {
     let is_any = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
-    let is_kept = |word: &&str| !Word::of(word).is_whole_id() && has_few_capitals(word);
+    let is_kept = |word: &&str| !Word::new(word).is_whole_id() && has_few_capitals(word);
     let is_alphabet = |c: char| c.is_ascii_alphanumeric() || "+/-_.".contains(c);
     let kept = part.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_kept);
     part.len() >= TOKEN_MIN_CHARS

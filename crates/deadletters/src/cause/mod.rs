@@ -124,7 +124,7 @@ pub struct KnownCause {
 impl KnownCause {
     /// Finds the cause of a dead letter.
     #[must_use]
-    pub fn of(letter: &StoredDeadLetter) -> Self {
+    pub fn from_letter(letter: &StoredDeadLetter) -> Self {
         let described = describe(letter);
         Self { id: id_of(&described), described }
     }
@@ -165,7 +165,7 @@ struct Group {
 impl Causes {
     /// Adds a dead letter to the group of its cause.
     pub fn add(&mut self, letter: &StoredDeadLetter) {
-        self.add_known(letter, &KnownCause::of(letter));
+        self.add_known(letter, &KnownCause::from_letter(letter));
     }
 
     /// Adds a dead letter whose cause is already known.
@@ -174,7 +174,7 @@ impl Causes {
         let newest = (decided_ms(letter), letter.id);
         match self.0.entry(*id) {
             Entry::Occupied(mut group) => group.get_mut().add(letter, described, newest),
-            Entry::Vacant(place) => _ = place.insert(Group::of(letter, described, newest)),
+            Entry::Vacant(place) => _ = place.insert(Group::new(letter, described, newest)),
         }
     }
 
@@ -195,9 +195,9 @@ impl Causes {
 }
 
 impl Group {
-    fn of(letter: &StoredDeadLetter, described: &Described, newest: (Option<u64>, Uuid)) -> Self {
+    fn new(letter: &StoredDeadLetter, described: &Described, newest: (Option<u64>, Uuid)) -> Self {
         Self {
-            shared: Shared::of(&described.title),
+            shared: Shared::new(&described.title),
             described: described.clone(),
             at: letter.failure().at,
             is_set_aside: letter.is_set_aside(),
@@ -241,7 +241,7 @@ impl Group {
             first_ms: self.times_ms.iter().min().copied(),
             last_ms: self.times_ms.iter().max().copied(),
             oldest_event_ms: self.oldest_event_ms,
-            trend: Trend::of(&self.times_ms, range_from_ms, end_ms),
+            trend: Trend::new(&self.times_ms, range_from_ms, end_ms),
             example: self.last_attempted.1,
         }
     }

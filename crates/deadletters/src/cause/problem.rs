@@ -123,7 +123,7 @@ impl Problem {
             }
             Some(_) | None => text.to_owned(),
         };
-        let template = template::of(&masked);
+        let template = template::generalize(&masked);
         Templated::with(template.trim_end_matches('.').to_owned(), text)
     }
 }
@@ -131,7 +131,7 @@ impl Problem {
 /// Removes a parenthesis with an id from the end of a text: `no stock (request 7f3a9c1d)`.
 fn without_request(text: &str) -> &str {
     let end = text.strip_suffix(')').and_then(|inner| inner.rsplit_once(" ("));
-    let is_id = |inner: &str| template::of(inner).contains(ID);
+    let is_id = |inner: &str| template::generalize(inner).contains(ID);
     end.filter(|(_, inner)| is_id(inner)).map_or(text, |(before, _)| before)
 }
 

@@ -183,7 +183,7 @@ fn identifier(inner: &str) -> Option<String> {
         let is_word = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'));
         if !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) {
             name.push_str(NUMBER);
-        } else if is_word && template::of(word) == word {
+        } else if is_word && template::generalize(word) == word {
             name.push_str(word);
         } else {
             return None;

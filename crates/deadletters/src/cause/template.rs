@@ -67,7 +67,7 @@ pub(super) fn normalized(text: &str) -> String {
 }
 
 /// Returns the template of a text, with placeholders for all varying parts.
-pub(super) fn of(text: &str) -> String {
+pub(super) fn generalize(text: &str) -> String {
     let mut template = normalized(text);
     // Repeat, because a replaced part may have hidden another, for example the end of a quotation.
     for _ in 0..PASSES_MAX {
@@ -88,17 +88,17 @@ pub(super) fn identity(template: &str) -> String {
 
 /// Returns the template of an error code: the code itself, unless it contains an id.
 pub(super) fn of_code(code: &str) -> String {
-    let is_part = |part: &str| part.len() <= CODE_MAX_DIGITS || Word::of(part).varies.is_none();
+    let is_part = |part: &str| part.len() <= CODE_MAX_DIGITS || Word::new(part).varies.is_none();
     let is_code = code.len() <= CODE_MAX_CHARS
         && code.chars().all(|c| c.is_ascii_graphic())
         && code.split(|c: char| !c.is_ascii_alphanumeric()).all(is_part);
-    if is_code { code.to_owned() } else { of(code) }
+    if is_code { code.to_owned() } else { generalize(code) }
 }
 
 /// Returns the template of one segment of a field path. An index becomes the placeholder for a
 /// number, and a long index that for an id.
 pub(super) fn of_segment(segment: &str) -> String {
-    of(&segment.replace(' ', "_"))
+    generalize(&segment.replace(' ', "_"))
 }
 
 /// Cuts a text to at most `max_chars`, with an ellipsis.
@@ -213,7 +213,7 @@ impl Template {
     fn add_words(&mut self, text: &str) {
         for part in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
             let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-            let Word { name, varies, unit } = Word::of(word);
+            let Word { name, varies, unit } = Word::new(word);
             self.0.push_str(name);
             match varies {
                 Some(Varies::Number) if name.is_empty() && self.is_code(word) => {

@@ -24,8 +24,8 @@ pub(super) struct Templated {
 }
 
 impl Templated {
-    pub(super) fn of(text: &str) -> Self {
-        Self::with(template::of(text), text)
+    pub(super) fn parse(text: &str) -> Self {
+        Self::with(template::generalize(text), text)
     }
 
     /// Creates a templated text from a template and the text from which the template was made.
@@ -90,7 +90,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn of(title: &Templated) -> Self {
+    pub(super) fn new(title: &Templated) -> Self {
         Self { values: Some(title.values.clone()), is_single: true }
     }
 
@@ -175,8 +175,8 @@ mod tests {
     use crate::cause::template::TEMPLATE_MAX_CHARS;
 
     fn shown(texts: &[&str]) -> String {
-        let titles: Vec<Templated> = texts.iter().map(|text| Templated::of(text)).collect();
-        let mut shared = Shared::of(&titles[0]);
+        let titles: Vec<Templated> = texts.iter().map(|text| Templated::parse(text)).collect();
+        let mut shared = Shared::new(&titles[0]);
         for title in &titles[1..] {
             shared.add(title);
         }
@@ -204,9 +204,9 @@ mod tests {
 
     #[test]
     fn titles_with_different_numbers_of_placeholders_show_no_values() {
-        let (two, one) = (Templated::of("7 of 8"), Templated::of("7 of"));
+        let (two, one) = (Templated::parse("7 of 8"), Templated::parse("7 of"));
         for others in [[&two, &one], [&one, &two]] {
-            let mut shared = Shared::of(&two);
+            let mut shared = Shared::new(&two);
             others.into_iter().for_each(|other| shared.add(other));
             assert_eq!(shared.shown(&two), "<number> of <number>");
         }

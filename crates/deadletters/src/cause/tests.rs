@@ -145,14 +145,14 @@ fn signs_small_units_and_phone_numbers_vary_and_ports_and_codes_stay() {
 
 fn assert_templates(table: &[(&str, &str)]) {
     for (text, template) in table {
-        assert_eq!(template::of(text), *template, "{text}");
+        assert_eq!(template::generalize(text), *template, "{text}");
     }
 }
 
 #[test]
 fn a_long_template_is_cut() {
     let long = "no ".repeat(100);
-    let template = template::of(&long);
+    let template = template::generalize(&long);
     assert_eq!(template.chars().count(), template::TEMPLATE_MAX_CHARS);
     assert!(template.ends_with('…'));
 }
@@ -448,9 +448,9 @@ proptest! {
         "[ -~]{0,400}",
         "([0-9a-f]{1,9}|[-#.,:/+@'\"`<>?=& ]|Nov|Mon|GMT|<time>|<email>|<id>|<number>|<duration>|ms|min|error|code|value|https://|…){0,60}",
     ]) {
-        let template = template::of(&text);
+        let template = template::generalize(&text);
         prop_assert!(template.chars().count() <= template::TEMPLATE_MAX_CHARS);
-        prop_assert_eq!(template::of(&template), template);
+        prop_assert_eq!(template::generalize(&template), template);
     }
 
     #[test]
@@ -460,7 +460,7 @@ proptest! {
         let text = |choose: fn(&(String, String)) -> &String| -> String {
             parts.iter().flat_map(|(piece, two)| [piece.as_str(), choose(two).as_str()]).collect()
         };
-        let identity = |text: String| template::identity(&template::of(&text));
+        let identity = |text: String| template::identity(&template::generalize(&text));
         prop_assert_eq!(identity(text(|two| &two.0)), identity(text(|two| &two.1)));
     }
 

@@ -49,7 +49,7 @@ pub(super) fn describe(letter: &StoredDeadLetter) -> Described {
 }
 
 fn without_attempt(reason: &str, title: String) -> Described {
-    let message = template::identity(&template::of(&title));
+    let message = template::identity(&template::generalize(&title));
     let title = Templated::without_values(template::cut(title, TITLE_MAX_CHARS));
     Described { title, outcome: reason.to_owned(), status: None, message }
 }
@@ -59,12 +59,12 @@ fn without_attempt(reason: &str, title: String) -> Described {
 fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -> Option<String> {
     let detail = failure.detail.and_then(super::text::first_line);
     let with_detail = |what: &str| match &detail {
-        Some(detail) => format!("{what}: {}", template::of(detail)),
+        Some(detail) => format!("{what}: {}", template::generalize(detail)),
         None => what.to_owned(),
     };
     Some(match reason {
         Reason::SubscriptionNotFound => match &detail {
-            Some(detail) => template::of(detail),
+            Some(detail) => template::generalize(detail),
             None => format!("subscription {} does not exist", letter.subscription),
         },
         Reason::TopicNotFound => missing_topic(detail.as_deref(), letter),
@@ -102,8 +102,8 @@ fn missing_topic(detail: Option<&str>, letter: &StoredDeadLetter) -> String {
     let named = detail.and_then(|detail| detail.strip_prefix('"')?.strip_suffix('"'));
     let sent_to = || detail?.strip_prefix("there is no topic ")?.split(',').next();
     match (named.or_else(sent_to), detail) {
-        (Some(topic), _) => format!("topic {} does not exist", template::of(topic)),
-        (None, Some(detail)) => template::of(detail),
+        (Some(topic), _) => format!("topic {} does not exist", template::generalize(topic)),
+        (None, Some(detail)) => template::generalize(detail),
         (None, None) => format!("topic {} does not exist", letter.subscription.topic),
     }
 }
@@ -148,7 +148,7 @@ fn of_failing(
         }
         Some(Reason::UndeliverableDueToRedirect) => "redirect, which is not followed".to_owned(),
         Some(_) | None => match failure.detail.and_then(super::text::first_line) {
-            Some(detail) => template::of(&detail),
+            Some(detail) => template::generalize(&detail),
             None => words(failure.reason),
         },
     };
@@ -161,9 +161,9 @@ fn of_no_response(outcome: &str, detail: Option<&str>, failure: &Failure<'_>) ->
         let title = without_body(outcome, detail, failure);
         // People want to see the timeout of a subscription, but it is not part of the cause.
         let is_timeout = title.starts_with("no response within ");
-        Templated::without_values(if is_timeout { title } else { template::of(&title) })
+        Templated::without_values(if is_timeout { title } else { template::generalize(&title) })
     });
-    let message = template::identity(&template::of(&title.template));
+    let message = template::identity(&template::generalize(&title.template));
     Described { title: title.cut(), outcome: outcome.to_owned(), status: None, message }
 }
 
@@ -180,7 +180,7 @@ fn of_response(outcome: &str, status: u16, failure: &Failure<'_>) -> Described {
     let said = failure.last_response.map(|response| body::read(response, Some(status)));
     let said = said.unwrap_or_default();
     let detail = || failure.detail.and_then(super::text::first_line);
-    let text = said.title().or_else(|| detail().map(|detail| Templated::of(&detail)));
+    let text = said.title().or_else(|| detail().map(|detail| Templated::parse(&detail)));
     let name = || Templated::without_values(status::name(status).unwrap_or_default().to_owned());
     let text = text.unwrap_or_else(name);
     let lines = if said.lines.is_empty() { text.template.clone() } else { said.compared() };
@@ -198,7 +198,7 @@ fn of_response(outcome: &str, status: u16, failure: &Failure<'_>) -> Described {
 /// Returns the path of a destination, which frameworks repeat: `Cannot POST /hooks`.
 fn path(url: &str) -> Option<String> {
     let url: Url = url.parse().ok()?;
-    let path = template::of(url.path());
+    let path = template::generalize(url.path());
     (path.len() >= PATH_MIN_CHARS).then_some(path)
 }
 
@@ -215,7 +215,7 @@ fn status_of(reason: Reason) -> Option<u16> {
 /// `destination paused`.
 fn words(name: &str) -> String {
     if name.contains(' ') {
-        return template::of(name.trim_end_matches('.'));
+        return template::generalize(name.trim_end_matches('.'));
     }
     let mut words = String::new();
     for c in name.chars() {
@@ -224,5 +224,5 @@ fn words(name: &str) -> String {
         }
         words.extend(c.to_lowercase());
     }
-    if words.is_empty() { "no reason recorded".to_owned() } else { template::of(&words) }
+    if words.is_empty() { "no reason recorded".to_owned() } else { template::generalize(&words) }
 }

@@ -73,7 +73,7 @@ pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) 
         return format!("no response within {duration}");
     }
     if let Some(alert) = detail.strip_prefix(REFUSED_CALLER) {
-        return format!("client certificate refused: {}", template::of(alert));
+        return format!("client certificate refused: {}", template::generalize(alert));
     }
     let lower = detail.to_lowercase();
     if let Some((_, meaning)) = MEANINGS.iter().find(|(part, _)| lower.contains(part)) {

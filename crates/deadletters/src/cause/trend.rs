@@ -38,7 +38,7 @@ impl Trend {
 
     /// Returns the trend of dead letters with these times. The range begins with the first dead
     /// letter of any cause.
-    pub(super) fn of(times_ms: &[u64], range_from_ms: u64, end_ms: u64) -> Self {
+    pub(super) fn new(times_ms: &[u64], range_from_ms: u64, end_ms: u64) -> Self {
         let tenth = end_ms.saturating_sub(range_from_ms) / WINDOWS_PER_RANGE;
         let window_ms = tenth.clamp(MINUTE_MS, HOUR_MS);
         let recent_from = end_ms.saturating_sub(window_ms);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_last_window_is_compared_with_the_one_before() {
-        let trend = |times: &[u64]| Trend::of(times, 0, 20 * HOUR_MS);
+        let trend = |times: &[u64]| Trend::new(times, 0, 20 * HOUR_MS);
         let (recent, before) = (19 * HOUR_MS + 1, 18 * HOUR_MS + 1);
         for (times, expected) in [
             (vec![recent], Trend::Rising),
@@ -79,7 +79,7 @@ mod tests {
             assert_eq!(trend(&times), expected, "{times:?}");
         }
         // A range of 100 minutes has windows of 10 minutes.
-        let short = |minute: u64| Trend::of(&[minute * MINUTE_MS], 0, 100 * MINUTE_MS);
+        let short = |minute: u64| Trend::new(&[minute * MINUTE_MS], 0, 100 * MINUTE_MS);
         let trends = [95, 85, 75].map(short);
         assert_eq!(trends, [Trend::Rising, Trend::Falling, Trend::Over]);
     }

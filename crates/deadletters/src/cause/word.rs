@@ -66,7 +66,7 @@ pub(super) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    pub(super) fn of(word: &'a str) -> Self {
+    pub(super) fn new(word: &'a str) -> Self {
         let is_letters = |text: &str| text.chars().all(|c| c.is_ascii_alphabetic());
         let is_hex = word.chars().all(|c| c.is_ascii_hexdigit());
         let (name, unit) = (word.trim_end_matches(is_digit), word.trim_start_matches(is_digit));

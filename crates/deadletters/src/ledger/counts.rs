@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use delivery::delivery::replay::ReplayOutcome;
 
-use super::{Ends, JobHeader, LedgerEntry, ReplayState};
+use super::{JobHeader, LedgerEntry, ReplayEnds, ReplayState};
 
 /// Numbers of dead letters in a job, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct ReplayCounts {
 
 impl ReplayCounts {
     /// Counts ledger entries by state.
-    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a LedgerEntry>) -> Self {
+    pub(crate) fn count<'a>(entries: impl IntoIterator<Item = &'a LedgerEntry>) -> Self {
         let mut counts = Self::default();
         for entry in entries {
             *match entry.state {
@@ -69,7 +69,7 @@ impl ReplayCounts {
 /// Returns the chunks that contain uncertain dead letters, with their number in each chunk.
 pub(crate) fn uncertain_chunks(chunks: &BTreeMap<u32, Vec<LedgerEntry>>) -> Vec<(u32, u64)> {
     let counted =
-        chunks.iter().map(|(number, entries)| (*number, ReplayCounts::of(entries).uncertain));
+        chunks.iter().map(|(number, entries)| (*number, ReplayCounts::count(entries).uncertain));
     counted.filter(|(_, uncertain)| *uncertain > 0).collect()
 }
 
@@ -91,9 +91,9 @@ pub struct EndCounts {
 impl EndCounts {
     /// Counts the deliveries of these entries by result.
     #[must_use]
-    pub fn of<'a>(
+    pub fn count<'a>(
         entries: impl IntoIterator<Item = &'a LedgerEntry>,
-        ends: &Ends,
+        ends: &ReplayEnds,
         now_ms: u64,
     ) -> Self {
         let mut counts = Self::default();

@@ -30,7 +30,7 @@ pub(crate) use self::chunk::{CHUNK, start_chunk};
 pub(crate) use self::counts::uncertain_chunks;
 pub use self::counts::{EndCounts, JobSummary, ReplayCounts};
 pub(crate) use self::records::keep_latest;
-pub use self::records::{Ending, Ends, ReplayEndState, ReplayRecord, UNKNOWN_AFTER_MS};
+pub use self::records::{Ending, ReplayEndState, ReplayEnds, ReplayRecord, UNKNOWN_AFTER_MS};
 pub(crate) use self::texts::{
     VERSION, read_done, read_entries, read_plan, write_done, write_entries, write_plan,
 };

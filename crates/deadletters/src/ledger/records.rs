@@ -14,7 +14,7 @@ use super::{JobHeader, KnownEnd, LedgerEntry, ReplayState, SUBSCRIPTION};
 use crate::recorded::recorded_ms;
 
 /// The results of the deliveries of a job, by dead letter.
-pub type Ends = HashMap<Uuid, StoredReplayEnd>;
+pub type ReplayEnds = HashMap<Uuid, StoredReplayEnd>;
 
 /// Maximum time until the result of a delivery is reported. The delivery may take 14 days, the
 /// delivery of its dead letter to a sink another 14 days, retries against storage three days, and
@@ -59,7 +59,7 @@ pub enum Ending {
 impl Ending {
     /// Determines the source of a job's results from the header of the job.
     #[must_use]
-    pub(crate) fn of(header: &JobHeader) -> Self {
+    pub(crate) fn from_header(header: &JobHeader) -> Self {
         match header.to == SUBSCRIPTION {
             _ if header.results => Self::Recorded,
             true => Self::Untold,
@@ -144,7 +144,7 @@ mod tests {
         let state = |at: usize, now_ms| record("j", entries[at].clone()).end_state(now_ms);
         let at = |now_ms| {
             let EndCounts { delivered, under_way, unknown, .. } =
-                EndCounts::of(&entries, &Ends::new(), now_ms);
+                EndCounts::count(&entries, &ReplayEnds::new(), now_ms);
             ((delivered, under_way, unknown), state(0, now_ms))
         };
         // The entries were sent in millisecond 7.

@@ -18,7 +18,7 @@ use crate::container::BLOB_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord};
 
-pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
+pub use crate::ledger::{EndCounts, ReplayEndState, ReplayEnds, UNKNOWN_AFTER_MS};
 
 /// Interval between two checks for new results.
 pub const LOOK_EVERY_MS: u64 = SECOND_MS;
@@ -35,7 +35,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// Fails if the results cannot be read.
-    pub async fn ends(&self, job: &str) -> anyhow::Result<Ends> {
+    pub async fn ends(&self, job: &str) -> anyhow::Result<ReplayEnds> {
         self.read_ends(&self.end_keys(job).await?).await
     }
 
@@ -47,7 +47,7 @@ impl DeadLetters {
     pub async fn read_new_ends(
         &self,
         job: &str,
-        ends: &mut Ends,
+        ends: &mut ReplayEnds,
         seen: &mut HashSet<String>,
     ) -> anyhow::Result<()> {
         let mut keys = self.end_keys(job).await?;
@@ -68,10 +68,10 @@ impl DeadLetters {
         &self,
         header: &JobHeader,
         counts: &ReplayCounts,
-    ) -> anyhow::Result<Ends> {
+    ) -> anyhow::Result<ReplayEnds> {
         match header.has_results(counts) {
             true => self.ends(&header.job).await,
-            false => Ok(Ends::new()),
+            false => Ok(ReplayEnds::new()),
         }
     }
 
@@ -92,8 +92,8 @@ impl DeadLetters {
     }
 
     /// Returns the results in these objects, one for each dead letter.
-    pub(super) async fn read_ends(&self, keys: &[String]) -> anyhow::Result<Ends> {
-        let mut ends = Ends::new();
+    pub(super) async fn read_ends(&self, keys: &[String]) -> anyhow::Result<ReplayEnds> {
+        let mut ends = ReplayEnds::new();
         let reads = keys.iter().map(|key| self.container.get_at_most(BLOB_MAX_BYTES, key));
         let mut objects = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(READS_AT_ONCE);
         while let Some(bytes) = objects.try_next().await? {
@@ -109,7 +109,7 @@ impl DeadLetters {
 
 /// Adds a result, unless a better one for the same dead letter is known. A duplicated delivery may
 /// have two results, and counts as delivered if either is.
-fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
+fn keep_best(ends: &mut ReplayEnds, end: StoredReplayEnd) {
     match ends.get(&end.letter) {
         Some(known) if known.state <= end.state => {}
         Some(_) | None => _ = ends.insert(end.letter, end),

@@ -19,9 +19,9 @@ use crate::container::LEDGER_MAX_BYTES;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
-    CHUNK, EndCounts, Ending, Ends, JobHeader, JobSummary, KnownEnd, LedgerEntry, PlannedReplay,
-    ReplayCounts, ReplayRecord, ReplayState, is_job_name, keep_latest, read_done, read_entries,
-    read_plan, write_done,
+    CHUNK, EndCounts, Ending, JobHeader, JobSummary, KnownEnd, LedgerEntry, PlannedReplay,
+    ReplayCounts, ReplayEnds, ReplayRecord, ReplayState, is_job_name, keep_latest, read_done,
+    read_entries, read_plan, write_done,
 };
 use crate::recorded::recorded_ms;
 
@@ -43,7 +43,7 @@ struct JobLedger {
 impl JobLedger {
     fn records(self) -> impl Iterator<Item = ReplayRecord> {
         let Self { header, entries, .. } = self;
-        let ending = Ending::of(&header);
+        let ending = Ending::from_header(&header);
         entries.into_iter().map(move |entry| ReplayRecord {
             job: header.job.clone(),
             entry,
@@ -52,8 +52,8 @@ impl JobLedger {
     }
 
     fn summary(self) -> JobSummary {
-        let counts = ReplayCounts::of(&self.entries);
-        let ends = EndCounts::of(&self.entries, &Ends::new(), Machine.now_ms());
+        let counts = ReplayCounts::count(&self.entries);
+        let ends = EndCounts::count(&self.entries, &ReplayEnds::new(), Machine.now_ms());
         JobSummary { header: self.header, counts, ends }
     }
 }

@@ -32,7 +32,7 @@ use delivery::time::moment;
 use futures::future::{FutureExt as _, select};
 use uuid::Uuid;
 
-use self::ends::{EndCounts, Ends};
+use self::ends::{EndCounts, ReplayEnds};
 pub use self::failures::PROBED;
 use self::new_ends::NewEnds;
 use self::run::{Halt, Run, RunResult};
@@ -175,13 +175,13 @@ impl ReplayJob {
     /// Returns the numbers of the job's dead letters by state.
     #[must_use]
     pub fn counts(&self) -> ReplayCounts {
-        ReplayCounts::of(self.chunks.values().flatten())
+        ReplayCounts::count(self.chunks.values().flatten())
     }
 
     /// Counts the deliveries that the job has sent, by their results in `ends`.
     #[must_use]
-    pub fn end_counts(&self, ends: &Ends) -> EndCounts {
-        EndCounts::of(self.chunks.values().flatten(), ends, Machine.now_ms())
+    pub fn end_counts(&self, ends: &ReplayEnds) -> EndCounts {
+        EndCounts::count(self.chunks.values().flatten(), ends, Machine.now_ms())
     }
 
     /// Returns the counts of the chunks that a run does not send. The counts of the job are the sum
@@ -190,7 +190,7 @@ impl ReplayJob {
     pub fn settled(&self) -> ReplayCounts {
         let open: HashSet<u32> = self.open_chunks().into_iter().collect();
         let settled = self.chunks.iter().filter(|(number, _)| !open.contains(number));
-        ReplayCounts::of(settled.flat_map(|(_, entries)| entries))
+        ReplayCounts::count(settled.flat_map(|(_, entries)| entries))
     }
 
     /// Returns every dead letter of the plan in the order of sending, with its entry if there is
@@ -289,7 +289,7 @@ impl ReplayJob {
         let chunks = (1..).zip(self.plan.chunks(CHUNK));
         let open = chunks.filter(|(number, planned)| {
             let entries = self.chunks.get(number);
-            entries.is_none_or(|of| ReplayCounts::of(of).finished() < planned.len() as u64)
+            entries.is_none_or(|of| ReplayCounts::count(of).finished() < planned.len() as u64)
         });
         open.map(|(number, _)| number).collect()
     }
@@ -298,7 +298,8 @@ impl ReplayJob {
     /// letter that is refused repeatedly would prove nothing about the others.
     fn chunk_to_probe(&self) -> Option<u32> {
         self.open_chunks().into_iter().find(|number| {
-            let finished = self.chunks.get(number).map_or(0, |of| ReplayCounts::of(of).finished());
+            let finished =
+                self.chunks.get(number).map_or(0, |of| ReplayCounts::count(of).finished());
             self.planned_of_chunk(*number).len() as u64 >= finished + PROBED as u64
         })
     }

@@ -110,7 +110,7 @@ impl<'a, 'h> Run<'a, 'h> {
         while let Some(chunk) = chunks.next().await {
             match chunk {
                 Ok(SentChunk { number, entries, stop, .. }) => {
-                    on_event(RunEvent::Chunk(ReplayCounts::of(&entries)));
+                    on_event(RunEvent::Chunk(ReplayCounts::count(&entries)));
                     result.chunks.push((number, entries));
                     result.failed = result.failed.or(stop.map(anyhow::Error::msg));
                 }

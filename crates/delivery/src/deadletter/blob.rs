@@ -69,7 +69,7 @@ pub struct Enriched {
 /// Writes the message that a sink receives: the event and the facts about its failure.
 #[must_use]
 pub fn enriched(letter: &DeadLetter) -> Enriched {
-    let shown = Shown::of(letter);
+    let shown = Shown::new(letter);
     let fields = shown.fields(None);
     let cloud_event = match letter.format {
         Format::CloudEvents | Format::Knative => whole(&fields, in_format),
@@ -85,7 +85,7 @@ pub fn enriched(letter: &DeadLetter) -> Enriched {
 
 /// Writes the dead letter in its format, or nested if the format cannot hold its event.
 fn element(letter: &DeadLetter, sink_error: Option<&str>) -> String {
-    let shown = Shown::of(letter);
+    let shown = Shown::new(letter);
     let fields = shown.fields(sink_error);
     let nested = |fields: &BlobFields<'_>| Some(namespace::nested(fields));
     let written = whole(&fields, in_format);

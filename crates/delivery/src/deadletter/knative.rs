@@ -36,7 +36,7 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let letter = fields.letter;
     let event = fields.json?;
     let (mut object, published) = flat::open_cloud_event(letter, event, &RESERVED)?;
-    let failed = Failed::of(letter);
+    let failed = Failed::new(letter);
     let data = failed.response.map(|response| error_data(response, letter.error_data));
     object.optional("knativeerrordest", failed.address);
     object.optional("knativeerrorcode", failed.status);
@@ -61,7 +61,7 @@ struct Failed<'a> {
 }
 
 impl<'a> Failed<'a> {
-    fn of(letter: &'a DeadLetter) -> Self {
+    fn new(letter: &'a DeadLetter) -> Self {
         let (address, history, response) = match &letter.returned {
             Some(Returned { address, history, last_response, .. }) => {
                 (address.as_deref(), history, last_response)

@@ -21,7 +21,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn of(letter: &'a DeadLetter) -> Self {
+    pub(super) fn new(letter: &'a DeadLetter) -> Self {
         let published = &letter.delivery.event;
         let is_event =
             published.shape() != Shape::Opaque && letter.reason != Reason::MalformedEvent;

@@ -81,7 +81,7 @@ impl DeadLetter {
         if policy.response != Response::Beginning {
             (delivery.last_response, delivery.last_headers) = (None, Vec::new());
         }
-        let format = policy.format.of(delivery.event.shape(), destination.schema);
+        let format = policy.format.format(delivery.event.shape(), destination.schema);
         // If the reply is malformed, the subscriber is the cause, so its destination is shown.
         let is_reply = delivery.target == DeliveryTarget::Reply && reason != Reason::MalformedEvent;
         // Resolves headers now, because the function that writes the dead letter has no

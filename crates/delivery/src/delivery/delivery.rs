@@ -199,7 +199,7 @@ impl Delivery {
             topic: &subscription.topic,
             published_ms: *published_ms,
         };
-        Mapped::of(event, mapping, published)
+        Mapped::new(event, mapping, published)
     }
 
     /// Returns a delivery that has not been attempted yet. It is due at its publication, or at the

@@ -39,7 +39,7 @@ pub enum ContentMode {
 impl ContentMode {
     /// Determines the mode from a content type, which may be missing.
     #[must_use]
-    pub fn of(content_type: Option<&str>) -> Self {
+    pub fn from_content_type(content_type: Option<&str>) -> Self {
         let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default();
         let essence = essence.trim().to_ascii_lowercase();
         match essence.as_str() {
@@ -217,9 +217,9 @@ mod tests {
             ("text/plain; x=application/cloudevents+json", ContentMode::Data),
             ("", ContentMode::Data),
         ] {
-            assert_eq!(ContentMode::of(Some(content_type)), mode, "{content_type}");
+            assert_eq!(ContentMode::from_content_type(Some(content_type)), mode, "{content_type}");
         }
-        assert_eq!(ContentMode::of(None), ContentMode::Data);
+        assert_eq!(ContentMode::from_content_type(None), ContentMode::Data);
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Field {
     /// Returns the value of the attribute in an event with these members; `None` if neither the
     /// event nor the mapping has one.
     #[must_use]
-    pub fn of(&self, members: &Members<'_>) -> Option<String> {
+    pub fn value(&self, members: &Members<'_>) -> Option<String> {
         let found = self
             .path
             .as_ref()
@@ -190,7 +190,7 @@ impl Mapped {
     /// Applies a mapping to an event. Attributes that are not mapped get their values from
     /// `published`.
     #[must_use]
-    pub fn of(event: &Event, mapping: &Mapping, published: Published<'_>) -> Self {
+    pub fn new(event: &Event, mapping: &Mapping, published: Published<'_>) -> Self {
         let members = event.members();
         let Published { message, index, topic, published_ms } = published;
         let record = || match index {
@@ -199,12 +199,12 @@ impl Mapped {
         };
         let publication = || moment::rfc3339(published_ms);
         Self {
-            id: mapping.id.of(&members).unwrap_or_else(record),
-            topic: mapping.topic.of(&members).unwrap_or_else(|| topic.to_string()),
-            event_time: mapping.event_time.of(&members).unwrap_or_else(publication),
-            event_type: mapping.event_type.of(&members),
-            subject: mapping.subject.of(&members),
-            data_version: mapping.data_version.of(&members),
+            id: mapping.id.value(&members).unwrap_or_else(record),
+            topic: mapping.topic.value(&members).unwrap_or_else(|| topic.to_string()),
+            event_time: mapping.event_time.value(&members).unwrap_or_else(publication),
+            event_type: mapping.event_type.value(&members),
+            subject: mapping.subject.value(&members),
+            data_version: mapping.data_version.value(&members),
         }
     }
 }

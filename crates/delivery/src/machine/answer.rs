@@ -45,7 +45,7 @@ impl SentCredentials {
     /// Collects the credentials in the request for these deliveries, including those that templates
     /// rendered.
     #[must_use]
-    pub fn of(
+    pub fn collect(
         subscription: &Subscription,
         deliveries: &[&Delivery],
         keyring: &Keyring,
@@ -91,7 +91,7 @@ impl SentCredentials {
     pub fn hide_in(&self, exchange: Exchange) -> Exchange {
         let is_success = |policy: &&RetryPolicy| exchange.outcome(policy) == Outcome::Success;
         let reply = self.takes_reply.as_ref().filter(is_success);
-        match reply.and_then(|_| ReplyKind::of(&exchange)) {
+        match reply.and_then(|_| ReplyKind::from_exchange(&exchange)) {
             Some(ReplyKind::Event) => exchange.redact(&self.certain, usize::MAX),
             // Unreadable replies may be stored as a whole, in place of an event.
             Some(ReplyKind::Unreadable) => exchange.redact(&self.all, usize::MAX),
@@ -152,7 +152,7 @@ mod tests {
         let result = TransportResult::Answered { status: 200, retry_after: None, body };
         let exchange = Exchange { content: Some(content), ..Exchange::new(result, 7, 1) };
         let delivery = delivery(subscription);
-        SentCredentials::of(
+        SentCredentials::collect(
             subscription,
             &[&delivery],
             &Keyring::default(),
@@ -225,7 +225,7 @@ mod tests {
             TransportResult::Answered { status: 500, retry_after: None, body: body.into_bytes() };
         let subscription = subscription();
         let delivery = delivery(&subscription);
-        let sent = SentCredentials::of(
+        let sent = SentCredentials::collect(
             &subscription,
             &[&delivery],
             &Keyring::default(),

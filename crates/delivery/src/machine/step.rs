@@ -86,7 +86,7 @@ impl End {
             Self::DeadLetter(letter) | Self::ToSink(letter) => {
                 ReplayEnd::of_dead_letter(letter, stored, now_ms)
             }
-            Self::Drop(_) => ReplayEnd::of(delivery, ReplayOutcome::Dropped, now_ms),
+            Self::Drop(_) => ReplayEnd::new(delivery, ReplayOutcome::Dropped, now_ms),
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn topic(of: &Topic) -> Json {
 /// Returns the `spec` of a subscription: the values that differ from the defaults of its profile.
 pub(crate) fn spec(of: &Subscription) -> Json {
     let own = DeliverySettings::from(of);
-    let defaults = DeliverySettings::of(of.dialect, (*own.destination.url).clone());
+    let defaults = DeliverySettings::new(of.dialect, (*own.destination.url).clone());
     with_own(differences(&own, &defaults), of)
 }
 

@@ -20,7 +20,7 @@ pub(super) fn written_defaults(dialect: Dialect) -> Json {
 
 fn defaults_of(dialect: Dialect) -> Json {
     let address = url::Url::parse(NO_ADDRESS).expect("a URL");
-    let mut written = Json::Object(DeliverySettings::of(dialect, address).write());
+    let mut written = Json::Object(DeliverySettings::new(dialect, address).write());
     if let Some(destination) = written["destination"].as_object_mut() {
         destination.remove("url");
     }

@@ -36,7 +36,7 @@ pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Sub
         return;
     }
     let locations = stated.join(", ");
-    let of_profile = Profile::of(subscription.dialect).retry.success;
+    let of_profile = Profile::for_dialect(subscription.dialect).retry.success;
     if (100..=999)
         .any(|status| of_profile.contains(status) != subscription.retry.success.contains(status))
     {

@@ -142,7 +142,7 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
     let format = match (policy.format, schema) {
         (DeadLetterFormat::Fixed(format), _) => format,
         (of_schema @ DeadLetterFormat::ByDeliverySchema, Some(_)) => {
-            of_schema.of(Shape::Opaque, schema)
+            of_schema.format(Shape::Opaque, schema)
         }
         // The format depends on each event, so it is unknown here.
         (DeadLetterFormat::ByDeliverySchema, None) => return None,

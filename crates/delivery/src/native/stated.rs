@@ -35,7 +35,7 @@ pub(super) struct Stated<'a> {
 impl<'a> Stated<'a> {
     /// Finds the positions of stated values. Values in a Subscription's `spec` take precedence over
     /// those in its Topic's `delivery`, and over those in the `defaults` beside `spec`.
-    pub(super) fn of(
+    pub(super) fn new(
         spec: &Cursor<'a>,
         delivery: Option<&Cursor<'a>>,
         defaults: Option<&Cursor<'a>>,

@@ -123,7 +123,7 @@ struct Checked {
 impl ProfileDefaults<'_> {
     /// Returns the defaults of a profile, overridden by the defaults that a document states beside
     /// its `spec`.
-    fn of(&mut self, dialect: Dialect, own: Option<&Cursor<'_>>) -> &Node {
+    fn node(&mut self, dialect: Dialect, own: Option<&Cursor<'_>>) -> &Node {
         let known = self.last.take().filter(|last| {
             last.are_usable && last.dialect == dialect && own.map(Cursor::node) == last.own.as_ref()
         });
@@ -170,7 +170,7 @@ fn read_subscription<'a>(
         let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
         let dialect = profile.unwrap_or(Dialect::Native);
         let own_defaults = fields.given("defaults");
-        let of_profile = defaults.of(dialect, own_defaults.as_ref());
+        let of_profile = defaults.node(dialect, own_defaults.as_ref());
         let spec = fields.required("spec").and_then(|spec| {
             let delivery = delivery.cloned().map(Cursor::silent);
             let of_profile = spec.beside(of_profile);
@@ -191,7 +191,7 @@ fn read_subscription<'a>(
         if draft.broken_topics.contains(&name.topic) {
             return None;
         }
-        let stated = Stated::of(&spec, delivery, own_defaults.as_ref());
+        let stated = Stated::new(&spec, delivery, own_defaults.as_ref());
         let Selection { filter, reply, reply_reference, expires_ms } = selection?;
         let subscription = Subscription {
             filter,

@@ -97,7 +97,7 @@ fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
 fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refusal> {
     let content_type = content_type(request);
     let content_type = content_type.as_deref();
-    let mode = ContentMode::of(content_type);
+    let mode = ContentMode::from_content_type(content_type);
     if mode == ContentMode::Data && has_version(request) {
         if let Some((name, _)) = request.headers.iter().find(|(name, _)| is_data(name)) {
             return Err(bad_request(format!(
@@ -143,7 +143,7 @@ fn bad_request(problem: impl Into<String>) -> Refusal {
 /// they must be valid CloudEvents.
 fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
     let says_cloud_event = has_version(request)
-        || ContentMode::of(content_type(request).as_deref()) != ContentMode::Data;
+        || ContentMode::from_content_type(content_type(request).as_deref()) != ContentMode::Data;
     if declared_input == Input::Auto && says_cloud_event {
         Input::CloudEvents
     } else {
@@ -183,7 +183,7 @@ fn count_events(
 ) -> Result<usize, Refusal> {
     let body = body.into();
     let malformed = |number: usize, why| bad_request(format!("event {number} is malformed: {why}"));
-    let elements = Elements::of(&body, input).map_err(|why| malformed(1, why))?;
+    let elements = Elements::parse(&body, input).map_err(|why| malformed(1, why))?;
     // The number is checked before any element is decoded.
     if elements.len() > EVENTS_MAX {
         let problem =

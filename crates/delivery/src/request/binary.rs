@@ -49,7 +49,7 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     let (mut headers, mut names) = (Vec::new(), BTreeSet::new());
     if let Some(content_type) = content_type {
         let content_type = sendable(content_type).value;
-        if ContentMode::of(Some(&content_type)) != ContentMode::Data {
+        if ContentMode::from_content_type(Some(&content_type)) != ContentMode::Data {
             let problem = format!(
                 "in binary mode, receivers would interpret data of type {content_type} as another \
                  event; use schema: cloudevents-structured"

@@ -130,8 +130,8 @@ pub fn compose(
         timeout_ms: context.timeout_ms,
         needs,
         answer_max_bytes,
-        tls: RequestTls::of(destination, context.keyring)?,
-        signer: Signer::of(destination, context.keyring)?,
+        tls: RequestTls::for_destination(destination, context.keyring)?,
+        signer: Signer::for_destination(destination, context.keyring)?,
         hidden: destination.hidden_secrets(context.keyring),
         deliveries: ids,
     })
@@ -267,7 +267,7 @@ pub(crate) fn parts_without_event(
     if !destination.signing_secrets().is_empty() {
         headers.extend(signature::headers(destination.signing_secrets(), id, body, context)?);
     }
-    Ok((headers, RequestTls::of(destination, context.keyring)?))
+    Ok((headers, RequestTls::for_destination(destination, context.keyring)?))
 }
 
 fn own_headers(

@@ -23,7 +23,7 @@ impl RenderedCredentials {
     /// Collects rendered credentials of a request: headers and query parameters whose names mark
     /// them as credentials, and a path that is hidden.
     #[must_use]
-    pub fn of(destination: &Destination, request: &Request) -> Self {
+    pub fn collect(destination: &Destination, request: &Request) -> Self {
         let rendered = destination.headers.iter().filter(|header| {
             matches!(header.value, Value::Template(_)) && is_credential(&header.name)
         });

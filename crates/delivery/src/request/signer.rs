@@ -22,7 +22,7 @@ impl Signer {
     ///
     /// # Errors
     /// [`Unsendable`] if the AWS credentials were not loaded.
-    pub(crate) fn of(
+    pub(crate) fn for_destination(
         destination: &Destination,
         keyring: &Keyring,
     ) -> Result<Option<Self>, Unsendable> {

@@ -35,7 +35,10 @@ impl RequestTls {
     ///
     /// # Errors
     /// [`Unsendable`] if a secret was not loaded.
-    pub(super) fn of(destination: &Destination, keyring: &Keyring) -> Result<Self, Unsendable> {
+    pub(super) fn for_destination(
+        destination: &Destination,
+        keyring: &Keyring,
+    ) -> Result<Self, Unsendable> {
         let secret = |name: &SecretName| {
             let missing = || Unsendable::Unready(format!("the secret {name} was not loaded"));
             keyring.get(name).cloned().ok_or_else(missing)

@@ -71,7 +71,7 @@ impl DeadLetterFormat {
     /// Returns the format of a dead letter for an event that was published in the schema `shape`.
     /// `schema` is the delivery schema of the destination; without it, `shape` decides.
     #[must_use]
-    pub const fn of(self, shape: Shape, schema: Option<Schema>) -> Format {
+    pub const fn format(self, shape: Shape, schema: Option<Schema>) -> Format {
         match (self, schema) {
             (Self::Fixed(format), _) => format,
             (Self::ByDeliverySchema, Some(schema)) => Self::of_schema(schema),

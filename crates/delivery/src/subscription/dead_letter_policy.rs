@@ -59,7 +59,7 @@ const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 impl DeadLetterPolicy {
     /// Returns the default policy of a dialect. The sink is the default container.
     #[must_use]
-    pub fn of(profile: &Profile) -> Self {
+    pub fn for_profile(profile: &Profile) -> Self {
         Self {
             sink: Sink::DefaultContainer,
             reference: None,

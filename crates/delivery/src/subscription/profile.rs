@@ -125,7 +125,7 @@ pub struct Profile {
 impl Profile {
     /// Returns the defaults of a dialect.
     #[must_use]
-    pub fn of(dialect: Dialect) -> Self {
+    pub fn for_dialect(dialect: Dialect) -> Self {
         match dialect {
             Dialect::Knative => knative(),
             Dialect::EventGrid => event_grid(),
@@ -197,7 +197,7 @@ fn event_grid() -> Profile {
             schedule: uncapped(Kind::Waits { waits_ms: waits_ms.into() }),
             jitter_percent: 10,
             success: StatusSet::new([200..=204]),
-            never_retry: StatusSet::of(&[400, 401, 403, 404, 413]),
+            never_retry: StatusSet::from_statuses(&[400, 401, 403, 404, 413]),
             retry_on: StatusSet::default(),
             least_waits: vec![(408, 2 * MINUTE_MS), (503, 30 * SECOND_MS)],
             otherwise_least_wait_ms: 10 * SECOND_MS,
@@ -212,7 +212,7 @@ fn event_grid() -> Profile {
 fn event_grid_resource() -> Profile {
     let mut profile = event_grid();
     profile.dialect = Dialect::EventGridResource;
-    profile.retry.never_retry = StatusSet::of(&[400, 403, 413]);
+    profile.retry.never_retry = StatusSet::from_statuses(&[400, 403, 413]);
     profile.retry.least_waits.extend([(401, 5 * MINUTE_MS), (404, 5 * MINUTE_MS)]);
     profile.retry.least_waits.sort_unstable();
     profile
@@ -232,7 +232,7 @@ fn event_grid_namespace() -> Profile {
     profile.retry.max_attempts = 10;
     profile.retry.time_to_live_ms = Some(7 * DAY_MS);
     profile.retry.schedule = uncapped(Kind::Moments { moments_ms: moments_ms.into() });
-    profile.retry.never_retry = StatusSet::of(&[400, 401, 403, 404, 413, 414]);
+    profile.retry.never_retry = StatusSet::from_statuses(&[400, 401, 403, 404, 413, 414]);
     profile
 }
 
@@ -287,7 +287,7 @@ fn native() -> Profile {
             },
             jitter_percent: 10,
             success: StatusSet::new([200..=299]),
-            never_retry: StatusSet::new([100..=199, 300..=399]).with(&StatusSet::of(&[
+            never_retry: StatusSet::new([100..=199, 300..=399]).with(&StatusSet::from_statuses(&[
                 400, 401, 403, 404, 405, 406, 410, 413, 414, 415, 422, 431, 451,
             ])),
             retry_on: StatusSet::default(),
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn sets_of_statuses_are_joined_and_subtracted() {
         let set = StatusSet::new([200..=299])
-            .with(&StatusSet::of(&[304]))
+            .with(&StatusSet::from_statuses(&[304]))
             .difference(&StatusSet::new([204..=205]));
         let inside: Vec<u16> = [199, 200, 203, 204, 205, 206, 299, 300, 304]
             .into_iter()
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_set_is_the_same_however_it_was_gathered() {
         let set = StatusSet::new([404..=404, 200..=204, 205..=299, 202..=202, 250..=260]);
-        assert_eq!(set, StatusSet::of(&[404]).with(&StatusSet::new([200..=299])));
+        assert_eq!(set, StatusSet::from_statuses(&[404]).with(&StatusSet::new([200..=299])));
         assert_eq!(set.ranges(), ["200-299", "404"]);
         let rest = set.difference(&StatusSet::new([201..=298]));
         assert_eq!(rest.ranges(), ["200", "299", "404"]);

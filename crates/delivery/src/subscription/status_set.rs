@@ -37,7 +37,7 @@ impl StatusSet {
 
     /// Returns the set of these statuses.
     #[must_use]
-    pub fn of(statuses: &[u16]) -> Self {
+    pub fn from_statuses(statuses: &[u16]) -> Self {
         Self::new(statuses.iter().map(|status| *status..=*status))
     }
 

@@ -87,8 +87,8 @@ record! {
 impl DeliverySettings {
     /// Returns the default settings of a dialect for a destination with this URL.
     #[must_use]
-    pub fn of(dialect: Dialect, url: Url) -> Self {
-        let profile = Profile::of(dialect);
+    pub fn new(dialect: Dialect, url: Url) -> Self {
+        let profile = Profile::for_dialect(dialect);
         Self {
             destination: Destination {
                 plain_json: profile.plain_json,
@@ -97,7 +97,7 @@ impl DeliverySettings {
                 probation: profile.probation,
                 ..Destination::new(url, profile.response_timeout_ms)
             },
-            dead_letter: DeadLetterPolicy::of(&profile),
+            dead_letter: DeadLetterPolicy::for_profile(&profile),
             retry: profile.retry,
             batch: None,
             delay_ms: 0,
@@ -168,7 +168,7 @@ impl Subscription {
     /// without delay.
     #[must_use]
     pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
-        let mut new = Self::with_settings(name, dialect, DeliverySettings::of(dialect, url));
+        let mut new = Self::with_settings(name, dialect, DeliverySettings::new(dialect, url));
         new.dead_letter.delay_ms = 0;
         new
     }

@@ -13,7 +13,7 @@ const MS_US: u64 = 1_000;
 
 /// The queues of slots that a destination can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LineName {
+pub enum SlotQueue {
     /// The queue for permits (`maxConcurrency`).
     Turns,
     /// The queue for slots in the rate (`maxPerSecond`).
@@ -22,7 +22,7 @@ pub enum LineName {
     Recovery,
 }
 
-impl LineName {
+impl SlotQueue {
     /// Returns the name of the item's attribute that stores the time until which all slots are
     /// taken.
     #[must_use]

@@ -13,7 +13,7 @@ mod recovery;
 
 pub use self::entry::{Entry, Expected};
 pub use self::item::ItemKey;
-pub use self::line::{Line, LineName, Places, TakePlaces};
+pub use self::line::{Line, Places, SlotQueue, TakePlaces};
 pub use self::permits::{PERMITS_MAX, Permit, PermitAnswer, Refusal, Shares, TakePermits};
 pub use self::port::{Stored, Table, TableError};
 pub use self::recovery::{

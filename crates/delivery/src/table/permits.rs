@@ -76,7 +76,7 @@ pub struct Refusal {
 impl Shares {
     /// Divides this number of concurrent requests into permits.
     #[must_use]
-    pub fn of(most: u32) -> Self {
+    pub fn new(most: u32) -> Self {
         let most = most.max(1);
         let requests = most.div_ceil(PERMITS_MAX);
         // The number is rounded down, so that there are never too many requests.
@@ -237,10 +237,10 @@ mod tests {
         for (most, requests, permits) in
             [(0, 1, 1), (1, 1, 1), (50, 1, 50), (51, 2, 25), (100, 2, 50), (1_000, 20, 50)]
         {
-            assert_eq!(Shares::of(most), Shares { requests, permits }, "{most}");
+            assert_eq!(Shares::new(most), Shares { requests, permits }, "{most}");
             assert!(requests * permits <= most.max(1));
         }
-        assert_eq!(Shares::of(100).permits_for(3), 2);
-        assert_eq!(Shares::of(100).permits_for(1_000), 50);
+        assert_eq!(Shares::new(100).permits_for(3), 2);
+        assert_eq!(Shares::new(100).permits_for(1_000), 50);
     }
 }

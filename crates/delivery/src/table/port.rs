@@ -7,7 +7,7 @@
 use std::future::Future;
 
 use super::{
-    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Places, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, Permit, PermitAnswer, Places, SlotQueue, TakePermits, TakePlaces,
 };
 use crate::time::duration::SECOND_MS;
 
@@ -122,7 +122,7 @@ pub trait Table {
     fn take_places(
         &self,
         key: &ItemKey,
-        name: LineName,
+        name: SlotQueue,
         take: &TakePlaces,
         now_ms: u64,
     ) -> impl Future<Output = Result<Places, TableError>> + Send;

@@ -53,7 +53,7 @@ impl Number {
         }
     }
 
-    fn of(number: &serde_json::Number) -> Self {
+    fn from_json(number: &serde_json::Number) -> Self {
         let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
         integer.map_or_else(|| Self::Float(number.as_f64().unwrap_or_default()), Self::Integer)
     }
@@ -84,11 +84,11 @@ pub(super) enum Value<'v> {
 
 impl<'v> Value<'v> {
     /// Converts a JSON value of an event, without copying texts.
-    pub(super) fn of(json: &'v Json) -> Self {
+    pub(super) fn from_json(json: &'v Json) -> Self {
         match json {
             Json::Null => Self::Null,
             Json::Bool(value) => Self::Boolean(*value),
-            Json::Number(number) => Self::Number(Number::of(number)),
+            Json::Number(number) => Self::Number(Number::from_json(number)),
             Json::String(text) => Self::Text(text),
             Json::Array(elements) => Self::Elements(elements),
             Json::Object(members) => Self::Members(members),
@@ -154,7 +154,7 @@ impl<'v> Value<'v> {
     /// Returns the item of a list at this position; `Undefined` if it does not exist.
     pub(super) fn item(&self, index: usize) -> Self {
         let item = if let Self::Elements(elements) = self {
-            elements.get(index).map(Self::of)
+            elements.get(index).map(Self::from_json)
         } else if let Self::List(items) = self {
             items.get(index).cloned()
         } else {
@@ -166,7 +166,8 @@ impl<'v> Value<'v> {
     /// Returns the members of an object in the order of the output; `None` for other values.
     pub(super) fn members(&self) -> Option<Vec<(&'v str, Self)>> {
         if let Self::Members(members) = self {
-            let member = |(name, value): (&'v String, &'v Json)| (name.as_str(), Self::of(value));
+            let member =
+                |(name, value): (&'v String, &'v Json)| (name.as_str(), Self::from_json(value));
             return Some(members.iter().map(member).collect());
         }
         if let Self::Object(members) = self { Some(members.to_vec()) } else { None }
@@ -183,7 +184,7 @@ impl<'v> Value<'v> {
     /// Returns the member of an object with this name; `Undefined` if it does not exist.
     pub(super) fn member(&self, name: &str) -> Self {
         let value = if let Self::Members(members) = self {
-            members.get(name).map(Self::of)
+            members.get(name).map(Self::from_json)
         } else if let Self::Object(members) = self {
             // If several members have the name, the last one is used, as in JSON parsers.
             let found = members.iter().rev().find(|(member, _)| *member == name);
@@ -220,7 +221,7 @@ impl<'v> Value<'v> {
                 out.push("]")
             }
             Self::Members(members) => write_members(
-                members.iter().map(|(name, value)| (name.as_str(), Self::of(value))),
+                members.iter().map(|(name, value)| (name.as_str(), Self::from_json(value))),
                 out,
                 depth,
             ),

@@ -84,10 +84,10 @@ impl Values {
     pub(super) fn variable(&self, variable: Variable) -> Value<'_> {
         match variable {
             Variable::Event if self.is_batch => Value::Undefined,
-            Variable::Event => self.events.get(0).map_or(Value::Undefined, Value::of),
-            Variable::Events => Value::of(&self.events),
-            Variable::Subscription => Value::of(&self.subscription),
-            Variable::Attempt => Value::of(&self.attempt),
+            Variable::Event => self.events.get(0).map_or(Value::Undefined, Value::from_json),
+            Variable::Events => Value::from_json(&self.events),
+            Variable::Subscription => Value::from_json(&self.subscription),
+            Variable::Attempt => Value::from_json(&self.attempt),
         }
     }
 

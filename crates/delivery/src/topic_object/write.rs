@@ -58,7 +58,7 @@ pub struct DeploymentObjects {
 impl DeploymentObjects {
     /// Converts a catalogue to objects that belong to this owner.
     #[must_use]
-    pub fn of(owner: &str, catalogue: &Catalogue) -> Self {
+    pub fn new(owner: &str, catalogue: &Catalogue) -> Self {
         let mut objects = Self::default();
         for topic in catalogue.topics() {
             let of_topic = catalogue.topic_subscriptions(&topic.name);

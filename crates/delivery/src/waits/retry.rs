@@ -34,7 +34,7 @@ pub struct Spread {
 
 impl Spread {
     /// Returns the wait with jitter, which never shortens the wait.
-    fn of(self, wait_ms: u64) -> u64 {
+    fn apply(self, wait_ms: u64) -> u64 {
         // The product of a `u64` and two `u32` always fits into `u128`.
         let most = u128::from(wait_ms) * u128::from(self.percent);
         let extra = most * u128::from(self.jitter.0) / (100 * u128::from(u32::MAX));
@@ -55,7 +55,7 @@ impl Spread {
 #[must_use]
 pub fn retry_ms(scheduled_ms: u64, least_wait_ms: u64, spread: Spread, left_ms: u64) -> u64 {
     let wait_ms = scheduled_ms.max(least_wait_ms);
-    let spread_ms = spread.of(wait_ms);
+    let spread_ms = spread.apply(wait_ms);
     if wait_ms < left_ms {
         spread_ms.min(left_ms.saturating_sub(ARRIVAL_MS)).max(wait_ms)
     } else {

@@ -90,7 +90,7 @@ pub(super) fn translate(
     described: &BTreeSet<TopicName>,
     translated: &mut Translated<'_>,
 ) {
-    let topics = SourceTopics::of(described.iter());
+    let topics = SourceTopics::new(described.iter());
     let resources: Vec<Resource<'_>> = documents.iter().flat_map(template::resources).collect();
     // If all resources have the old schema, each is an error, because nothing would be deployed.
     let is_other = |resource: &Resource<'_>| old_schema(&resource.cursor).is_none();

@@ -42,7 +42,7 @@ pub(super) fn one_kind(kind: &str) -> String {
 
 impl SourceTopics {
     /// Creates the collection with the topics of native documents, whose spelling takes precedence.
-    pub(super) fn of<'n>(described: impl Iterator<Item = &'n TopicName>) -> Self {
+    pub(super) fn new<'n>(described: impl Iterator<Item = &'n TopicName>) -> Self {
         let known = |name: &TopicName| {
             let known = Known { name: name.clone(), sources: Vec::new() };
             (name.to_string().to_lowercase(), known)
@@ -62,7 +62,7 @@ impl SourceTopics {
         let known = known
             .entry(name.to_string().to_lowercase())
             .or_insert_with(|| Known { name, sources: Vec::new() });
-        let source = KnownSource::of(source, at);
+        let source = KnownSource::new(source, at);
         if known.sources.iter().any(|of| of.is(&source)) {
             return known.name.clone();
         }
@@ -82,7 +82,7 @@ impl SourceTopics {
 }
 
 impl KnownSource {
-    fn of(source: &Source<'_>, at: &Cursor<'_>) -> Self {
+    fn new(source: &Source<'_>, at: &Cursor<'_>) -> Self {
         let kind = one_kind(&source.kind);
         let of_names = || format!("{} {}", source.kind, source.topic);
         Self {

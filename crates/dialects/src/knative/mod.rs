@@ -83,11 +83,11 @@ pub(super) fn translate<'a>(
     translated: &mut Translated<'a>,
     ignored: &mut Ignored<'a>,
 ) {
-    let objects = documents.iter().map(|document| Object::of(document.clone()));
+    let objects = documents.iter().map(|document| Object::new(document.clone()));
     let objects = owned::without_owned(objects).into_iter();
     let mut objects: Vec<(Role, Object<'a>)> =
-        objects.map(|object| (Role::of(&object), object)).collect();
-    let topics = Topics::of(&mut objects);
+        objects.map(|object| (Role::from_object(&object), object)).collect();
+    let topics = Topics::collect(&mut objects);
     let config_maps = objects.iter().filter(|(_, object)| object.kind == CONFIG_MAP);
     let config_maps = config_maps.map(|(_, object)| object.name.clone()).collect();
     let mut subscribed = BTreeMap::new();

@@ -35,7 +35,7 @@ pub(super) struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// Reads the common fields of a document without reporting anything.
-    pub(super) fn of(document: Cursor<'a>) -> Self {
+    pub(super) fn new(document: Cursor<'a>) -> Self {
         let namespace = document.peek("metadata.namespace").and_then(|name| name.peek_text());
         let namespace = namespace.filter(|name| !name.is_empty());
         let name = TopicName {

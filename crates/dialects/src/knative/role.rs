@@ -41,7 +41,7 @@ pub(super) enum Role {
 
 impl Role {
     /// Returns the role of an object, from its API group, its kind and its sink.
-    pub(super) fn of(object: &Object<'_>) -> Self {
+    pub(super) fn from_object(object: &Object<'_>) -> Self {
         let has_sink = object.document.peek("spec.sink").is_some();
         match (object.group(), object.kind) {
             ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(TopicKind::Broker),

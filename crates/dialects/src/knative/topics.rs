@@ -33,7 +33,7 @@ pub(super) struct Topics {
 impl Topics {
     /// Finds the topics of all objects. A channel that backs another channel does not become a
     /// topic, and gets a different role.
-    pub(super) fn of(objects: &mut [(Role, Object<'_>)]) -> Self {
+    pub(super) fn collect(objects: &mut [(Role, Object<'_>)]) -> Self {
         let is_plain = |(role, object): &&(Role, Object<'_>)| {
             *role == Role::Topic(TopicKind::Channel) && object.kind == PLAIN
         };

@@ -37,7 +37,7 @@ pub(super) fn report<'a>(
     let unread = objects.iter().filter(|(role, _)| *role == Role::Unread);
     let unread: Vec<&Object<'a>> = unread.map(|(_, object)| object).collect();
     let sketches = if unread.is_empty() { Vec::new() } else { Sketch::all(objects, topics) };
-    let index = Index::of(&sketches, &unread);
+    let index = Index::new(&sketches, &unread);
     for object in unread {
         let mut affected = index.affected(object);
         if let Some(source) = source_without_sink(object) {
@@ -107,7 +107,7 @@ struct Index<'s> {
 }
 
 impl<'s> Index<'s> {
-    fn of(sketches: &'s [Sketch], unread: &[&Object<'_>]) -> Self {
+    fn new(sketches: &'s [Sketch], unread: &[&Object<'_>]) -> Self {
         let mut index = Self { sketches, referrers: BTreeMap::new(), of_parent: BTreeMap::new() };
         for sketch in sketches {
             for (field, reference) in &sketch.references {

@@ -15,14 +15,14 @@ use crate::aws::{ACCOUNT, REGION};
 /// Converts an event to a batch through JSON, as Lambda does.
 ///
 /// # Errors
-/// Never fails for events of [`of`].
+/// Never fails for events of [`sqs_event`].
 pub fn received(event: &SqsEvent) -> serde_json::Result<Batch> {
     serde_json::from_value(serde_json::to_value(event)?)
 }
 
 /// Returns the event for these messages of the queue `queue_name`.
 #[must_use]
-pub fn of(messages: &[Message], queue_name: &str) -> SqsEvent {
+pub fn sqs_event(messages: &[Message], queue_name: &str) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = messages.iter().map(|message| record(message, queue_name)).collect();
     event

@@ -152,7 +152,7 @@ where
         let timeout = self.mapping.function_timeout;
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = (self.mapping.now_ms)().saturating_add(timeout_ms);
-        let event = event::of(messages, &self.mapping.queue_name);
+        let event = event::sqs_event(messages, &self.mapping.queue_name);
         let outcome = tokio::time::timeout(timeout, (self.handler)(event, deadline_ms)).await;
         let response = outcome.context("the function timed out")?;
         let response =

@@ -93,7 +93,7 @@ impl<P: DispatchPorts> Attempts<P> {
         }
         let (exchange, late) = self.exchange_once(&attempt, &request, of).await?;
         let destination = &attempt.passage.subscription.destination;
-        let rendered = request.as_ref().map(|of| RenderedCredentials::of(destination, of));
+        let rendered = request.as_ref().map(|of| RenderedCredentials::collect(destination, of));
         let rendered = rendered.unwrap_or_default();
         match attempt.keyring {
             // Boxed: this rare future would enlarge the future of every attempt.
@@ -179,7 +179,7 @@ impl AttemptResult<'_> {
     /// hidden in both, because their values are dropped here.
     pub(crate) fn without_secrets(self, subscription: &Subscription) -> (Exchange, Option<Late>) {
         let Self { exchange, late, deliveries, keyring, rendered } = self;
-        let sent = || SentCredentials::of(subscription, &deliveries, &keyring, &rendered);
+        let sent = || SentCredentials::collect(subscription, &deliveries, &keyring, &rendered);
         let late = match (late, &subscription.reply) {
             // Only a reply needs the body of a late response.
             (Some(late), Some(_)) => Some(hidden_in_late(late, sent())),

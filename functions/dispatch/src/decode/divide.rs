@@ -320,25 +320,26 @@ mod tests {
 
     use super::*;
 
-    /// A subscription with so many requests, which batches or not.
-    fn of(requests: usize, batches: bool) -> Requests {
+    /// Returns the requests of one subscription, which either batches events or not.
+    fn requests_of(requests: usize, batches: bool) -> Requests {
         let url = "https://example.com/".parse().unwrap();
         let name: SubscriptionName = "n/t/s".parse().unwrap();
         let subscription = Arc::new(Subscription::new(name.clone(), Dialect::Native, url));
         let event = Event::recall(&"{}".into(), Input::Auto);
         let origin = Origin { message: "m1".to_owned(), index: 0 };
         let delivery = Delivery::new(event, name, origin, 0);
-        let mut of = Requests::default();
+        let mut own = Requests::default();
         match batches {
-            true => (0..requests).for_each(|_| _ = of.batched.place(&subscription, &delivery, 0)),
-            false => of.single = requests,
+            true => (0..requests).for_each(|_| _ = own.batched.place(&subscription, &delivery, 0)),
+            false => own.single = requests,
         }
-        of
+        own
     }
 
     /// The cuts between these names of one element, or of several.
     fn cuts_of(names: &[(&'static str, usize, bool)], is_one_element: bool) -> Vec<&'static str> {
-        let names = names.iter().map(|(name, requests, batches)| (*name, of(*requests, *batches)));
+        let names =
+            names.iter().map(|(name, requests, batches)| (*name, requests_of(*requests, *batches)));
         cuts(&names.collect(), is_one_element)
     }
 

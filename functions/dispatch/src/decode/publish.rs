@@ -75,7 +75,7 @@ impl<'a> Published<'a> {
         if let Some(why) = self.catalogue.unreadable(&self.name) {
             return Decoded::waits(why);
         }
-        match Elements::of(self.body, self.input) {
+        match Elements::parse(self.body, self.input) {
             Ok(elements) => self.usable_items(&elements),
             Err(why) => self.malformed(0, self.body, why).into(),
         }
@@ -149,7 +149,7 @@ impl<'a> Published<'a> {
             return self.unmatched_dead_letter(origin, event).into();
         }
         let is_unmatched = items.is_empty() && self.is_for_all();
-        let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
+        let unmatched = is_unmatched.then(|| (self.full_name(NAMELESS), event));
         Decoded { items, unmatched: unmatched.into_iter().collect(), ..Decoded::default() }
     }
 
@@ -165,7 +165,8 @@ impl<'a> Published<'a> {
             }
             Element::Malformed { .. } => Err(Decoded::default()),
             Element::Event(event) if self.topic.is_none() => {
-                let delivery = self.publication.delivery(origin, event, self.of(UNKNOWN_TOPIC));
+                let delivery =
+                    self.publication.delivery(origin, event, self.full_name(UNKNOWN_TOPIC));
                 let reason = Reason::TopicNotFound;
                 let letter = DeadLetter::without_subscription(delivery, reason, self.now_ms);
                 Err(WorkItem::from(letter.with_detail(self.missing())).into())
@@ -215,7 +216,7 @@ impl<'a> Published<'a> {
     /// Ends the delivery of a dead letter that no subscription accepts any more. The subscriptions
     /// have changed since the dead letter was sent.
     fn unmatched_dead_letter(&self, index: u32, event: Event) -> WorkItem {
-        let delivery = self.publication.delivery(index, event, self.of(NAMELESS));
+        let delivery = self.publication.delivery(index, event, self.full_name(NAMELESS));
         let letter =
             DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, self.now_ms);
         let of = if self.is_for_all() { "no subscription" } else { "none of these subscriptions" };
@@ -226,7 +227,7 @@ impl<'a> Published<'a> {
 
     fn malformed(&self, index: u32, text: &Arc<str>, why: Malformed) -> WorkItem {
         let event = Event::recall(text, Input::Opaque);
-        let delivery = self.publication.delivery(index, event, self.of(MALFORMED));
+        let delivery = self.publication.delivery(index, event, self.full_name(MALFORMED));
         let letter =
             DeadLetter::without_subscription(delivery, Reason::MalformedEvent, self.now_ms);
         letter.with_detail(why).into()
@@ -243,7 +244,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    fn of(&self, subscription: &str) -> SubscriptionName {
+    fn full_name(&self, subscription: &str) -> SubscriptionName {
         SubscriptionName { topic: self.name.clone(), name: subscription.to_owned() }
     }
 }

@@ -111,7 +111,7 @@ impl<P: DispatchPorts> Destinations<P> {
         wanted: &Consent,
         of: &Invocation<'_>,
     ) -> Result<(), Hold> {
-        let key = ConsentKey::of(
+        let key = ConsentKey::new(
             &subscription.name.topic.namespace,
             &subscription.destination.url,
             wanted,
@@ -134,7 +134,7 @@ impl<P: DispatchPorts> Destinations<P> {
                 None
             }
         };
-        let share = RateShare::of(rate.ok_or(Hold::NotValidated)?, self.functions);
+        let share = RateShare::new(rate.ok_or(Hold::NotValidated)?, self.functions);
         let slot = gate.pace.go(share, self.now_ms());
         slot.map_err(|wait_ms| Hold::RateLimited { wait_ms })
     }

@@ -102,7 +102,7 @@ impl KnownDestinations {
     /// Returns the destination with the address `url`, in the namespace of a subscription.
     pub(super) fn of_address(&self, name: &SubscriptionName, url: &Url) -> Arc<Destination> {
         let namespace = &name.topic.namespace;
-        let destination = self.get(DestinationKey::of(namespace, url), namespace);
+        let destination = self.get(DestinationKey::new(namespace, url), namespace);
         destination.address.get_or_init(|| addressed(url, false));
         destination
     }
@@ -238,7 +238,7 @@ mod tests {
         let first = known.of_target(&subscription("n/t/s"), &target);
         first.note_unshared();
         let key = |number: usize| {
-            DestinationKey::of("n", &format!("https://{number}.example.com/").parse().unwrap())
+            DestinationKey::new("n", &format!("https://{number}.example.com/").parse().unwrap())
         };
         for number in 0..KNOWN_MAX.get() {
             known.get(key(number), "n");

@@ -13,7 +13,7 @@ use delivery::delivery::{Delivery, WaitReason};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::table::{
-    ItemKey, Line, LineName, PLACES_WITHIN_MS, Recovery, Report, Table as _, TakePlaces,
+    ItemKey, Line, PLACES_WITHIN_MS, Recovery, Report, SlotQueue, Table as _, TakePlaces,
 };
 use delivery::time::duration::SECOND_MS;
 use delivery::waits::DELAY_MAX_MS;
@@ -132,7 +132,7 @@ impl<P: DispatchPorts> Destinations<P> {
     /// deliveries then return as separate messages.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
-        let wanted = Wants::of(&of_one.wanted, 1);
+        let wanted = Wants::new(&of_one.wanted, 1);
         let mut own = of_one.own.lock().await;
         let mut taken = Taken::default();
         self.take_slots(rate, &of_one.wanted, &mut own, 1, &mut taken).await;
@@ -140,7 +140,7 @@ impl<P: DispatchPorts> Destinations<P> {
         let is_soon = |slot_ms: &u64| *slot_ms <= self.now_ms() + IN_PLACE_BELOW_MS;
         if count > 1 && taken.slots.first().is_some_and(|first| !is_soon(first)) {
             let more = u32::try_from(count - 1).unwrap_or(u32::MAX);
-            let _wanted = Wants::of(&of_one.wanted, more);
+            let _wanted = Wants::new(&of_one.wanted, more);
             self.take_slots(rate, &of_one.wanted, &mut own, count, &mut taken).await;
         }
         taken
@@ -271,8 +271,8 @@ struct Rate<'a> {
 }
 
 impl<'a> Rate<'a> {
-    fn line(&self) -> LineName {
-        if self.recovers { LineName::Recovery } else { LineName::Slots }
+    fn line(&self) -> SlotQueue {
+        if self.recovers { SlotQueue::Recovery } else { SlotQueue::Slots }
     }
 
     /// Returns the unused slots of this process for this rate.

@@ -3,7 +3,7 @@
 use adapters::telemetry;
 use delivery::delivery::FailingDestination;
 use delivery::delivery::health::Finding;
-use delivery::delivery::health::shared::{Attempted, ROW_MS, Row};
+use delivery::delivery::health::shared::{Attempted, FailureStreak, ROW_MS};
 use delivery::delivery::outcome::{Exchange, Outcome, TransportResult, requested_wait_ms};
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::progress::InFlightDelivery;
 struct Found {
     failing: Option<Finding>,
     ceiling: Option<(u32, u64)>,
-    row: Option<Row>,
+    row: Option<FailureStreak>,
     slow: Option<Finding>,
 }
 
@@ -132,17 +132,17 @@ impl Passage {
 }
 
 /// Returns the series of failures if its beginning or end has to be published.
-fn row(state: &mut State, now_ms: u64) -> Option<Row> {
+fn row(state: &mut State, now_ms: u64) -> Option<FailureStreak> {
     let told_ms = state.row_told_ms;
     match (state.failures.all_failed_since_ms(), told_ms) {
         (Some(since_ms), told_ms) if told_ms.is_none_or(|told_ms| now_ms >= told_ms + ROW_MS) => {
             state.row_told_ms = Some(now_ms);
-            Some(Row::Failing { since_ms, at_ms: now_ms })
+            Some(FailureStreak::Failing { since_ms, at_ms: now_ms })
         }
         (Some(_), _) | (None, None) => None,
         (None, Some(_)) => {
             state.row_told_ms = None;
-            Some(Row::Ended)
+            Some(FailureStreak::Ended)
         }
     }
 }

@@ -10,7 +10,7 @@ use delivery::ports::DispatchPorts;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 
 use delivery::table::{
-    Line, LineName, Places, RECOVERS_MAX_MS, Recovery, Report, Results, Table as _, TakePlaces,
+    Line, Places, RECOVERS_MAX_MS, Recovery, Report, Results, SlotQueue, Table as _, TakePlaces,
 };
 use futures::FutureExt as _;
 
@@ -151,7 +151,7 @@ impl<P: DispatchPorts> Destinations<P> {
                 report: Some(report),
             };
             let table = self.table.port();
-            let asked = table.take_places(&item, LineName::Recovery, &nothing, now_ms);
+            let asked = table.take_places(&item, SlotQueue::Recovery, &nothing, now_ms);
             let Ok(places) = self.table.answer(asked, deadline).await else { return };
             let is_reported = note_places(&mut destination.state(), &report, places);
             if is_reported {

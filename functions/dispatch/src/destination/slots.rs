@@ -48,7 +48,7 @@ impl Own {
 pub(super) struct Wants<'a>(&'a AtomicU32, u32);
 
 impl<'a> Wants<'a> {
-    pub(super) fn of(wanted: &'a AtomicU32, count: u32) -> Self {
+    pub(super) fn new(wanted: &'a AtomicU32, count: u32) -> Self {
         wanted.fetch_add(count, Ordering::Relaxed);
         Self(wanted, count)
     }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn slots_are_wanted_until_whoever_wants_them_has_gone() {
         let wanted = AtomicU32::new(0);
-        let (two, three) = (Wants::of(&wanted, 2), Wants::of(&wanted, 3));
+        let (two, three) = (Wants::new(&wanted, 2), Wants::new(&wanted, 3));
         assert_eq!(wanted.load(Ordering::Relaxed), 5);
         drop(two);
         assert_eq!(wanted.load(Ordering::Relaxed), 3);

@@ -227,7 +227,7 @@ impl Shared {
         if let Some(trouble) = trouble {
             return self.disturb(trouble, from, head, body).await;
         }
-        let fate = self.fate(&Call::of(&head, &body));
+        let fate = self.fate(&Call::new(&head, &body));
         match fate {
             Fate::Passed => self.forward(from, head, body).await,
             Fate::Refused => Ok(refusal()),
@@ -354,7 +354,7 @@ impl Shared {
 }
 
 impl Call {
-    fn of(head: &Parts, body: &Bytes) -> Self {
+    fn new(head: &Parts, body: &Bytes) -> Self {
         let target = head.headers.get("x-amz-target").and_then(|it| it.to_str().ok());
         if target.is_some_and(|target| target.contains(".SendMessage")) {
             let call: Value = serde_json::from_slice(body).unwrap_or_default();

@@ -87,14 +87,14 @@ fn subject(header: &[u8]) -> Option<String> {
 }
 
 pub(super) fn results() -> Results {
-    let mut results = Results::of(BINDING);
+    let mut results = Results::new(BINDING);
     for (header, expected, departs) in HEADERS {
         let found = subject(header);
         assert_eq!(found.as_deref(), expected, "{}", header.escape_ascii());
         results.count(departs);
     }
     for (content_type, expected, departs) in MODES {
-        assert_eq!(ContentMode::of(Some(content_type)), expected, "{content_type}");
+        assert_eq!(ContentMode::from_content_type(Some(content_type)), expected, "{content_type}");
         results.count(departs);
     }
     for (name, expected, departs) in NAMES {

@@ -99,7 +99,7 @@ fn kit() -> Option<Vec<Kit>> {
 /// Checks each case of the kit; `None` without a corpus.
 pub(super) fn results() -> Option<Results> {
     let kit = kit()?;
-    let (mut results, mut count) = (Results::of(CESQL), 0);
+    let (mut results, mut count) = (Results::new(CESQL), 0);
     for (file, case) in kit.iter().flat_map(|of| of.tests.iter().map(move |case| (of, case))) {
         count += 1;
         let Case { name, expression, .. } = case;

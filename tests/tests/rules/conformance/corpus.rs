@@ -55,7 +55,7 @@ struct Message {
 }
 
 impl Message {
-    fn of(request: &Request) -> Self {
+    fn from_request(request: &Request) -> Self {
         let headers: BTreeMap<String, String> = request.headers.iter().cloned().collect();
         assert_eq!(headers.len(), request.headers.len(), "a header is repeated: {request:?}");
         Self { headers, body: request.body.to_vec() }
@@ -132,7 +132,7 @@ fn assert_travels(name: &str, event: &str) {
     assert_eq!(request.headers.len(), 1, "{name}");
     let request =
         composed(event, Schema::CloudEventsBinary).unwrap_or_else(|why| panic!("{name}: {why}"));
-    let message = Message::of(&request);
+    let message = Message::from_request(&request);
     assert_eq!(message, Message::demanded(event), "{name}");
     assert_says_the_same_to_the_sdk(name, event, &message);
 }
@@ -317,7 +317,7 @@ fn invalid_row(name: &str, event: &str) -> String {
     assert_eq!(structured.body, event.as_bytes(), "{name}");
     let binary = match composed(event, Schema::CloudEventsBinary) {
         Ok(request) => {
-            let message = Message::of(&request);
+            let message = Message::from_request(&request);
             assert_eq!(message, Message::demanded(event), "{name}");
             let declared = members(event).get("datacontenttype").and_then(text_of);
             match (declared, message.headers.get("content-type")) {
@@ -516,12 +516,12 @@ fn an_event_sent_in_binary_mode_is_read_back_unchanged_except_for_what_the_docs_
     let mut seen = BTreeSet::new();
     for event in made_events() {
         let request = composed(&event, Schema::CloudEventsBinary).expect("it can be sent");
-        seen.extend(changes(&event, &Message::of(&request)));
+        seen.extend(changes(&event, &Message::from_request(&request)));
     }
     assert!(seen.iter().eq(&Change::ALL), "{seen:?}");
     for (_, event) in valid_events() {
         let request = composed(&event, Schema::CloudEventsBinary).expect("it can be sent");
-        changes(&event, &Message::of(&request));
+        changes(&event, &Message::from_request(&request));
     }
     let rows: Vec<String> =
         Change::ALL.iter().map(|change| format!("| {} |", change.row().join(" | "))).collect();

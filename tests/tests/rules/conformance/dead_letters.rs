@@ -237,7 +237,7 @@ pub(super) fn knative() -> DeadLetter {
 }
 
 /// The only dead letter of a blob.
-fn one(blob: &str, array: bool) -> String {
+fn only_letter(blob: &str, array: bool) -> String {
     if !array {
         return blob.to_owned();
     }
@@ -268,7 +268,7 @@ fn every_sample_has_its_golden_blob() {
 fn a_blob_has_the_samples_names_in_the_samples_order_and_only_listed_additions() {
     for sample in &SAMPLES {
         let Some(shown) = shown(sample.page, sample.index) else { return };
-        let ours = one(
+        let ours = only_letter(
             &String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text"),
             sample.array,
         );
@@ -374,7 +374,7 @@ fn object_length(text: &str) -> Option<usize> {
 #[test]
 fn errors_in_knatives_format_match_its_documentation_exactly() {
     let of = |letter: &DeadLetter| {
-        let text = one(&String::from_utf8(blob::bytes(letter, None)).expect("text"), true);
+        let text = only_letter(&String::from_utf8(blob::bytes(letter, None)).expect("text"), true);
         let added = names_in_order(&text).split_off(5);
         (added, serde_json::from_str::<Value>(&text).expect("JSON"))
     };

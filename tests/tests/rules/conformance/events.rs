@@ -95,7 +95,7 @@ fn every_valid_batch_of_the_format_tests_is_accepted() {
 /// Checks every event and batch of the format tests: a valid one must be accepted, and an invalid
 /// one must be refused or be a departure. Returns `None` without a corpus.
 pub(super) fn format_results() -> Option<Results> {
-    let mut results = Results::of(FORMAT);
+    let mut results = Results::new(FORMAT);
     let folder = |file: &str| corpus(&format!("cloudevents-format/{file}.json"));
     for (name, event) in cases(&folder("valid-events")?, "event") {
         results.check(&name, decode_one(&event, Input::CloudEvents).is_ok(), None);

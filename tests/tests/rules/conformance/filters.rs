@@ -98,7 +98,7 @@ fn departure(filter: &AdvancedFilter, value: &Value, by_elements: bool) -> &'sta
 }
 
 pub(super) fn results() -> Results {
-    let mut results = Results::of(SIMULATOR);
+    let mut results = Results::new(SIMULATOR);
     for filter in FILTERS.map(AdvancedFilter::parse) {
         for by_elements in [false, true] {
             let arrays = if by_elements { ArrayMode::On } else { ArrayMode::Off };

@@ -304,7 +304,7 @@ fn routes(class: &str, filters: &[Option<&str>], reply: Option<&str>, expected: 
 }
 
 pub(super) fn broker() -> Results {
-    let mut results = Results::of(BROKER);
+    let mut results = Results::new(BROKER);
     for class in CLASSES {
         for (name, topology) in DELIVERY {
             results.check(&format!("{class} {name}"), delivers(class, topology), None);
@@ -381,7 +381,7 @@ fn channel_delivers(kind: &str, subscribed: &[Subscribed]) -> bool {
 }
 
 pub(super) fn channel() -> Results {
-    let mut results = Results::of(CHANNEL);
+    let mut results = Results::new(CHANNEL);
     for kind in CHANNELS {
         for (name, subscribed) in SUBSCRIPTIONS {
             let passes = channel_delivers(kind, subscribed);
@@ -403,7 +403,7 @@ fn dead_letter(body: &'static str) -> String {
 
 pub(super) fn headers() -> Results {
     const DATA: &str = r#"{ "message": "catastrophic failure" }"#;
-    let mut results = Results::of(HEADERS);
+    let mut results = Results::new(HEADERS);
     let says = |letter: &str, name: &str, value: &str| {
         Members::parse(letter).expect("an object").get(name) == Some(value)
     };

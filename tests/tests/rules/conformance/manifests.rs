@@ -61,7 +61,7 @@ struct Read {
 }
 
 impl Read {
-    fn of(path: &Path) -> Self {
+    fn new(path: &Path) -> Self {
         let file = path.file_name().and_then(|name| name.to_str()).expect("a name");
         let repository = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let name = format!("{}: {}", repository.expect("a folder"), file.replace("__", "/"));
@@ -104,7 +104,7 @@ impl Read {
 #[test]
 fn knative_files_are_accepted_once_their_references_have_addresses() {
     let Some(folder) = outside("corpus/manifests") else { return };
-    let all: Vec<Read> = files(&folder).iter().map(|path| Read::of(path)).collect();
+    let all: Vec<Read> = files(&folder).iter().map(|path| Read::new(path)).collect();
     assert_eq!(all.len(), 78);
     let refused: Vec<String> = all.iter().map(Read::errors).filter(|of| !of.is_empty()).collect();
     assert!(refused.is_empty(), "{refused:#?}");

@@ -14,8 +14,8 @@ use super::knative::catalogue;
 use crate::samples::{PUBLISHED_MS, answered, delivery};
 
 pub(super) fn statuses() -> Results {
-    let mut results = Results::of(RETRIES);
-    let policy = Profile::of(Dialect::Knative).retry;
+    let mut results = Results::new(RETRIES);
+    let policy = Profile::for_dialect(Dialect::Knative).retry;
     for status in 100..=599 {
         let is_retried =
             matches!(judge(&policy, &answered(status, 0)), Verdict::Retry { least_wait_ms: 0 });
@@ -52,7 +52,7 @@ fn wait_ms(subscription: &Subscription, exchange: &Exchange) -> u64 {
 }
 
 pub(super) fn waits() -> Results {
-    let mut results = Results::of(RETRY_AFTER);
+    let mut results = Results::new(RETRY_AFTER);
     for (policy, delay, waits_ms) in [
         ("linear", "PT2.5S", [2_500, 5_000, 7_500, 10_000, 12_500]),
         ("exponential", "PT1.5S", [3_000, 6_000, 12_000, 24_000, 48_000]),

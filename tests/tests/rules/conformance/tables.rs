@@ -27,9 +27,9 @@ const STATUSES: [Statuses; 4] = [
 
 /// All of them; `None` without the documents.
 pub(super) fn results() -> Option<Results> {
-    let mut results = Results::of(TABLES);
+    let mut results = Results::new(TABLES);
     for (dialect, never, waits_s, otherwise_s) in STATUSES {
-        let policy = Profile::of(dialect).retry;
+        let policy = Profile::for_dialect(dialect).retry;
         for status in 100..=599 {
             let least_s = waits_s.iter().find(|(of, _)| *of == status).map(|(_, wait_s)| *wait_s);
             let least_wait_ms = least_s.unwrap_or(otherwise_s) * 1_000;

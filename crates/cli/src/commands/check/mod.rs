@@ -140,7 +140,7 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     let summary = match arguments.output {
         Output::Text => {
             let rules =
-                Rules { addresses: AddressRules::of(stack)?, targets: TargetRules::of(stack)? };
+                Rules { addresses: AddressRules::load(stack)?, targets: TargetRules::load(stack)? };
             summary::table(&reading, &rules, now_ms)
         }
         Output::Json => String::new(),

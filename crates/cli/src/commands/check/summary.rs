@@ -120,7 +120,7 @@ fn tried<'a>(
     reading: &Reading,
     rules: &Rules,
 ) -> String {
-    let Tries { attempts, last_at_ms } = attempts.of(subscription);
+    let Tries { attempts, last_at_ms } = attempts.tries(subscription);
     let mut tried = text::counted(attempts as u64, "attempt");
     if attempts > 1 {
         tried.push_str(&format!(" within {}", text::duration(last_at_ms)));
@@ -207,7 +207,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
     #[test]
     fn the_table_shows_whether_where_and_how_often_each_subscription_is_tried() {
         let reading = read(&[Source { name: "f", text: SUBSCRIPTIONS }]);
-        let rules = Rules { addresses: AddressRules::of(None).unwrap(), targets: None };
+        let rules = Rules { addresses: AddressRules::load(None).unwrap(), targets: None };
         let table = table(&reading, &rules, 0);
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -261,7 +261,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
 
     #[test]
     fn without_subscriptions_there_is_no_table() {
-        let rules = Rules { addresses: AddressRules::of(None).unwrap(), targets: None };
+        let rules = Rules { addresses: AddressRules::load(None).unwrap(), targets: None };
         assert_eq!(table(&read(&[]), &rules, 0), "");
     }
 }

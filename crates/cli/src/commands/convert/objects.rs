@@ -35,7 +35,7 @@ pub(super) async fn write(folder: &Path, owner: &str, files: &Files) -> anyhow::
     if have_errors(&findings) || report_placeholders(&reading.catalogue) {
         return Ok(ExitCode::FAILURE);
     }
-    let objects = DeploymentObjects::of(owner, &reading.catalogue);
+    let objects = DeploymentObjects::new(owner, &reading.catalogue);
     ensure!(!objects.topics.is_empty(), NOTHING);
     let mut texts = Vec::with_capacity(objects.topics.len());
     for (name, object) in &objects.topics {

@@ -14,7 +14,7 @@ pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
     let mut all = search.letters.all(&filter);
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {
-        let json = DeadLetterJson::new(&letter, &Links::of(&filter.states));
+        let json = DeadLetterJson::new(&letter, &Links::with_states(&filter.states));
         out_json(&serde_json::to_string(&json)?)?;
         found += 1;
     }

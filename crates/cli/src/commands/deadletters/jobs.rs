@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use deadletters::ledger::{JobHeader, JobSummary};
-use deadletters::replay::ends::Ends;
+use deadletters::replay::ends::ReplayEnds;
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Jobs, ReplayJob};
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
@@ -67,7 +67,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let header = replay.header.clone();
         let ends = letters.told_ends(&header, &counts).await?;
         let summary = JobSummary { ends: replay.end_counts(&ends), header, counts };
-        return one(arguments.output, &summary, &dead_again(&ends));
+        return print_job(arguments.output, &summary, &dead_again(&ends));
     }
     let Jobs { summaries: jobs, unreadable } = letters.jobs().await?;
     not_shown(&unreadable).iter().for_each(note);
@@ -83,7 +83,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints a job, and its deliveries that became dead letters again, oldest first.
-fn one(output: Output, job: &JobSummary, again: &[&StoredReplayEnd]) -> anyhow::Result<ExitCode> {
+fn print_job(
+    output: Output,
+    job: &JobSummary,
+    again: &[&StoredReplayEnd],
+) -> anyhow::Result<ExitCode> {
     let with_letters = || {
         let mut json = json(job);
         json["dead_again_letters"] = again.iter().map(|end| end_json(end)).collect();
@@ -129,7 +133,7 @@ fn started(header: &JobHeader) -> String {
 }
 
 /// Returns the deliveries of a job that became dead letters again, oldest first.
-fn dead_again(ends: &Ends) -> Vec<&StoredReplayEnd> {
+fn dead_again(ends: &ReplayEnds) -> Vec<&StoredReplayEnd> {
     let mut again: Vec<&StoredReplayEnd> =
         ends.values().filter(|end| end.state == ReplayOutcome::DeadAgain).collect();
     again.sort_by(|a, b| (&a.at, a.letter).cmp(&(&b.at, b.letter)));

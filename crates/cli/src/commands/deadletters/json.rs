@@ -59,7 +59,7 @@ impl<'a> ListedJson<'a> {
             event_id: letter.event_id.as_deref(),
             event_type: letter.event_type.as_deref(),
             source: letter.source.as_deref(),
-            state: states.of(letter.id),
+            state: states.state(letter.id),
             replayed: states
                 .replay_of(letter.id)
                 .filter(|record| !record.is_uncertain())
@@ -81,7 +81,7 @@ pub(super) struct Links<'a> {
 
 impl<'a> Links<'a> {
     /// Creates links that contain only the states.
-    pub(super) fn of(states: &'a LetterStates) -> Self {
+    pub(super) fn with_states(states: &'a LetterStates) -> Self {
         Self { states, end: None, same_event: None }
     }
 }
@@ -156,7 +156,7 @@ struct ReplayEndJson<'a> {
 }
 
 impl<'a> ReplayEndJson<'a> {
-    fn of(end: &'a ReplayEndState, delivery: Uuid) -> Option<Self> {
+    fn new(end: &'a ReplayEndState, delivery: Uuid) -> Option<Self> {
         let end = match end {
             ReplayEndState::NotRecorded => return None,
             ReplayEndState::UnderWay => {
@@ -219,7 +219,7 @@ impl<'a> DeadLetterJson<'a> {
             replay_end: links
                 .end
                 .zip(links.states.replay_of(letter.id))
-                .and_then(|(end, record)| ReplayEndJson::of(end, record.entry.delivery)),
+                .and_then(|(end, record)| ReplayEndJson::new(end, record.entry.delivery)),
             dismissed: links.states.dismissal_of(letter.id).map(dismissed),
             same_event: of_event.map(same_event).collect(),
             event,

@@ -128,6 +128,6 @@ fn row(letter: &StoredDeadLetter, states: &LetterStates) -> [String; 8] {
         text::line(&letter.reason),
         text::outcome(letter.outcome.as_deref(), letter.status),
         letter.attempts.to_string(),
-        states.of(letter.id).to_string(),
+        states.state(letter.id).to_string(),
     ]
 }

@@ -120,7 +120,7 @@ async fn rescue(
     message: &Message,
 ) -> anyhow::Result<()> {
     let name = url.path().rsplit('/').next().unwrap_or_default();
-    let event = event::of(std::slice::from_ref(message), name);
+    let event = event::sqs_event(std::slice::from_ref(message), name);
     let queues = SourceQueues::new(&[], source(message));
     let records = records::read(event::received(&event)?, &queues)?;
     let record = records.first().context("a message is a record")?;

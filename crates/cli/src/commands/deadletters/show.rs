@@ -103,7 +103,7 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
         letter.replay.as_ref().map(|replay| {
             ("replay of", format!("{} by the job {}", replay.letter, text::line(replay.job())))
         }),
-        Some(("state", links.states.of(letter.id).to_string())),
+        Some(("state", links.states.state(letter.id).to_string())),
         links
             .states
             .replay_of(letter.id)

@@ -108,7 +108,7 @@ struct Explained {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let place = Place::from(arguments.place.clone());
-    let Asked { files, name } = Asked::of(&arguments, &place)?;
+    let Asked { files, name } = Asked::from_arguments(&arguments, &place)?;
     let name = name.as_ref();
     let Known { catalogue, selected, origins } = if files.is_empty() {
         of_deployment(name, &place, arguments.event.is_some()).await?

@@ -20,11 +20,12 @@ pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
     if explained.is_empty() {
         return "no subscription\n".to_owned();
     }
-    let each: Vec<String> = explained.iter().map(|explained| one(explained, endpoint)).collect();
+    let each: Vec<String> =
+        explained.iter().map(|explained| endpoint_table(explained, endpoint)).collect();
     each.join("\n")
 }
 
-fn one(explained: &Explained, endpoint: &Endpoint) -> String {
+fn endpoint_table(explained: &Explained, endpoint: &Endpoint) -> String {
     let Explained { subscription, life, probation, now, .. } = explained;
     let retry_after = endpoint
         .retry_after
@@ -92,7 +93,7 @@ fn probation_text(terms: Option<&ProbationTerms>) -> String {
 }
 
 fn attempts(life: &Life) -> String {
-    let axis = Axis::of(life);
+    let axis = Axis::from_life(life);
     let mut text = format!("{:>8}  {:>12}  time\n", "attempt", "wait");
     let all = &life.attempts;
     let (first, last) = if all.len() > FIRST + LAST {
@@ -126,7 +127,7 @@ fn column(position: f64) -> usize {
 }
 
 fn end(life: &Life, subscription: &Subscription) -> String {
-    let axis = Axis::of(life);
+    let axis = Axis::from_life(life);
     let time = format!("+{}", hms(life.ended_ms));
     let mark = format!("{}■", "─".repeat(column(axis.position(life.ended_ms))));
     let end = format!("{:>8}  {:>12}  {time:<14}{mark} {}\n", "end", "", life.reason_name());

@@ -17,7 +17,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// Creates an axis from publication to the last event of a life.
-    pub(super) fn of(life: &Life) -> Self {
+    pub(super) fn from_life(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
         // Use at least one millisecond, because a life may end at once, but the axis needs a
         // length.

@@ -50,7 +50,7 @@ impl LogSource {
     /// If the stack has no log groups.
     #[cfg(feature = "aws")]
     pub(super) async fn of_stack(stack: &Stack) -> anyhow::Result<Self> {
-        Ok(Self::Stack(StackLog::of(stack.clone()).await?))
+        Ok(Self::Stack(StackLog::open(stack.clone()).await?))
     }
 
     #[cfg(not(feature = "aws"))]

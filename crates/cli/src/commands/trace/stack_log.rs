@@ -45,7 +45,7 @@ impl StackLog {
     ///
     /// # Errors
     /// If the stack has no log groups.
-    pub(super) async fn of(stack: Stack) -> anyhow::Result<Self> {
+    pub(super) async fn open(stack: Stack) -> anyhow::Result<Self> {
         let named = LOG_GROUPS.iter().map(|output| stack.output(output).map(ToOwned::to_owned));
         let groups = named.collect::<anyhow::Result<_>>()?;
         Ok(Self { client: Client::new(&stack::aws().await), groups, stack })
@@ -66,7 +66,7 @@ impl StackLog {
         for name in &self.groups {
             groups.push(self.log_group(name, now_ms).await?);
         }
-        let scan = Scan::of(&groups, (range.since_ms, range.until_ms), now_ms);
+        let scan = Scan::estimate(&groups, (range.since_ms, range.until_ms), now_ms);
         let scanned = scan.shown();
         note(format_args!("CloudWatch Logs Insights: one or two queries, each scanning {scanned}"));
         if yes || !scan.is_large() {

@@ -32,7 +32,7 @@ pub(super) struct CurlCommand {
 
 impl CurlCommand {
     /// Formats a request to the destination of this subscription.
-    pub(super) fn of(request: &Request, subscription: &Subscription, keyring: &Keyring) -> Self {
+    pub(super) fn new(request: &Request, subscription: &Subscription, keyring: &Keyring) -> Self {
         let mut variables = BTreeMap::new();
         let method = request.method.as_str();
         let shown_url = subscription.destination.display();

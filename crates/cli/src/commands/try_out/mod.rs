@@ -138,7 +138,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let made = attempt.make(&from_here).await;
     drop(attempt);
-    let report = Report::of(catalogue, &subscription, deliveries, &made);
+    let report = Report::new(catalogue, &subscription, deliveries, &made);
     out(&report.text)?;
     Ok(if report.is_delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -336,7 +336,7 @@ impl<'a> Attempt<'a> {
         let keyring = from_here.keyring_without_token(destination).await;
         let command = keyring.and_then(|keyring| {
             let request = self.compose(&keyring, destination.response_timeout_ms)?;
-            Ok(CurlCommand::of(&request, self.subscription, &keyring))
+            Ok(CurlCommand::new(&request, self.subscription, &keyring))
         });
         match command {
             Ok(command) => {

@@ -26,7 +26,7 @@ pub(super) struct Report {
 impl Report {
     /// Processes the result of a request as dispatch does, and describes it. All deliveries in the
     /// request end in the same way.
-    pub(super) fn of(
+    pub(super) fn new(
         catalogue: &Catalogue,
         subscription: &Subscription,
         mut deliveries: Vec<Delivery>,

@@ -51,7 +51,7 @@ pub(crate) struct CloudWatch {
 impl CloudWatch {
     /// Creates a reader of a stack's metrics from the settings of the stack. Does not send a
     /// request.
-    pub(crate) fn of(aws: &SdkConfig, stack: &Stack) -> Self {
+    pub(crate) fn new(aws: &SdkConfig, stack: &Stack) -> Self {
         Self {
             client: Client::new(aws),
             namespace: format!("lastmile/{}", stack.name),

@@ -92,7 +92,7 @@ impl Seen {
     /// Returns the statistics of all attempts to a destination; `None` if attempts were not
     /// measured.
     pub(super) fn traffic(&self, of: &DestinationHealth) -> Option<Traffic> {
-        self.rates.of(of.subscriptions.iter().map(String::as_str))
+        self.rates.traffic(of.subscriptions.iter().map(String::as_str))
     }
 
     /// Returns true if any destination has an unhealthy condition, or its attempts fail.
@@ -232,7 +232,7 @@ pub(super) async fn list(
 }
 
 /// Serves the page of one destination.
-pub(super) async fn one(
+pub(super) async fn destination_page(
     State(console): State<SharedConsole>,
     Path(key): Path<String>,
     uri: Uri,

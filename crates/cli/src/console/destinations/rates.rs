@@ -43,7 +43,7 @@ impl Rates {
     }
 
     /// Returns the sum of the attempts of these subscriptions; `None` if they were not measured.
-    pub(in crate::console) fn of<'a>(
+    pub(in crate::console) fn traffic<'a>(
         &self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Option<Traffic> {

@@ -100,7 +100,7 @@ impl LetterCaches {
         let whole = self.whole(max_age_ms, wait).await?;
         match whole {
             CacheState::Ready(cache) if cache.is_truncated && !query.is_all() => {
-                self.of(href("", query.filters()), filter, max_age_ms, wait).await
+                self.load(href("", query.filters()), filter, max_age_ms, wait).await
             }
             CacheState::Ready(_) | CacheState::Reading(_) => Ok(whole),
         }
@@ -115,7 +115,7 @@ impl LetterCaches {
         max_age_ms: u64,
         wait: WaitMode,
     ) -> Result<CacheState, PageError> {
-        self.of(WHOLE.to_owned(), &Filter::default(), max_age_ms, wait).await
+        self.load(WHOLE.to_owned(), &Filter::default(), max_age_ms, wait).await
     }
 
     /// Returns the key of the blob with this dead letter, if a cache contains it. The blob may have
@@ -140,7 +140,7 @@ impl LetterCaches {
         self.entries().iter_mut().for_each(|entry| entry.is_stale = true);
     }
 
-    async fn of(
+    async fn load(
         &self,
         scope: String,
         filter: &Filter,

@@ -54,16 +54,16 @@ pub(in crate::console) async fn answer(
     };
     let all = cache.matching(&filter.clone().of_any_state());
     let counts = cache.states.counts(all.iter().map(|letter| letter.id));
-    let open = Summary::of(cache.matching(&filter), &cache);
+    let open = Summary::new(cache.matching(&filter), &cache);
     let is_open = !open.causes.is_empty();
     // If no dead letter is open, show the cause by its dead letters in all states.
-    let shown = if is_open { &open } else { &Summary::of(all, &cache) };
+    let shown = if is_open { &open } else { &Summary::new(all, &cache) };
     let seen = Seen::read(&console, range_ms(&filter)).await;
     let [cause] = shown.causes.as_slice() else { return Err(no_cause(&id, shown.causes.len())) };
     let sources = console.sources.read().await;
     let letters: BTreeMap<String, u64> =
         cause.subscriptions.iter().map(|of| (of.name.clone(), of.count)).collect();
-    let forecast = Forecast::of(&console, &letters, &sources.reading.catalogue, &seen, None);
+    let forecast = Forecast::new(&console, &letters, &sources.reading.catalogue, &seen, None);
     let view =
         View { console: &console, query: &query, cache: &cache, seen: &seen, cause, shown, counts };
     let main = view.markup(is_open.then_some(&forecast));
@@ -262,7 +262,7 @@ pub(in crate::console) async fn dismiss(
     };
     // Read the container again instead of using a cache. Either exactly the dead letters that the
     // page showed are dismissed, or none.
-    let open = Summary::of(cache.matching(&filter), &cache);
+    let open = Summary::new(cache.matching(&filter), &cache);
     let [cause] = open.causes.as_slice() else { return Err(no_cause(&id, open.causes.len())) };
     let back = query.with_period_of(&format!("/causes/{id}"));
     let letters: Vec<Uuid> = open.letters.iter().map(|letter| letter.id).collect();

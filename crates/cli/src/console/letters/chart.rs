@@ -77,7 +77,7 @@ pub(in crate::console) struct Chart {
 
 impl Chart {
     /// Creates the chart of these dead letters; `None` if none has a time.
-    pub(in crate::console) fn of<'a>(
+    pub(in crate::console) fn new<'a>(
         letters: impl Iterator<Item = &'a StoredDeadLetter>,
     ) -> Option<Self> {
         let minute_of = |letter| decided_ms(letter).map(|at_ms| at_ms / MINUTE_MS * MINUTE_MS);
@@ -302,13 +302,13 @@ mod tests {
             let first_ms = 1_000 * 28 * DAY_MS;
             let letters =
                 [at(first_ms, "A"), at(first_ms + apart_ms, "B"), at(first_ms + apart_ms, "B")];
-            let chart = Chart::of(letters.iter()).unwrap();
+            let chart = Chart::new(letters.iter()).unwrap();
             assert!(width_ms == 0 || chart.width_ms == width_ms, "{apart_ms}: {}", chart.width_ms);
             assert_eq!(chart.columns.len(), columns, "{apart_ms}");
             assert_eq!(chart.columns.iter().map(Column::sum).sum::<u64>(), 3);
             assert_eq!(chart.greatest(), if apart_ms == 0 { 3 } else { 2 });
         }
-        assert_eq!(Chart::of(std::iter::empty()), None);
+        assert_eq!(Chart::new(std::iter::empty()), None);
     }
 
     #[test]
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_made_visible_in_the_title_of_its_bar() {
-        let chart = Chart::of([at(HOUR_MS, "Re\u{202e}")].iter()).unwrap();
+        let chart = Chart::new([at(HOUR_MS, "Re\u{202e}")].iter()).unwrap();
         let (query, _) = Query::read(&[], &[]).unwrap();
         let reasons = [("Re\u{202e}", 1)];
         let drawn = chart.draw(&query, &Palette::new(&reasons), &reasons).into_string();

@@ -49,9 +49,9 @@ pub(in crate::console) async fn answer(
     let states = console.letters.states().await.map_err(PageError::storage)?;
     let replayed = states.replay_of(letter.id);
     let cache = console.caches.held(&query);
-    let place = cache.as_deref().and_then(|cache| ListPlace::of(letter.id, &filter, cache));
+    let place = cache.as_deref().and_then(|cache| ListPlace::find(letter.id, &filter, cache));
     let others = cache.as_deref().map(|cache| related(&letter, cache));
-    let links = links::of(&letter, &states);
+    let links = links::find_links(&letter, &states);
     let shown = ShownLetter {
         letter: &letter,
         query: &query,

@@ -37,7 +37,10 @@ pub(in crate::console) struct LetterLinks {
 }
 
 /// Finds the records that belong to a dead letter.
-pub(in crate::console) fn of(letter: &StoredDeadLetter, states: &LetterStates) -> LetterLinks {
+pub(in crate::console) fn find_links(
+    letter: &StoredDeadLetter,
+    states: &LetterStates,
+) -> LetterLinks {
     let replay = states.replay_of(letter.id).cloned();
     let dismissal = states.dismissal_of(letter.id).cloned();
     LetterLinks { replay, dismissal, still_sent: still_sent([letter.id], states) }
@@ -106,7 +109,7 @@ impl LetterLinks {
 /// notice later dismissals.
 pub(super) fn still_sent(letters: impl IntoIterator<Item = Uuid>, states: &LetterStates) -> Markup {
     let is_planned = |letter: &Uuid| {
-        states.of(*letter) == LetterState::Open && states.planned_by(*letter).is_some()
+        states.state(*letter) == LetterState::Open && states.planned_by(*letter).is_some()
     };
     let count = letters.into_iter().filter(is_planned).count() as u64;
     html! { @if count > 0 {

@@ -150,7 +150,7 @@ pub(in crate::console) fn name(letter: &StoredDeadLetter) -> Markup {
 
 /// Renders the state of a dead letter, and the job that has replayed it.
 fn state(letter: &StoredDeadLetter, states: &LetterStates) -> Markup {
-    let state = states.of(letter.id);
+    let state = states.state(letter.id);
     html! { @match states.replay_of(letter.id) {
         Some(record) => a href={ "/jobs/" (record.job) } {
             (state) span .unseen { ", by the job " (line(&record.job)) }

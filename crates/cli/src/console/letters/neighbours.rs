@@ -26,7 +26,7 @@ pub(in crate::console) struct ListPlace {
 
 impl ListPlace {
     /// Finds a dead letter in the filtered list; `None` if the list does not contain it.
-    pub(in crate::console) fn of(id: Uuid, filter: &Filter, cache: &LetterCache) -> Option<Self> {
+    pub(in crate::console) fn find(id: Uuid, filter: &Filter, cache: &LetterCache) -> Option<Self> {
         let ids: Vec<Uuid> = cache.matching(filter).iter().map(|letter| letter.id).collect();
         let at = ids.iter().position(|of| *of == id)?;
         let newer = at.checked_sub(1).and_then(|at| ids.get(at).copied());
@@ -107,7 +107,7 @@ mod tests {
     fn the_next_dead_letters_are_those_that_the_filters_leave() {
         let cache = cache(5);
         let id = |number: u128| Uuid::parse_str(&format!("{number:032}")).unwrap();
-        let place = |number| ListPlace::of(id(number), &Filter::default(), &cache);
+        let place = |number| ListPlace::find(id(number), &Filter::default(), &cache);
         let expected = |number, newer, older| Some(ListPlace { number, count: 5, newer, older });
         assert_eq!(place(1), expected(1, None, Some(id(2))));
         assert_eq!(place(3), expected(3, Some(id(2)), Some(id(4))));
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(place(6), None);
         let filter = Filter { subscription: Some("s4".to_owned()), ..Filter::default() };
         let alone = ListPlace { number: 1, count: 1, newer: None, older: None };
-        assert_eq!(ListPlace::of(id(4), &filter, &cache), Some(alone));
+        assert_eq!(ListPlace::find(id(4), &filter, &cache), Some(alone));
         assert_eq!([1, 2, 3].map(|limit| place(3).unwrap().page(limit)), [3, 2, 1]);
     }
 

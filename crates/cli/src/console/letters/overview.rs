@@ -48,8 +48,8 @@ pub(in crate::console) async fn answer(
     };
     let all = stats(&cache);
     let palette = Palette::new(&greatest_first(&all.reasons));
-    let summary = Summary::of(cache.matching(&filter), &cache);
-    let suggestions = Suggestions::of(&cache, &all);
+    let summary = Summary::new(cache.matching(&filter), &cache);
+    let suggestions = Suggestions::collect(&cache, &all);
     let main = html! {
         (head(&console, &query, &cache, &summary))
         (notices(&console, &cache))
@@ -221,7 +221,7 @@ fn stats(cache: &LetterCache) -> Stats {
 
 fn draw(query: &Query, summary: &Summary<'_>, palette: &Palette) -> Markup {
     let reasons = greatest_first(&summary.stats.reasons);
-    html! { @if let Some(chart) = Chart::of(summary.letters.iter().copied()) {
+    html! { @if let Some(chart) = Chart::new(summary.letters.iter().copied()) {
         (chart.draw(query, palette, &reasons))
     } }
 }

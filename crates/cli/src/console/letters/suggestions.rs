@@ -28,7 +28,7 @@ pub(in crate::console) struct Suggestions {
 
 impl Suggestions {
     /// Collects the suggestions from a cache. `stats` are the totals of the whole cache.
-    pub(in crate::console) fn of(cache: &LetterCache, stats: &Stats) -> Self {
+    pub(in crate::console) fn collect(cache: &LetterCache, stats: &Stats) -> Self {
         let mut types: BTreeMap<&str, u64> = BTreeMap::new();
         for kind in cache.letters.iter().filter_map(|letter| letter.event_type.as_deref()) {
             *types.entry(kind).or_default() += 1;
@@ -96,7 +96,7 @@ mod tests {
         {
             stats.subscriptions.insert(name.to_owned(), count);
         }
-        let found = Suggestions::of(&LetterCache::default(), &stats);
+        let found = Suggestions::collect(&LetterCache::default(), &stats);
         assert_eq!(found.subscriptions, ["crm/contacts/sync", "shop/orders/mail"]);
         assert_eq!(found.topics.iter().collect::<Vec<_>>(), ["crm/contacts", "shop/orders"]);
         let many = (0..1_000_u64).map(|number| (format!("t{number}"), number)).collect();

@@ -15,7 +15,7 @@ pub(in crate::console) struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    pub(in crate::console) fn of(letters: Vec<&'a StoredDeadLetter>, cache: &LetterCache) -> Self {
+    pub(in crate::console) fn new(letters: Vec<&'a StoredDeadLetter>, cache: &LetterCache) -> Self {
         let mut stats = Stats::default();
         letters.iter().for_each(|letter| stats.add(letter));
         let mut causes = cache.states.sorted(cache.by_cause(&letters), Machine.now_ms());

@@ -87,8 +87,9 @@ fn content(live: &Live, event: &Event, under_way: &[Arc<Step>], last: u64) -> Ma
 fn deliveries<'a>(event: &'a Event, under_way: &'a [Arc<Step>]) -> Vec<Vec<&'a Arc<Step>>> {
     let mut all: Vec<Vec<&Arc<Step>>> = Vec::new();
     let steps = event.steps.iter().chain(under_way);
-    for step in steps.filter(|step| step.of.delivery.is_some()) {
-        let same = |steps: &&mut Vec<&Arc<Step>>| steps[0].of.delivery == step.of.delivery;
+    for step in steps.filter(|step| step.subject.delivery.is_some()) {
+        let same =
+            |steps: &&mut Vec<&Arc<Step>>| steps[0].subject.delivery == step.subject.delivery;
         match all.iter_mut().find(same) {
             Some(steps) => steps.push(step),
             None => all.push(vec![step]),
@@ -99,15 +100,16 @@ fn deliveries<'a>(event: &'a Event, under_way: &'a [Arc<Step>]) -> Vec<Vec<&'a A
 
 /// Renders the steps of the event that belong to no delivery, except its publication.
 fn own_steps(event: &Event) -> Markup {
-    let own = |step: &&Arc<Step>| step.of.delivery.is_none() && step.what.words.kind != Kind::Event;
+    let own =
+        |step: &&Arc<Step>| step.subject.delivery.is_none() && step.facts.words.kind != Kind::Event;
     html! { @for step in event.steps.iter().filter(own) {
-        p { (time(Some(step.what.at_ms))) " " (line(&step.what.words.name)) ": " (line(&step.what.words.outcome)) }
+        p { (time(Some(step.facts.at_ms))) " " (line(&step.facts.words.name)) ": " (line(&step.facts.words.outcome)) }
     } }
 }
 
 fn delivery(event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup {
-    let of = &steps[0].of;
-    let destination = steps.iter().map(|step| &step.what.destination).find(|it| !it.is_empty());
+    let of = &steps[0].subject;
+    let destination = steps.iter().map(|step| &step.facts.destination).find(|it| !it.is_empty());
     let id = of.delivery.map(|id| id.to_string()).unwrap_or_default();
     html! { section aria-labelledby={ "delivery-" (at) } {
         h2 id={ "delivery-" (at) } { (word(&of.subscription)) }
@@ -121,7 +123,7 @@ fn delivery(event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup {
                 @let exchange = event.exchanges.get(&step.number);
                 // Attempts in progress have numbers of their own, which are not keys of
                 // `exchanges`.
-                @let exchange = exchange.filter(|_| step.what.words.kind != Kind::UnderWay);
+                @let exchange = exchange.filter(|_| step.facts.words.kind != Kind::UnderWay);
                 (timeline_step(exchange, step, at + 1 == steps.len()))
             }
         }
@@ -129,7 +131,7 @@ fn delivery(event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup {
 }
 
 fn timeline_step(exchange: Option<&Arc<ShownExchange>>, step: &Step, is_newest: bool) -> Markup {
-    let (what, words) = (&step.what, &step.what.words);
+    let (what, words) = (&step.facts, &step.facts.words);
     let of_step = match words.kind {
         Kind::Good => "attempt delivered",
         Kind::Failed | Kind::Silent => "attempt",

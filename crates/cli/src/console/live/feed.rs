@@ -50,7 +50,7 @@ pub(super) struct Published {
 
 /// The event and the delivery that a step belongs to, as named in its log line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Of {
+pub(super) struct Subject {
     pub(super) delivery: Option<Uuid>,
     /// The full name of the subscription; empty if the step belongs to none.
     pub(super) subscription: String,
@@ -64,7 +64,7 @@ pub(super) struct Of {
 
 /// The time and the texts of a step, and the destination of the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct What {
+pub(super) struct StepFacts {
     pub(super) at_ms: u64,
     pub(super) words: LineWords,
     pub(super) destination: String,
@@ -79,8 +79,8 @@ pub(super) struct Step {
     pub(super) number: u64,
     /// The number of the step's event; `None` if the event is unknown.
     pub(super) event: Option<u64>,
-    pub(super) of: Of,
-    pub(super) what: What,
+    pub(super) subject: Subject,
+    pub(super) facts: StepFacts,
 }
 
 /// An event in the feed, with its steps.
@@ -125,33 +125,43 @@ impl Feed {
             return;
         }
         let bytes = published.body.as_ref().map_or(0, |body| body.len());
-        let of = Of {
+        let subject = Subject {
             topic: published.topic.clone(),
             event_id: published.id.clone(),
             event_type: published.event_type.clone(),
             source: published.source.clone(),
-            ..Of::default()
+            ..Subject::default()
         };
         let number = self.add_event(at_ms, published);
         let words = LineWords {
             outcome: format!("{bytes} bytes"),
             ..LineWords::new(Kind::Event, "published")
         };
-        let what = What { at_ms, words, destination: String::new(), due_ms: None };
-        self.add_step(Some(number), of, what, None);
+        let facts = StepFacts { at_ms, words, destination: String::new(), due_ms: None };
+        self.add_step(Some(number), subject, facts, None);
     }
 
     /// Adds a step to its event. Creates the event if the delivery belongs to none in the feed.
-    pub(super) fn add(&mut self, of: Of, what: What, exchange: Option<Arc<ShownExchange>>) {
-        let event = self.event_of(&of, what.at_ms);
-        self.add_step(event, of, what, exchange);
+    pub(super) fn add(
+        &mut self,
+        subject: Subject,
+        facts: StepFacts,
+        exchange: Option<Arc<ShownExchange>>,
+    ) {
+        let event = self.event_of(&subject, facts.at_ms);
+        self.add_step(event, subject, facts, exchange);
     }
 
     /// Adds an attempt in progress.
-    pub(super) fn begin(&mut self, of: Of, what: What) {
-        let event = self.event_of(&of, what.at_ms);
+    pub(super) fn begin(&mut self, subject: Subject, facts: StepFacts) {
+        let event = self.event_of(&subject, facts.at_ms);
         self.last_under_way += 1;
-        self.under_way.push_back(Arc::new(Step { number: self.last_under_way, event, of, what }));
+        self.under_way.push_back(Arc::new(Step {
+            number: self.last_under_way,
+            event,
+            subject,
+            facts,
+        }));
         if self.under_way.len() > UNDER_WAY_MAX {
             self.under_way.pop_front();
         }
@@ -159,7 +169,7 @@ impl Feed {
 
     /// Removes the attempt in progress of a delivery, because it has ended.
     pub(super) fn end(&mut self, delivery: Uuid) {
-        let is_its = |step: &Arc<Step>| step.of.delivery == Some(delivery);
+        let is_its = |step: &Arc<Step>| step.subject.delivery == Some(delivery);
         if let Some(at) = self.under_way.iter().position(is_its) {
             self.under_way.remove(at);
         }
@@ -198,22 +208,22 @@ impl Feed {
     /// Returns true if the delivery of this step has no later step.
     pub(super) fn is_newest(&self, step: &Step) -> bool {
         let Some(event) = step.event.and_then(|number| self.event(number)) else { return true };
-        let same = |other: &&Arc<Step>| other.of.delivery == step.of.delivery;
-        if step.of.delivery.is_some() && self.under_way.iter().any(|other| same(&other)) {
+        let same = |other: &&Arc<Step>| other.subject.delivery == step.subject.delivery;
+        if step.subject.delivery.is_some() && self.under_way.iter().any(|other| same(&other)) {
             return false;
         }
         event.steps.iter().rev().find(same).is_none_or(|newest| newest.number <= step.number)
     }
 
-    fn event_of(&mut self, of: &Of, at_ms: u64) -> Option<u64> {
-        let known = of.delivery.and_then(|delivery| self.deliveries.get(&delivery).copied());
-        let known = known.or_else(|| self.find(of));
-        let event = match (known, of.delivery) {
+    fn event_of(&mut self, subject: &Subject, at_ms: u64) -> Option<u64> {
+        let known = subject.delivery.and_then(|delivery| self.deliveries.get(&delivery).copied());
+        let known = known.or_else(|| self.find(subject));
+        let event = match (known, subject.delivery) {
             (Some(event), _) => event,
             (None, None) => return None,
-            (None, Some(_)) => self.add_event(at_ms, self.as_far_as_known(of)),
+            (None, Some(_)) => self.add_event(at_ms, self.as_far_as_known(subject)),
         };
-        if let Some(delivery) = of.delivery {
+        if let Some(delivery) = subject.delivery {
             self.deliveries.insert(delivery, event);
         }
         Some(event)
@@ -222,33 +232,34 @@ impl Feed {
     /// Finds the event that a step belongs to: the newest event from whose id the delivery's id is
     /// derived. Otherwise, for example for a replay, finds the newest event with the same id,
     /// source and topic.
-    fn find(&self, of: &Of) -> Option<u64> {
+    fn find(&self, subject: &Subject) -> Option<u64> {
         let newest = || self.events.iter().rev();
-        let name = of.subscription.parse::<SubscriptionName>().ok();
-        let is_made_of = |event: &&Event| match (&name, of.delivery, &event.published.origin) {
+        let name = subject.subscription.parse::<SubscriptionName>().ok();
+        let is_made_of = |event: &&Event| match (&name, subject.delivery, &event.published.origin) {
             (Some(name), Some(delivery), Some(origin)) => id_of(name, origin) == delivery,
             (None, None, Some(origin)) => {
-                of.message.as_ref() == Some(&origin.message) && event.published.id == of.event_id
+                subject.message.as_ref() == Some(&origin.message)
+                    && event.published.id == subject.event_id
             }
             _ => false,
         };
         let says_the_same = |event: &&Event| {
             let published = &event.published;
-            !of.event_id.is_empty()
-                && (published.topic.is_none() || published.topic == of.topic)
-                && (&published.id, &published.source) == (&of.event_id, &of.source)
+            !subject.event_id.is_empty()
+                && (published.topic.is_none() || published.topic == subject.topic)
+                && (&published.id, &published.source) == (&subject.event_id, &subject.source)
         };
         let found = newest().find(is_made_of).or_else(|| newest().find(says_the_same));
         found.map(|event| event.number)
     }
 
-    fn as_far_as_known(&self, of: &Of) -> Published {
+    fn as_far_as_known(&self, subject: &Subject) -> Published {
         Published {
             origin: None,
-            topic: of.topic.clone(),
-            id: of.event_id.clone(),
-            event_type: of.event_type.clone(),
-            source: of.source.clone(),
+            topic: subject.topic.clone(),
+            id: subject.event_id.clone(),
+            event_type: subject.event_type.clone(),
+            source: subject.source.clone(),
             body: None,
         }
     }
@@ -273,12 +284,12 @@ impl Feed {
     fn add_step(
         &mut self,
         event: Option<u64>,
-        of: Of,
-        what: What,
+        subject: Subject,
+        facts: StepFacts,
         exchange: Option<Arc<ShownExchange>>,
     ) {
         self.last_step += 1;
-        let step = Arc::new(Step { number: self.last_step, event, of, what });
+        let step = Arc::new(Step { number: self.last_step, event, subject, facts });
         self.steps.push_back(Arc::clone(&step));
         if self.steps.len() > STEPS_MAX {
             self.steps.pop_front();
@@ -330,26 +341,26 @@ mod tests {
         }
     }
 
-    fn of(message: &str, id: &str) -> Of {
+    fn subject(message: &str, id: &str) -> Subject {
         let name: SubscriptionName = "shop/orders/billing".parse().unwrap();
         let origin = Origin { message: message.to_owned(), index: 0 };
-        Of {
+        Subject {
             delivery: Some(id_of(&name, &origin)),
             subscription: name.to_string(),
             topic: Some("shop/orders".to_owned()),
             event_id: id.to_owned(),
             source: "s".to_owned(),
-            ..Of::default()
+            ..Subject::default()
         }
     }
 
-    fn what(at_ms: u64, kind: Kind, name: &str) -> What {
+    fn facts(at_ms: u64, kind: Kind, name: &str) -> StepFacts {
         let words = LineWords::new(kind, name);
-        What { at_ms, words, destination: String::new(), due_ms: None }
+        StepFacts { at_ms, words, destination: String::new(), due_ms: None }
     }
 
-    fn attempt(at_ms: u64) -> What {
-        what(at_ms, Kind::Failed, "attempt 1")
+    fn attempt(at_ms: u64) -> StepFacts {
+        facts(at_ms, Kind::Failed, "attempt 1")
     }
 
     #[test]
@@ -358,14 +369,14 @@ mod tests {
         feed.publish(1, published("m1", "7", 1));
         feed.publish(2, published("m2", "7", 1));
         feed.publish(3, published("m1", "7", 1));
-        feed.add(of("m1", "7"), attempt(4), None);
-        feed.add(of("m2", "7"), attempt(5), None);
+        feed.add(subject("m1", "7"), attempt(4), None);
+        feed.add(subject("m2", "7"), attempt(5), None);
         let steps: Vec<_> = feed.steps_after(0).map(|it| (it.number, it.event)).collect();
         assert_eq!(steps, [(1, Some(1)), (2, Some(2)), (3, Some(1)), (4, Some(2))]);
         assert_eq!(feed.event(1).unwrap().steps.len(), 2);
         let newest: Vec<bool> = feed.steps_after(2).map(|step| feed.is_newest(step)).collect();
         assert_eq!(newest, [true, true]);
-        feed.add(of("m1", "7"), attempt(6), None);
+        feed.add(subject("m1", "7"), attempt(6), None);
         let newest: Vec<bool> = feed.steps_after(2).map(|step| feed.is_newest(step)).collect();
         assert_eq!(newest, [false, true, true]);
     }
@@ -374,15 +385,15 @@ mod tests {
     fn an_attempt_is_under_way_until_it_ends_and_then_nothing_waits_for_the_next_one() {
         let mut feed = Feed::default();
         feed.publish(1, published("m1", "7", 1));
-        feed.add(of("m1", "7"), attempt(2), None);
+        feed.add(subject("m1", "7"), attempt(2), None);
         let first = Arc::clone(feed.steps_after(1).next().unwrap());
         assert!(feed.is_newest(&first));
-        feed.begin(of("m1", "7"), what(3, Kind::UnderWay, "attempt 2"));
-        feed.begin(of("m2", "8"), what(4, Kind::UnderWay, "attempt 1"));
+        feed.begin(subject("m1", "7"), facts(3, Kind::UnderWay, "attempt 2"));
+        feed.begin(subject("m2", "8"), facts(4, Kind::UnderWay, "attempt 1"));
         assert!(!feed.is_newest(&first), "its wait is over");
         let under_way: Vec<_> = feed.under_way().map(|it| (it.number, it.event)).collect();
         assert_eq!(under_way, [(1, Some(1)), (2, Some(2))]);
-        let delivery = of("m1", "7").delivery.unwrap();
+        let delivery = subject("m1", "7").delivery.unwrap();
         feed.end(delivery);
         feed.end(delivery);
         assert_eq!(feed.under_way().map(|it| it.number).collect::<Vec<_>>(), [2]);
@@ -391,9 +402,9 @@ mod tests {
     #[test]
     fn a_delivery_whose_record_was_not_seen_makes_an_event_and_what_has_none_does_not() {
         let mut feed = Feed::default();
-        feed.add(of("m1", "7"), attempt(1), None);
-        feed.add(of("m1", "7"), attempt(2), None);
-        feed.add(Of::default(), what(3, Kind::Note, "function.started"), None);
+        feed.add(subject("m1", "7"), attempt(1), None);
+        feed.add(subject("m1", "7"), attempt(2), None);
+        feed.add(Subject::default(), facts(3, Kind::Note, "function.started"), None);
         let steps: Vec<_> = feed.steps_after(0).map(|it| it.event).collect();
         assert_eq!(steps, [Some(1), Some(1), None]);
         assert_eq!(feed.event(1).unwrap().published.body, None);
@@ -404,9 +415,9 @@ mod tests {
         let mut feed = Feed::default();
         feed.publish(1, published("m1", "7", 1));
         feed.publish(2, published("m2", "7", 1));
-        let of = Of { delivery: None, subscription: String::new(), ..of("m1", "7") };
-        let of = Of { message: Some("m1".to_owned()), ..of };
-        feed.add(of, what(3, Kind::End, "unmatched"), None);
+        let subject = Subject { delivery: None, subscription: String::new(), ..subject("m1", "7") };
+        let subject = Subject { message: Some("m1".to_owned()), ..subject };
+        feed.add(subject, facts(3, Kind::End, "unmatched"), None);
         assert_eq!(feed.steps_after(2).next().unwrap().event, Some(1));
     }
 
@@ -419,7 +430,7 @@ mod tests {
         assert_eq!(feed.dropped(), (0, 3));
         assert!(feed.event(3).is_none() && feed.event(4).is_some());
         for at_ms in 0..STEPS_MAX as u64 {
-            feed.add(of("m9", "9"), attempt(at_ms), None);
+            feed.add(subject("m9", "9"), attempt(at_ms), None);
         }
         assert_eq!(feed.steps_after(0).count(), STEPS_MAX);
         assert_eq!(feed.dropped().0, EVENTS_MAX as u64 + 3);

@@ -168,11 +168,11 @@ impl Live {
     /// A page with the reason why the event is not available.
     fn event(&self, id: &str) -> Result<Event, PageError> {
         let (title, why) = match self.run.read(id) {
-            Id::Of(number) => match self.read(|feed| feed.event(number).cloned()) {
+            Id::ThisRun(number) => match self.read(|feed| feed.event(number).cloned()) {
                 Some(event) => return Ok(event),
                 None => ("The event is no longer stored", "Newer events have replaced it."),
             },
-            Id::OfAnotherRun => (
+            Id::AnotherRun => (
                 "An event of an earlier run",
                 "lastmile dev was restarted, and stores events only in memory.",
             ),

@@ -54,7 +54,7 @@ pub(super) struct StepJson {
     /// The name of the subscription, or of the topic.
     name: String,
     destination: String,
-    what: String,
+    facts: String,
     class: &'static str,
     group: &'static str,
     outcome: String,
@@ -85,8 +85,8 @@ struct Wanted {
 impl Wanted {
     fn read(query: &str) -> Self {
         let pairs = pairs(query.as_bytes());
-        let of = |name| value(&pairs, name).unwrap_or_default().to_owned();
-        Self { text: of("text"), name: of("subscription"), group: of("outcome") }
+        let subject = |name| value(&pairs, name).unwrap_or_default().to_owned();
+        Self { text: subject("text"), name: subject("subscription"), group: subject("outcome") }
     }
 
     fn has(&self, step: &StepJson) -> bool {
@@ -97,20 +97,20 @@ impl Wanted {
 }
 
 impl StepJson {
-    pub(super) fn of(live: &Live, feed: &Feed, step: &Step) -> Self {
-        let (of, what, words) = (&step.of, &step.what, &step.what.words);
+    pub(super) fn new(live: &Live, feed: &Feed, step: &Step) -> Self {
+        let (subject, facts, words) = (&step.subject, &step.facts, &step.facts.words);
         let cell = |value: &str| text::first_chars(&text::line(value), CELL_MAX_CHARS);
-        let name = match of.subscription.as_str() {
-            "" => of.topic.as_deref().unwrap_or_default(),
+        let name = match subject.subscription.as_str() {
+            "" => subject.topic.as_deref().unwrap_or_default(),
             subscription => subscription,
         };
         let is_under_way = words.kind == Kind::UnderWay;
         let is_newest = !is_under_way && feed.is_newest(step);
         // A later step already shows how the wait ended.
-        let is_over = what.due_ms.is_some() && !is_newest;
+        let is_over = facts.due_ms.is_some() && !is_newest;
         let next = if is_over { String::new() } else { cell(&words.next) };
         let detail = match words.kind {
-            Kind::UnderWay => since(what.at_ms),
+            Kind::UnderWay => since(facts.at_ms),
             // The outcome already contains the detail.
             Kind::Silent => String::new(),
             Kind::Event
@@ -124,23 +124,23 @@ impl StepJson {
         Self {
             number: step.number,
             event: step.event.map(|event| live.run.id(event)),
-            delivery: of.delivery.map(|it| it.to_string()).unwrap_or_default(),
-            time: clock(what.at_ms),
-            id: cell(&of.event_id),
-            kind: cell(&of.event_type),
+            delivery: subject.delivery.map(|it| it.to_string()).unwrap_or_default(),
+            time: clock(facts.at_ms),
+            id: cell(&subject.event_id),
+            kind: cell(&subject.event_type),
             name: cell(name),
-            destination: cell(&what.destination),
-            what: cell(&step_name(step)),
+            destination: cell(&facts.destination),
+            facts: cell(&step_name(step)),
             class: class(words.kind),
             group: group(words.kind),
             outcome: cell(&words.outcome),
             detail,
             took: words.duration_ms.map(text::duration).unwrap_or_default(),
             next,
-            due: what.due_ms.filter(|_| is_newest),
-            since: is_under_way.then_some(what.at_ms),
+            due: facts.due_ms.filter(|_| is_newest),
+            since: is_under_way.then_some(facts.at_ms),
             letter: words.dead_letter.map(|id| format!("/letters/{id}")),
-            fold: words.fold(&of.subscription).unwrap_or_default(),
+            fold: words.fold(&subject.subscription).unwrap_or_default(),
             repeats: 1,
             folded: String::new(),
         }
@@ -171,7 +171,7 @@ impl StepJson {
             &self.kind,
             &self.name,
             &self.destination,
-            &self.what,
+            &self.facts,
             &self.outcome,
             &self.detail,
             &self.next,
@@ -210,7 +210,7 @@ const fn group(kind: Kind) -> &'static str {
 
 /// Returns the name of a step, such as `attempt 2` or `attempt 1 to its sink`.
 pub(super) fn step_name(step: &Step) -> String {
-    let words = &step.what.words;
+    let words = &step.facts.words;
     match words.target {
         "" => words.name.clone(),
         target => format!("{} {target}", words.name),
@@ -242,8 +242,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(live: &Live, feed: &Feed, wanted: &Wanted) -> Self {
-        let json = |step: &Arc<Step>| StepJson::of(live, feed, step);
+    fn new(live: &Live, feed: &Feed, wanted: &Wanted) -> Self {
+        let json = |step: &Arc<Step>| StepJson::new(live, feed, step);
         let under_way: Vec<StepJson> =
             feed.under_way().rev().take(UNDER_WAY_SHOWN).map(json).collect();
         let mut rows: Vec<StepJson> = Vec::new();
@@ -272,7 +272,7 @@ pub(in crate::console) async fn answer(
 ) -> Result<Response, PageError> {
     let live = console.live()?;
     let wanted = Wanted::read(&query.unwrap_or_default());
-    let shown = live.read(|feed| Shown::of(live, feed, &wanted));
+    let shown = live.read(|feed| Shown::new(live, feed, &wanted));
     let reading = console.sources.last();
     let subscriptions = reading.reading.catalogue.subscriptions().map(|it| it.name.to_string());
     let subscriptions: Vec<String> = subscriptions.take(SUBSCRIPTIONS_MAX).collect();
@@ -381,7 +381,7 @@ fn row(step: &StepJson) -> Markup {
             td .whose data-label="Subscription" { div {
                 span .name { (step.name) } " " span .kind.destination { (step.destination) }
             } }
-            td .what data-label="What" { (step.what) }
+            td .facts data-label="What" { (step.facts) }
             td data-label="Outcome" { div {
                 span class={ "outcome " (step.class) } { b { (step.outcome) } }
                 " " b .repeats { @if step.repeats > 1 { "× " (step.repeats) } }

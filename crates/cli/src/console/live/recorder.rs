@@ -22,7 +22,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
 use super::Live;
-use super::feed::{Of, Published, What};
+use super::feed::{Published, StepFacts, Subject};
 use crate::console::app::SharedConsole;
 use crate::operations::line_words::words;
 use crate::operations::shown_exchange::ShownExchange;
@@ -74,7 +74,7 @@ impl Recorder {
     }
 
     /// Adds an ended attempt to the statistics of its subscription.
-    fn record_traffic(&self, line: &Line, of: &Of) {
+    fn record_traffic(&self, line: &Line, subject: &Subject) {
         let is_success = match line.name.as_str() {
             "delivery.delivered" => true,
             // A successful attempt that must be repeated is logged as `delivery.attempted`.
@@ -88,14 +88,14 @@ impl Recorder {
             return;
         }
         let mut traffic = self.live().traffic.lock().unwrap_or_else(PoisonError::into_inner);
-        traffic.add(line.at_ms, &of.subscription, is_success, duration_ms);
+        traffic.add(line.at_ms, &subject.subscription, is_success, duration_ms);
     }
 
     fn observe(&mut self, observation: Observation) {
         match observation {
             Observation::Received(record) => self.received(&record),
-            Observation::Exchanged(of) => {
-                let (request, exchange) = *of;
+            Observation::Exchanged(subject) => {
+                let (request, exchange) = *subject;
                 self.pending.push(request, exchange);
             }
         }
@@ -113,42 +113,42 @@ impl Recorder {
     }
 
     fn note(&mut self, line: &Line) {
-        let of = of(line);
-        let name = of.subscription.parse::<SubscriptionName>().ok();
+        let subject = subject(line);
+        let name = subject.subscription.parse::<SubscriptionName>().ok();
         let last = self.console.sources.last();
         let subscription =
             name.and_then(|name| last.reading.catalogue.subscription(&name).cloned());
         let exchange = match line.name.as_str() {
             "delivery.attempted" | "delivery.delivered" | "delivery.answered_late" => {
-                self.pending.take(line, of.delivery, subscription.as_deref())
+                self.pending.take(line, subject.delivery, subscription.as_deref())
             }
             _ => None,
         };
         let Some(words) = words(line) else { return };
         let destination = match (&exchange, &subscription) {
             (Some(exchange), _) => exchange.url.clone(),
-            (None, Some(of)) if words.target.is_empty() => of.destination.display(),
+            (None, Some(subject)) if words.target.is_empty() => subject.destination.display(),
             (None, _) => String::new(),
         };
         let due_ms = words.wait_ms.map(|wait_ms| line.at_ms.saturating_add(wait_ms));
-        let mut what = What { at_ms: line.at_ms, words, destination, due_ms };
+        let mut facts = StepFacts { at_ms: line.at_ms, words, destination, due_ms };
         if let Some(exchange) = &exchange {
-            what.at_ms = exchange.started_ms;
+            facts.at_ms = exchange.started_ms;
             if let Some(detail) = &exchange.detail {
-                what.words.detail.clone_from(detail);
+                facts.words.detail.clone_from(detail);
             }
         }
-        self.record_traffic(line, &of);
-        self.live().change(|feed| match (line.name.as_str(), of.delivery) {
-            ("delivery.attempting", _) => feed.begin(of, what),
+        self.record_traffic(line, &subject);
+        self.live().change(|feed| match (line.name.as_str(), subject.delivery) {
+            ("delivery.attempting", _) => feed.begin(subject, facts),
             (
                 "delivery.attempted" | "delivery.delivered" | "delivery.abandoned",
                 Some(delivery),
             ) => {
                 feed.end(delivery);
-                feed.add(of, what, exchange);
+                feed.add(subject, facts, exchange);
             }
-            _ => feed.add(of, what, exchange),
+            _ => feed.add(subject, facts, exchange),
         });
     }
 }
@@ -187,7 +187,7 @@ impl Pending {
             };
             if found.is_none() && is_it(pending) {
                 let (request, exchange) = (&pending.request, &pending.exchange);
-                let make = || Arc::new(ShownExchange::of(request, exchange, subscription));
+                let make = || Arc::new(ShownExchange::new(request, exchange, subscription));
                 found = Some(Arc::clone(pending.shown.get_or_insert_with(make)));
             }
             pending.request.deliveries.swap_remove(at);
@@ -199,7 +199,7 @@ impl Pending {
 
 /// Parses the events in a record of the events queue, for the feed.
 fn published(record: &Record, input: Input) -> Vec<Published> {
-    let of = |index: usize| Published {
+    let subject = |index: usize| Published {
         origin: Some(Origin {
             message: record.message.clone(),
             index: u32::try_from(index).unwrap_or(u32::MAX),
@@ -207,9 +207,9 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
         topic: record.topic.as_deref().map(|topic| text::first_chars(topic, VALUE_MAX_CHARS)),
         ..Published::default()
     };
-    let Ok(elements) = Elements::of(&record.body, input) else {
+    let Ok(elements) = Elements::parse(&record.body, input) else {
         let event_type = "malformed".to_owned();
-        return vec![Published { event_type, body: Some(Arc::clone(&record.body)), ..of(0) }];
+        return vec![Published { event_type, body: Some(Arc::clone(&record.body)), ..subject(0) }];
     };
     let listed = 0..elements.len().min(ELEMENTS_MAX);
     let events = listed.map(|index| match elements.decode(index) {
@@ -221,12 +221,12 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
             let (id, event_type) = (value(members.id()), value(members.event_type()));
             let source = value(members.source());
             let body = Some(Arc::clone(event.text()));
-            Published { id, event_type, source, body, ..of(index) }
+            Published { id, event_type, source, body, ..subject(index) }
         }
         Element::Malformed { .. } => Published {
             event_type: "malformed".to_owned(),
             body: Some(elements.body_of(index..index + 1)),
-            ..of(index)
+            ..subject(index)
         },
     });
     events.collect()
@@ -235,14 +235,14 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
 /// The length to which the log cuts values that publishers choose, in characters.
 const VALUE_MAX_CHARS: usize = 512;
 
-fn of(line: &Line) -> Of {
+fn subject(line: &Line) -> Subject {
     let field = |name| text::first_chars(line.field(name), VALUE_MAX_CHARS);
     let subscription = field("subscription");
     let topic = match line.field("topic") {
         "" => subscription.rsplit_once('/').map(|(topic, _)| topic.to_owned()),
         topic => Some(text::first_chars(topic, VALUE_MAX_CHARS)),
     };
-    Of {
+    Subject {
         delivery: line.field("delivery_id").parse().ok(),
         topic: topic.filter(|topic| !topic.is_empty()),
         subscription,

@@ -10,8 +10,8 @@ pub(in crate::console) struct Run(String);
 /// The result of parsing the id of an event from a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
-    Of(u64),
-    OfAnotherRun,
+    ThisRun(u64),
+    AnotherRun,
     /// The text is not of the form `RUN-NUMBER`.
     Invalid,
 }
@@ -33,8 +33,8 @@ impl Run {
     pub(super) fn read(&self, id: &str) -> Id {
         let parts = id.split_once('-');
         match parts.and_then(|(run, number)| Some((run, number.parse().ok()?))) {
-            Some((run, number)) if run == self.0 => Id::Of(number),
-            Some(_) => Id::OfAnotherRun,
+            Some((run, number)) if run == self.0 => Id::ThisRun(number),
+            Some(_) => Id::AnotherRun,
             None => Id::Invalid,
         }
     }
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(run.id(12), "00000007-12");
         assert_eq!(
             (run.read(&run.id(12)), other.read(&run.id(12))),
-            (Id::Of(12), Id::OfAnotherRun)
+            (Id::ThisRun(12), Id::AnotherRun)
         );
         for id in ["", "12", "abc", "00000007-", "00000007-x", "00000007--1"] {
             assert_eq!(run.read(id), Id::Invalid, "{id}");

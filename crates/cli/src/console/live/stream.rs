@@ -72,8 +72,8 @@ pub(in crate::console) async fn answer(
     let last = match after.or(value(&pairs, "after")) {
         Some(NOW) => live.read(Feed::last_step),
         Some(id) => match live.run.read(id) {
-            Id::Of(number) => number.min(live.read(Feed::last_step)),
-            Id::OfAnotherRun | Id::Invalid => 0,
+            Id::ThisRun(number) => number.min(live.read(Feed::last_step)),
+            Id::AnotherRun | Id::Invalid => 0,
         },
         None => 0,
     };
@@ -122,10 +122,10 @@ impl PageStream {
         let Some(live) = &console.live else { return };
         let (steps, under_way, unlisted) = live.read(|feed| {
             let next = feed.steps_after(self.last).take(STEPS_AT_ONCE);
-            let steps: Vec<StepJson> = next.map(|step| StepJson::of(live, feed, step)).collect();
+            let steps: Vec<StepJson> = next.map(|step| StepJson::new(live, feed, step)).collect();
             let shown = feed.under_way().rev().take(UNDER_WAY_SHOWN);
             let under_way: Vec<StepJson> =
-                shown.map(|step| StepJson::of(live, feed, step)).collect();
+                shown.map(|step| StepJson::new(live, feed, step)).collect();
             let unlisted = feed.under_way().len() - under_way.len();
             (steps, under_way, unlisted)
         });

@@ -17,7 +17,7 @@ use deadletters::Rate;
 use deadletters::ledger::{
     JobHeader, JobSummary, LedgerEntry, ReplayCounts, ReplayState, is_job_name,
 };
-use deadletters::replay::ends::{EndCounts, Ends};
+use deadletters::replay::ends::{EndCounts, ReplayEnds};
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Jobs, ReplayJob, RunOptions};
 use delivery::delivery::replay::ReplayOutcome;
@@ -122,7 +122,7 @@ fn state(console: &Console, header: &JobHeader, counts: ReplayCounts) -> Markup 
 }
 
 /// Serves the page of one job.
-pub(in crate::console) async fn one(
+pub(in crate::console) async fn job_page(
     extract::State(console): extract::State<SharedConsole>,
     Path(job): Path<String>,
 ) -> Result<Response, PageError> {
@@ -295,7 +295,7 @@ fn resume_form(console: &Console, replay: &ReplayJob, counts: ReplayCounts) -> M
 }
 
 /// Renders the dead letters of a job, each with its state.
-fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
+fn entries(replay: &ReplayJob, ends: &ReplayEnds, results: bool) -> Markup {
     let mut all: Vec<(Uuid, Option<&LedgerEntry>)> = replay.entries().collect();
     // Show problems first, because users look for them.
     all.sort_by_key(|(letter, entry)| {

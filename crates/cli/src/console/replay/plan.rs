@@ -197,9 +197,9 @@ async fn count(
     let (left_out, stopped) = (*left_out, *stopped);
     let seen = Seen::read(console, None).await;
     let sources = console.sources.read().await;
-    let causes = Summary::of(cache.matching(&form.filter), cache).causes;
+    let causes = Summary::new(cache.matching(&form.filter), cache).causes;
     let forecast =
-        Forecast::of(console, &plan.subscriptions, &sources.reading.catalogue, &seen, rate);
+        Forecast::new(console, &plan.subscriptions, &sources.reading.catalogue, &seen, rate);
     let (count, sent) = (plan.len() as u64, plan.sent_before(&cache.states));
     html! { section .panel aria-labelledby="count" {
         h2 #count { @if count == 0 { "Nothing to send" } @else { (text::dead_letters(count)) " to send" } }

@@ -1,7 +1,7 @@
 //! Serves the pages of subscriptions: the list with the findings in their files, and one
 //! subscription.
 
-mod one;
+mod page;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,7 +14,7 @@ use dialects::{Finding, Severity};
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-pub(super) use self::one::{explain, one};
+pub(super) use self::page::{explain, subscription_page};
 use super::app::{Console, SharedConsole};
 use super::destinations::no_deployment;
 use super::shell::layout::{PageLayout, Section};

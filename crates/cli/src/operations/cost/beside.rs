@@ -41,7 +41,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         let stored = letters(plan, DELIVERIES).queue();
         Self {
             waiting_day: sum(&waiting_day(plan)),

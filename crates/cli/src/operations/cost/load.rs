@@ -35,7 +35,7 @@ pub(crate) struct Average {
 impl Average {
     /// Computes the average delivery, if an attempt succeeds with probability `success`. Attempt
     /// `k` is made with probability `q^(k-1)`, where `q` is `1 - success`.
-    fn of(success: f64) -> Self {
+    fn new(success: f64) -> Self {
         let endpoint = Endpoint { always: Always::Status(503), retry_after: None };
         let life = explain_jittered(&subscription(), &endpoint, 0, HALF_JITTER);
         let (mut reached, mut average) =
@@ -65,8 +65,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn of(plan: &Plan) -> Self {
-        let average = Average::of(plan.success);
+    pub(super) fn new(plan: &Plan) -> Self {
+        let average = Average::new(plan.success);
         let (messages, deliveries) =
             (plan.events / plan.events_per_message, plan.events * plan.fan_out);
         let parts = messages * parts(plan.fan_out * plan.events_per_message);

@@ -82,7 +82,7 @@ pub(crate) struct Estimate {
 
 /// Estimates the cost and the capacity for a month of this load.
 pub(crate) fn estimate(plan: &Plan) -> Estimate {
-    let load = Load::of(plan);
+    let load = Load::new(plan);
     Estimate {
         lines: lines::lines(plan, &load),
         needs: needs::needs(plan, &load),

@@ -140,7 +140,7 @@ fn an_idle_month_has_no_limit_and_costs_the_polls_of_five_queues_and_an_alarm() 
 
 #[test]
 fn a_million_deliveries_that_wait_a_day_are_165_million_messages_ten_together() {
-    let beside = Beside::of(&plan());
+    let beside = Beside::new(&plan());
     // Sent, received and deleted, with the surcharge; invoked; 25 ms each; 142 lines each; kept.
     let by_hand = 16.5 * (3.0 * 0.5 + 0.2) + 103_125.0 * 0.000_013_333_4 + 45.758 * 0.53;
     assert!((beside.waiting_day - by_hand).abs() < 0.01, "{beside:?}, not {by_hand}");
@@ -151,7 +151,7 @@ fn a_million_deliveries_that_wait_a_day_are_165_million_messages_ten_together() 
 
 #[test]
 fn a_replay_costs_what_the_console_says() {
-    let replay = Beside::of(&plan()).replay / DELIVERIES * 1e6;
+    let replay = Beside::new(&plan()).replay / DELIVERIES * 1e6;
     let told = f64::from(u32::try_from(REPLAY_DOLLARS).expect("a small number"));
     assert!(replay <= told && replay > told - 1.0, "REPLAY_DOLLARS: {replay}");
 }

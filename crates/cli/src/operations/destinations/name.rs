@@ -71,7 +71,7 @@ mod tests {
             assert_eq!(name, Ok(format!("arn:aws:{arn}")));
         }
         let url = "https://a.example.com/x".parse().expect("an address");
-        let key = DestinationKey::of("shop", &url);
+        let key = DestinationKey::new("shop", &url);
         assert_eq!(key.to_string().parse(), Ok(Name::Key(key)));
         for wrong in ["billing", "shop/orders", "ftp://a.example.com/", "https://", ""] {
             assert!(wrong.parse::<Name>().is_err(), "{wrong}");

@@ -73,14 +73,14 @@ impl<'t> Plan<'t> {
     ///
     /// # Errors
     /// If an object that must change cannot be read, or an entry belongs to another owner.
-    pub(crate) async fn of(
+    pub(crate) async fn prepare(
         topics: &'t Topics,
         before: Beside,
         owner: &'t str,
         reading: &Reading,
         prune: bool,
     ) -> anyhow::Result<Self> {
-        let wanted = DeploymentObjects::of(owner, &reading.catalogue);
+        let wanted = DeploymentObjects::new(owner, &reading.catalogue);
         let known = topics.names().await?;
         let names: BTreeSet<TopicName> =
             known.into_iter().chain(wanted.topics.keys().cloned()).collect();
@@ -103,7 +103,7 @@ impl<'t> Plan<'t> {
             has_paused: false,
         };
         plan.after.apply(&plan.wanted, &plan.wanted_destinations, owner, prune)?;
-        plan.addresses = Arc::new(Addresses::of(&plan.wanted_destinations));
+        plan.addresses = Arc::new(Addresses::from_entries(&plan.wanted_destinations));
         let after = plan.after.settings().context("the new settings would not be valid")?.secrets;
         let before = plan.before.usable_settings().secrets;
         plan.policies = (before != after).then_some([before, after]);
@@ -420,7 +420,7 @@ mod tests {
 
     async fn plan<'t>(topics: &'t Topics, reading: &Reading) -> Plan<'t> {
         let beside = topics.beside().await.expect("objects");
-        Plan::of(topics, beside, "one", reading, false).await.expect("a plan")
+        Plan::prepare(topics, beside, "one", reading, false).await.expect("a plan")
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ pub(crate) struct Addresses(BTreeMap<String, String>);
 impl Addresses {
     /// Collects the addresses from entries of `Destinations`. Omits entries without a valid
     /// address.
-    pub(super) fn of(entries: &BTreeMap<String, String>) -> Self {
+    pub(super) fn from_entries(entries: &BTreeMap<String, String>) -> Self {
         let address = |(reference, entry): (&String, &String)| {
             let address = parsed(&written_address(reference, entry))?.ok()?;
             Some((comparable(reference).into_owned(), address.to_string()))
@@ -92,7 +92,7 @@ mod tests {
 
     fn addresses(entries: &[(&str, &str)]) -> Addresses {
         let entries = entries.iter().map(|(key, entry)| ((*key).to_owned(), (*entry).to_owned()));
-        Addresses::of(&entries.collect())
+        Addresses::from_entries(&entries.collect())
     }
 
     #[test]

@@ -21,7 +21,7 @@ async fn topics(folder: &Path) -> Topics {
 
 async fn plan<'t>(topics: &'t Topics, owner: &'t str, reading: &Reading) -> Plan<'t> {
     let beside = topics.beside().await.expect("objects");
-    Plan::of(topics, beside, owner, reading, false).await.expect("a plan")
+    Plan::prepare(topics, beside, owner, reading, false).await.expect("a plan")
 }
 
 async fn make(plan: &Plan<'_>) -> anyhow::Result<()> {

@@ -30,7 +30,11 @@ pub(crate) struct Scan {
 
 impl Scan {
     /// Estimates the number of bytes that a query of these log groups scans in a time range.
-    pub(crate) fn of(groups: &[LogGroup], (since_ms, until_ms): (u64, u64), now_ms: u64) -> Self {
+    pub(crate) fn estimate(
+        groups: &[LogGroup],
+        (since_ms, until_ms): (u64, u64),
+        now_ms: u64,
+    ) -> Self {
         let in_range = |group: &LogGroup| {
             let lifetime_ms = now_ms.saturating_sub(group.oldest_ms).max(1);
             let range_ms = until_ms.min(now_ms).saturating_sub(since_ms.max(group.oldest_ms));
@@ -95,12 +99,13 @@ mod tests {
         let group =
             |stored_bytes, days| LogGroup { stored_bytes, oldest_ms: now_ms - days * DAY_MS };
         let all = [group(24 * GIGABYTE, 1), group(300 * GIGABYTE, 30)];
-        let of = |hours: u64| Scan::of(&all, (now_ms - hours * HOUR_MS, now_ms), now_ms).bytes;
+        let of =
+            |hours: u64| Scan::estimate(&all, (now_ms - hours * HOUR_MS, now_ms), now_ms).bytes;
         // One GB an hour, and ten a day.
         assert_eq!((of(12), of(24)), (17 * GIGABYTE, 34 * GIGABYTE));
         // The first group is a day old.
         assert_eq!((of(48), of(24 * 60)), (44 * GIGABYTE, 324 * GIGABYTE));
-        let before = Scan::of(&all, (now_ms - 50 * DAY_MS, now_ms - 40 * DAY_MS), now_ms);
+        let before = Scan::estimate(&all, (now_ms - 50 * DAY_MS, now_ms - 40 * DAY_MS), now_ms);
         assert_eq!(before, Scan { bytes: 0, bytes_max: 324 * GIGABYTE });
     }
 

@@ -19,7 +19,7 @@ fn lines(text: &str) -> Vec<Line> {
     text.lines().filter_map(log_line).collect()
 }
 
-fn of(text: &str) -> Trace {
+fn trace_of_text(text: &str) -> Trace {
     trace(&lines(text), Letters::default(), &[])
 }
 
@@ -29,7 +29,7 @@ fn shown(step: &Step) -> (Option<u64>, Option<u16>, &str) {
 
 #[test]
 fn each_delivery_of_an_event_has_its_attempts_its_end_and_its_dead_letter() {
-    let trace = of(FANNED_OUT);
+    let trace = trace_of_text(FANNED_OUT);
     let [busy, refused] = trace.deliveries.as_slice() else { panic!("two: {trace:#?}") };
     assert_eq!((busy.subscription.as_str(), busy.end), ("shop/told/busy", DeliveryEnd::Delivered));
     let steps: Vec<_> = busy.steps.iter().map(shown).collect();
@@ -50,13 +50,13 @@ fn the_order_of_lines_and_lines_of_others_change_nothing() {
     reversed.insert(1, "START RequestId: 1");
     reversed.insert(2, r#"{"_aws":{"Timestamp":1795158180000},"MatchedEventCount":2}"#);
     let json = |trace: &Trace| serde_json::to_value(trace).unwrap();
-    assert_eq!(json(&of(&reversed.join("\n"))), json(&of(FANNED_OUT)));
+    assert_eq!(json(&trace_of_text(&reversed.join("\n"))), json(&trace_of_text(FANNED_OUT)));
 }
 
 #[test]
 fn a_delivery_without_an_end_continues_after_its_last_wait() {
     let first = FANNED_OUT.trim().lines().next().unwrap();
-    let trace = of(first);
+    let trace = trace_of_text(first);
     let delivery = &trace.deliveries[0];
     assert_eq!((delivery.end, delivery.attempts), (DeliveryEnd::UnderWay, 1));
     assert_eq!(delivery.continues_ms, Some(1_795_838_881_622));
@@ -93,7 +93,7 @@ fn a_replay_is_with_its_dead_letter_and_its_own_delivery_names_the_dead_letter()
 #[test]
 fn an_event_that_nothing_matched_is_shown_with_its_topic() {
     let line = r#"{"timestamp":"2026-11-28T04:07:59.6220000Z","level":"INFO","message":"event.unmatched","event_id":"lost-1","source":"/shop","type":"order.created","topic":"shop/told","message_id":"m"}"#;
-    let trace = of(line);
+    let trace = trace_of_text(line);
     assert!(trace.deliveries.is_empty() && !trace.is_empty());
     assert_eq!(trace.unmatched[0].topic, "shop/told");
 }

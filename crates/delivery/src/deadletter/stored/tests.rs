@@ -10,7 +10,7 @@ use crate::delivery::{DeadLetter, DeliveryTarget};
 const KEY: &str =
     "dead/shop/or%20ders/%2E%2E/2026/11/20/7/3981ba0c-1072-5698-92be-c1c5991fb55c.json";
 
-fn one(text: &str) -> StoredDeadLetter {
+fn only_letter(text: &str) -> StoredDeadLetter {
     read(KEY, "dead", text.as_bytes()).expect(text)
 }
 
@@ -21,7 +21,7 @@ fn a_dead_letter_is_identified_by_its_key_whatever_the_blob_says() {
         r#"{{"event":{{}},"deadletterProperties":{{"deadletterid":"{other}","deadletterreason":"x"}}}}"#
     );
     let guid = Uuid::try_parse("3981ba0c-1072-5698-92be-c1c5991fb55c").unwrap();
-    assert_eq!((one(&stated).id, id_of_key(KEY)), (guid, guid));
+    assert_eq!((only_letter(&stated).id, id_of_key(KEY)), (guid, guid));
     // If the name is not a GUID, the id derives from the whole path after the prefix.
     let (copy, other) = ("a/b/c/2026/11/20/7/copy.json", "a/b/d/2026/11/20/7/copy.json");
     let read_id = |key: &str, prefix| read(key, prefix, stated.as_bytes()).unwrap().id;
@@ -35,7 +35,7 @@ fn a_dead_letter_is_identified_by_its_key_whatever_the_blob_says() {
 #[test]
 fn a_blob_with_more_or_fewer_than_one_dead_letter_is_an_error_that_says_so() {
     let letter = r#"{"event":{},"deadletterProperties":{"deadletterreason":"x"}}"#;
-    assert_eq!(one(&format!(" [ {letter} ] ")), one(letter));
+    assert_eq!(only_letter(&format!(" [ {letter} ] ")), only_letter(letter));
     for count in [0, 2, 10_001] {
         let several = format!("[{}]", vec![letter; count].join(","));
         let why = read(KEY, "dead", several.as_bytes()).unwrap_err();
@@ -49,7 +49,8 @@ fn a_blob_with_more_or_fewer_than_one_dead_letter_is_an_error_that_says_so() {
 
 #[test]
 fn a_key_names_subscription_and_guid() {
-    let letter = one(r#"{"event":{"id":"1"},"deadletterProperties":{"deadletterreason":"x"}}"#);
+    let letter =
+        only_letter(r#"{"event":{"id":"1"},"deadletterProperties":{"deadletterreason":"x"}}"#);
     assert_eq!(letter.subscription.to_string(), "shop/or ders/..");
     assert_eq!(letter.id.to_string(), "3981ba0c-1072-5698-92be-c1c5991fb55c");
     assert_eq!((letter.key.as_str(), letter.reason.as_str()), (KEY, "x"));
@@ -68,7 +69,7 @@ fn every_spelling_of_the_properties_is_read_nested_flat_and_in_an_array() {
             format!(r#"{{"event":{{"id":"1","type":"t","source":"s"}},{fields}}}"#),
             format!(r#"{{"id":"1","type":"t","source":"s",{fields}}}"#),
         ] {
-            let letter = one(&text);
+            let letter = only_letter(&text);
             assert_eq!(letter.event, r#"{"id":"1","type":"t","source":"s"}"#);
             let values =
                 [&letter.event_id, &letter.event_type, &letter.source].map(|text| text.as_deref());
@@ -102,8 +103,9 @@ fn what_is_no_blob_of_dead_letters_is_an_error() {
 #[test]
 fn a_history_that_left_out_more_than_a_number_can_hold_is_read() {
     let omitted = r#"{"omitted":4294967295},{"omitted":1}"#;
-    let letter =
-        one(&format!(r#"{{"event":{{}},"deadletterProperties":{{"history":[{omitted}]}}}}"#));
+    let letter = only_letter(&format!(
+        r#"{{"event":{{}},"deadletterProperties":{{"history":[{omitted}]}}}}"#
+    ));
     assert_eq!(letter.omitted, u32::MAX);
 }
 
@@ -111,15 +113,16 @@ fn a_history_that_left_out_more_than_a_number_can_hold_is_read() {
 fn what_older_versions_wrote_about_a_hidden_event_is_read() {
     let added = r#""deadletterreason":"x","deliveryattempts":1"#;
     let replaced = r#"{\"deadletterid\":\"3981ba0c-1072-5698-92be-c1c5991fb55c\",\"original\":{\"deadletterreason\":1}}"#;
-    let letter = one(&format!(r#"{{"id":"1",{added},"lastmile":"{replaced}"}}"#));
+    let letter = only_letter(&format!(r#"{{"id":"1",{added},"lastmile":"{replaced}"}}"#));
     assert_eq!(letter.event, r#"{"id":"1","deadletterreason":1}"#);
     let published = r#"{\"published\":{\"eventType\":\"t\"}}"#;
-    let letter = one(&format!(r#"{{"type":"t","data":7,{added},"lastmile":"{published}"}}"#));
+    let letter =
+        only_letter(&format!(r#"{{"type":"t","data":7,{added},"lastmile":"{published}"}}"#));
     assert_eq!(letter.event, r#"{"eventType":"t","data":7}"#);
 }
 
 fn returned(sink: &str, more: &str) -> StoredDeadLetter {
-    one(&format!(
+    only_letter(&format!(
         r#"{{"event":{{"id":"1"}},"deadletterProperties":{{"deadletterreasoncode":"MaxDeliveryAttemptsExceeded",
         "deliveryattempts":2,"destination":"https://a.example.com/",{more}"deliveryattemptutc":"2026-11-20T07:00:00Z"{sink}}}}}"#
     ))
@@ -171,7 +174,7 @@ fn a_replay_waits_for_a_moment_that_is_still_ahead_and_else_starts_at_once() {
         // This impossible time made the event a dead letter.
         ("tomorrow", 0),
     ] {
-        let letter = one(&format!(
+        let letter = only_letter(&format!(
             r#"{{"event":{{"specversion":"1.0","id":"1","source":"/s","type":"t","deliverat":"{deliver_at}"}},
             "deadletterProperties":{{"deadletterreasoncode":"Paused","deliveryattempts":0}}}}"#
         ));

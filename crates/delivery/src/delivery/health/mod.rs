@@ -58,7 +58,7 @@ impl DestinationKey {
     /// Returns the key of a subscription's destination.
     #[must_use]
     pub fn of_subscription(subscription: &Subscription) -> Self {
-        Self::of(&subscription.name.topic.namespace, &subscription.destination.url)
+        Self::new(&subscription.name.topic.namespace, &subscription.destination.url)
     }
 
     /// Returns the key of the address to which a delivery is sent. Reply addresses and sinks have
@@ -74,12 +74,12 @@ impl DestinationKey {
                 destination
             }
         };
-        Self::of(&subscription.name.topic.namespace, url)
+        Self::new(&subscription.name.topic.namespace, url)
     }
 
     /// Returns the key of this address in this namespace. Namespaces do not share health.
     #[must_use]
-    pub fn of(namespace: &str, url: &Url) -> Self {
+    pub fn new(namespace: &str, url: &Url) -> Self {
         let mut key = [0; KEY_BYTES];
         let digest =
             Sha256::new().chain_update(namespace).chain_update("\n").chain_update(url.as_str());

@@ -13,7 +13,7 @@ use crate::time::duration::MINUTE_MS;
 /// Time after the last slow response until a response in time ends the slow period.
 pub const LASTS_MS: u64 = 10 * MINUTE_MS;
 /// Minimum time between two publications of a slow period that continues.
-const TOLD_EVERY_MS: u64 = LASTS_MS / 2;
+const PUBLISH_EVERY_MS: u64 = LASTS_MS / 2;
 
 /// Records whether one destination is slow, as this process sees it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,7 +26,7 @@ struct SlowSpell {
     /// Time from which a response in time ends the slow period.
     until_ms: u64,
     /// End of the slow period that was last published to other processes.
-    told_ms: u64,
+    published_ms: u64,
     /// True if this process has abandoned an attempt in this slow period.
     has_abandoned: bool,
 }
@@ -58,14 +58,14 @@ impl Slowness {
     pub fn note_slow(&mut self, now_ms: u64) -> Option<Finding> {
         let until_ms = now_ms.saturating_add(LASTS_MS);
         let Some(spell) = &mut self.spell else {
-            self.spell = Some(SlowSpell { until_ms, told_ms: until_ms, has_abandoned: false });
+            self.spell = Some(SlowSpell { until_ms, published_ms: until_ms, has_abandoned: false });
             return Some(Finding::Began { lasts_ms: LASTS_MS });
         };
         spell.until_ms = spell.until_ms.max(until_ms);
-        if until_ms < spell.told_ms.saturating_add(TOLD_EVERY_MS) {
+        if until_ms < spell.published_ms.saturating_add(PUBLISH_EVERY_MS) {
             return None;
         }
-        spell.told_ms = until_ms;
+        spell.published_ms = until_ms;
         Some(Finding::GoesOn { lasts_ms: LASTS_MS })
     }
 
@@ -80,11 +80,11 @@ impl Slowness {
         let Some(Spell { until_ms, .. }) = spell.at_most(LASTS_MS, now_ms) else { return };
         let known = self.spell.get_or_insert(SlowSpell {
             until_ms,
-            told_ms: until_ms,
+            published_ms: until_ms,
             has_abandoned: false,
         });
         known.until_ms = known.until_ms.max(until_ms);
-        known.told_ms = known.told_ms.max(until_ms);
+        known.published_ms = known.published_ms.max(until_ms);
     }
 
     /// Ends the slow period, because another process found its end.

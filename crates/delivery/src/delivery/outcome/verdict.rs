@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn retry_after_counts_for_429_and_503_in_seconds_or_as_a_date_and_is_capped() {
-        let policy = Profile::of(Dialect::Native).retry;
+        let policy = Profile::for_dialect(Dialect::Native).retry;
         let at_ms = 1_445_412_420_000; // Wed, 21 Oct 2015 07:27:00 GMT
         for (status, text, wait_ms) in [
             (429, "7", 7_000),
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn retry_after_of_a_success_asks_for_no_wait() {
         let success = StatusSet::new([429..=429]);
-        let policy = RetryPolicy { success, ..Profile::of(Dialect::Native).retry };
+        let policy = RetryPolicy { success, ..Profile::for_dialect(Dialect::Native).retry };
         assert_eq!(requested_wait_ms(&policy, &answered(429, "7", 0)), 0);
         assert_eq!(requested_wait_ms(&policy, &answered(503, "7", 0)), 7_000);
     }

@@ -98,7 +98,7 @@ impl ReplayEnd {
                 Self::of_dead_letter(letter, None, at_ms)
             }
             DeliveryTarget::Destination | DeliveryTarget::Reply | DeliveryTarget::Sink(_) => {
-                Self::of(delivery, ReplayOutcome::Delivered, at_ms)
+                Self::new(delivery, ReplayOutcome::Delivered, at_ms)
             }
         }
     }
@@ -111,13 +111,13 @@ impl ReplayEnd {
         stored: Option<(String, String)>,
         at_ms: u64,
     ) -> Option<Self> {
-        let end = Self::of(&letter.delivery, ReplayOutcome::DeadAgain, at_ms)?;
+        let end = Self::new(&letter.delivery, ReplayOutcome::DeadAgain, at_ms)?;
         Some(Self { stored, ..end })
     }
 
     /// Returns the result of a delivery with this outcome; `None` if it is not a replay.
     #[must_use]
-    pub fn of(delivery: &Delivery, outcome: ReplayOutcome, at_ms: u64) -> Option<Self> {
+    pub fn new(delivery: &Delivery, outcome: ReplayOutcome, at_ms: u64) -> Option<Self> {
         let replay = delivery.replay.clone()?;
         Some(Self { replay, delivery: delivery.id, outcome, at_ms, stored: None })
     }

@@ -28,7 +28,7 @@ impl<'a> Elements<'a> {
     ///
     /// # Errors
     /// [`Malformed::NotJson`] if the body begins like an array but is not valid JSON.
-    pub fn of(body: &'a Arc<str>, input: Input) -> Result<Self, Malformed> {
+    pub fn parse(body: &'a Arc<str>, input: Input) -> Result<Self, Malformed> {
         let text = if input == Input::Opaque { body } else { without_mark(body) };
         let texts: Vec<&str> = if input != Input::Opaque && text.trim_start().starts_with('[') {
             let elements: Vec<&RawValue> = serde_json::from_str(text)

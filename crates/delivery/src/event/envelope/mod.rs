@@ -44,7 +44,7 @@ pub fn publisher(body: &str) -> Option<Publisher> {
 /// element, and an S3 notification one event per record.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
-    match Elements::of(body, input) {
+    match Elements::parse(body, input) {
         Ok(elements) => (0..elements.len()).map(|index| elements.decode(index)).collect(),
         Err(why) => vec![Element::Malformed { text: Arc::clone(body), why }],
     }

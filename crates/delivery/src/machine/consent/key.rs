@@ -26,7 +26,7 @@ impl ConsentKey {
     /// Returns the key of the consent for this address and this handshake. The rate is not part of
     /// the key.
     #[must_use]
-    pub fn of(namespace: &str, url: &Url, consent: &Consent) -> Self {
+    pub fn new(namespace: &str, url: &Url, consent: &Consent) -> Self {
         let asked = match consent {
             // The address is hashed, because its query may contain secrets.
             Consent::EventGrid(NoFields) => format!("eventgrid\n{url}"),
@@ -62,7 +62,7 @@ mod tests {
     fn a_consent_is_given_to_a_namespace_for_an_address_and_a_way_of_asking_whatever_the_rate() {
         let url: Url = "https://example.com/in?code=secret".parse().unwrap();
         let other: Url = "https://example.com/in".parse().unwrap();
-        let key = ConsentKey::of("n", &url, &Consent::EventGrid(NoFields));
+        let key = ConsentKey::new("n", &url, &Consent::EventGrid(NoFields));
         // sha256 of "eventgrid\nhttps://example.com/in?code=secret"; kept consents are found under
         // it for ever.
         assert_eq!(key.to_string(), KEY);
@@ -71,15 +71,15 @@ mod tests {
             rate: Some(9),
         });
         assert_eq!(
-            ConsentKey::of("n", &url, &with_rate),
-            ConsentKey::of("n", &url, &cloud_events("a.example.com"))
+            ConsentKey::new("n", &url, &with_rate),
+            ConsentKey::new("n", &url, &cloud_events("a.example.com"))
         );
         let keys = [
             key,
-            ConsentKey::of("m", &url, &Consent::EventGrid(NoFields)),
-            ConsentKey::of("n", &other, &Consent::EventGrid(NoFields)),
-            ConsentKey::of("n", &url, &cloud_events("a.example.com")),
-            ConsentKey::of("n", &url, &cloud_events("b.example.com")),
+            ConsentKey::new("m", &url, &Consent::EventGrid(NoFields)),
+            ConsentKey::new("n", &other, &Consent::EventGrid(NoFields)),
+            ConsentKey::new("n", &url, &cloud_events("a.example.com")),
+            ConsentKey::new("n", &url, &cloud_events("b.example.com")),
         ];
         assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), keys.len());
     }

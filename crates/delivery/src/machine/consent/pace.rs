@@ -28,7 +28,7 @@ pub struct RateShare {
 impl RateShare {
     /// Returns the share of each of this many concurrent functions.
     #[must_use]
-    pub fn of(rate: Rate, functions: u32) -> Self {
+    pub fn new(rate: Rate, functions: u32) -> Self {
         let interval_ms = match rate {
             Rate::Unlimited => 0,
             // The interval is rounded up, so that all shares together never exceed the rate.
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn share(rate: &str, functions: u32) -> RateShare {
-        RateShare::of(Rate::parse(rate).unwrap(), functions)
+        RateShare::new(Rate::parse(rate).unwrap(), functions)
     }
 
     #[test]

@@ -207,7 +207,7 @@ pub(crate) enum ReplyKind {
 }
 
 impl ReplyKind {
-    pub(crate) fn of(exchange: &Exchange) -> Option<Self> {
+    pub(crate) fn from_exchange(exchange: &Exchange) -> Option<Self> {
         reply_content(exchange).map(|content| match content {
             ReplyContent::Event(_) => Self::Event,
             ReplyContent::Unreadable(..) => Self::Unreadable,
@@ -244,7 +244,7 @@ const MIXED: &str = "the ce-… headers and the body describe different events";
 /// the content type of an event format or the header `ce-specversion`.
 #[must_use]
 pub fn declares_reply(status: u16, content_type: Option<&str>, has_version: bool) -> bool {
-    let is_event = has_version || ContentMode::of(content_type) != ContentMode::Data;
+    let is_event = has_version || ContentMode::from_content_type(content_type) != ContentMode::Data;
     is_event && matches!(status, 200..=299) && status != 202
 }
 
@@ -256,7 +256,7 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     if !declares_reply(status, content_type, in_headers) {
         return None;
     }
-    let mode = ContentMode::of(content_type);
+    let mode = ContentMode::from_content_type(content_type);
     if !content.whole || body.len() > REPLY_MAX_BYTES {
         return Some(ReplyContent::TooLarge(body));
     }

@@ -53,7 +53,7 @@ pub(super) fn compose(
     let mut parameters = stated_parameters(target, values.as_ref())?;
     defaults::add(&mut parameters, target, delivery, || templates::event(subscription, delivery))?;
     let Protocol { path, query, headers, body } =
-        Protocol::of(target, payload, parameters).map_err(Unsendable::Impossible)?;
+        Protocol::new(target, payload, parameters).map_err(Unsendable::Impossible)?;
     // Headers are checked, because Lambda parameters are headers and may contain text of the event.
     for (name, value) in &headers {
         check_value(value)
@@ -72,7 +72,7 @@ pub(super) fn compose(
         needs,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: RequestTls::default(),
-        signer: Signer::of(destination, context.keyring)?,
+        signer: Signer::for_destination(destination, context.keyring)?,
         hidden: destination.hidden_secrets(context.keyring),
         deliveries: vec![delivery.id],
     })

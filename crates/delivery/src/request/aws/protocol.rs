@@ -43,7 +43,7 @@ impl Protocol {
     /// # Errors
     ///
     /// Fails if the service accepts only text, but the payload is not UTF-8.
-    pub(super) fn of(
+    pub(super) fn new(
         target: &AwsTarget,
         payload: Bytes,
         parameters: Map<String, Json>,

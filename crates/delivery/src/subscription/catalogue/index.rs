@@ -144,7 +144,7 @@ impl Texts {
 
 impl Index {
     /// Builds the index of a topic's subscriptions, which must be sorted by name.
-    pub(super) fn of(subscriptions: Vec<Arc<Subscription>>) -> Self {
+    pub(super) fn new(subscriptions: Vec<Arc<Subscription>>) -> Self {
         let mut known: HashMap<&Filter, usize> = HashMap::new();
         let mut filters: Vec<Vec<usize>> = Vec::new();
         for (position, subscription) in subscriptions.iter().enumerate() {
@@ -231,7 +231,7 @@ mod tests {
             let url = "https://example.com/".parse().expect("a URL");
             Arc::new(Subscription { filter, ..Subscription::new(name, Dialect::Native, url) })
         };
-        Index::of(filters.into_iter().enumerate().map(subscription).collect())
+        Index::new(filters.into_iter().enumerate().map(subscription).collect())
     }
 
     fn compared(index: &Index, event: &str) -> usize {

@@ -129,7 +129,7 @@ impl TopicSubscriptions {
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(self.subscriptions.values().cloned().collect()))
+        self.index.get_or_init(|| Index::new(self.subscriptions.values().cloned().collect()))
     }
 }
 

@@ -94,8 +94,8 @@ impl Searcher {
     /// Returns the ranges of a text that contain a value in any spelling.
     pub(super) fn search(&self, text: &[u8], ending: Ending) -> Spans {
         let mut spans = Spans::default();
-        self.search_view(&View::of(text, |_| 0), ending, &mut spans);
-        let joined = View::of(text, break_bytes);
+        self.search_view(&View::new(text, |_| 0), ending, &mut spans);
+        let joined = View::new(text, break_bytes);
         if joined.bytes.len() < text.len() {
             self.search_view(&joined, ending, &mut spans);
         }
@@ -166,7 +166,7 @@ struct View {
 impl View {
     /// Copies a text without the bytes to skip, and applies [`fold`] to each copied byte.
     /// `left_out` returns how many bytes to skip at the beginning of a slice.
-    fn of(text: &[u8], left_out: fn(&[u8]) -> usize) -> Self {
+    fn new(text: &[u8], left_out: fn(&[u8]) -> usize) -> Self {
         let mut view = Self { bytes: Vec::with_capacity(text.len()), places: Vec::new() };
         let mut at = 0;
         while let Some(rest @ [byte, ..]) = text.get(at..) {

@@ -39,7 +39,7 @@ fn every_kind_of_schedule_has_its_words() {
     );
     assert_eq!(text(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
     for dialect in Dialect::ALL {
-        let of = Subscription { retry: Profile::of(dialect).retry, ..subscription() };
+        let of = Subscription { retry: Profile::for_dialect(dialect).retry, ..subscription() };
         let value = setting(&of, "schedule").value;
         assert!(value["kind"].is_string(), "{value}");
     }

@@ -256,7 +256,7 @@ fn the_delivery_of_a_native_topic_is_between_the_dialect_and_the_resource() {
     let reading = read_files(&[&webhook("", ""), topic]);
     assert_eq!(shown(&reading), Vec::<String>::new());
     let subscription = reading.catalogue.subscriptions().next().unwrap();
-    let profile = Profile::of(Dialect::EventGrid);
+    let profile = Profile::for_dialect(Dialect::EventGrid);
     assert_eq!(
         (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
         (4, Some(60 * MINUTE_MS))

@@ -78,7 +78,7 @@ fn missing_values_are_those_of_the_dialects_profile() {
         (webhook("", ", apiVersion: 2020-10-15-Preview"), Dialect::EventGridKubernetes, 0),
     ] {
         let (subscription, findings) = loaded(&[&text]);
-        let profile = Profile::of(dialect);
+        let profile = Profile::for_dialect(dialect);
         let is_concluded = dialect == Dialect::EventGridKubernetes;
         assert_eq!(findings.len(), usize::from(is_concluded), "{text}: {findings:?}");
         assert_eq!(subscription.dialect, dialect);
@@ -86,7 +86,10 @@ fn missing_values_are_those_of_the_dialects_profile() {
         assert_eq!(subscription.destination.url.as_str(), "http://h/");
         assert_eq!(subscription.destination.response_timeout_ms, profile.response_timeout_ms);
         let policy = &subscription.dead_letter;
-        assert_eq!(policy, &DeadLetterPolicy { delay_ms, ..DeadLetterPolicy::of(&profile) });
+        assert_eq!(
+            policy,
+            &DeadLetterPolicy { delay_ms, ..DeadLetterPolicy::for_profile(&profile) }
+        );
         assert_eq!(subscription.expires_ms, None);
         assert_eq!((subscription.batch, &subscription.destination.consent), (None, &None));
         let Destination { late_window_ms, probation, schema, notification_headers, .. } =

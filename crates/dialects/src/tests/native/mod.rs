@@ -48,7 +48,7 @@ mod refused;
 #[test]
 fn a_url_is_all_that_a_subscription_needs() {
     let subscription = with_spec("");
-    let profile = Profile::of(Dialect::Native);
+    let profile = Profile::for_dialect(Dialect::Native);
     assert_eq!(subscription.name.to_string(), "n/t/s");
     assert_eq!(subscription.destination.url.as_str(), "http://h/");
     assert_eq!(subscription.destination.response_timeout_ms, profile.response_timeout_ms);

@@ -33,7 +33,7 @@ pub(super) struct Arrivals {
 impl Arrivals {
     /// Announces a message that becomes visible after `delay_seconds`.
     pub(super) fn announce(&self, queue_url: &str, delay_seconds: i32) {
-        let queue = self.of(queue_url);
+        let queue = self.notifier(queue_url);
         let delay = Duration::from_secs(u64::try_from(delay_seconds).unwrap_or_default());
         if delay.is_zero() {
             queue.notify_waiters();
@@ -62,7 +62,7 @@ impl Arrivals {
         if !output.messages.is_empty() {
             return Ok(output);
         }
-        let queue = self.of(&look.queue_url);
+        let queue = self.notifier(&look.queue_url);
         let mut end = pin!(sleep(wait));
         loop {
             // Register before the check, or an arrival in between is missed.
@@ -81,7 +81,7 @@ impl Arrivals {
 
     /// Returns the notifier of a queue. Uses only the name of the queue, because its URLs may have
     /// different hosts.
-    fn of(&self, queue_url: &str) -> Arc<Notify> {
+    fn notifier(&self, queue_url: &str) -> Arc<Notify> {
         let name = queue_url.rsplit('/').next().unwrap_or_default();
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(queues.entry(name.to_owned()).or_default())

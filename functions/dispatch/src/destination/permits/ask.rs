@@ -52,7 +52,7 @@ impl<P: DispatchPorts> Destinations<P> {
         wanted: u32,
         is_new: bool,
     ) -> Result<u32, Unreachable> {
-        let shares = Shares::of(limit.most);
+        let shares = Shares::new(limit.most);
         let mut uncertain = std::mem::take(&mut limit.own.held().uncertain);
         let now_ms = self.now_ms();
         uncertain.retain(|permit| now_ms < permit.until_ms);

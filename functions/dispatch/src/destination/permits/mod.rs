@@ -111,7 +111,7 @@ impl<P: DispatchPorts> Destinations<P> {
         has_waited: bool,
         of: &Invocation<'_>,
     ) -> Result<UsedPermit, NoPermit> {
-        let limit = Limit::of(passage, of.deadline);
+        let limit = Limit::new(passage, of.deadline);
         if !has_waited {
             let turn_ms = match self.ask_as_new(&limit).await {
                 Ok(permit) => return Ok(permit),
@@ -131,19 +131,19 @@ impl<P: DispatchPorts> Destinations<P> {
     /// Waits in place for a permit, for a delivery that cannot wait as a message. Returns `None` if
     /// the delivery has to be attempted without a permit.
     async fn wait_in_place(&self, passage: &Passage, of: &Invocation<'_>) -> Option<UsedPermit> {
-        let limit = Limit::of(passage, of.deadline);
+        let limit = Limit::new(passage, of.deadline);
         // Until a permit of a killed process has expired, or until the attempt would run out of
         // time.
         let expires_ms = self.ends_ms(&limit).saturating_add(MARGIN_MS + PATIENCE_IN_PLACE_MS);
         let until_ms = expires_ms.min(of.deadline.stops_ms().saturating_sub(limit.lasts_ms));
-        let _waiting = Waiting::of(limit.own, true);
+        let _waiting = Waiting::new(limit.own, true);
         self.wait_for_free(&limit, until_ms, until_ms, of).await
     }
 
     /// Takes a permit for a new delivery, or a turn behind all waiting deliveries.
     async fn ask_as_new(&self, limit: &Limit<'_>) -> Result<UsedPermit, NoPermit> {
         let own = limit.own;
-        let _waiting = Waiting::of(own, false);
+        let _waiting = Waiting::new(own, false);
         if let Some(permit) = self.take_unless_others_wait(limit) {
             return Ok(permit);
         }
@@ -188,7 +188,7 @@ impl<P: DispatchPorts> Destinations<P> {
         limit: &Limit<'_>,
         of: &Invocation<'_>,
     ) -> Result<UsedPermit, NoPermit> {
-        let _waiting = Waiting::of(limit.own, true);
+        let _waiting = Waiting::new(limit.own, true);
         let (shortest_ms, longest_ms) = PATIENCE_MS;
         let patience_ms = (2 * limit.own.held().takes_ms()).clamp(shortest_ms, longest_ms);
         let until_ms = self.now_ms().saturating_add(patience_ms);
@@ -276,7 +276,7 @@ impl<P: DispatchPorts> Destinations<P> {
 }
 
 impl<'a> Limit<'a> {
-    fn of(passage: &'a Passage, deadline: &'a Deadline) -> Self {
+    fn new(passage: &'a Passage, deadline: &'a Deadline) -> Self {
         let (of, settings) = (&passage.destination, &passage.subscription.destination);
         let item = of.key.limits_item(&of.namespace);
         of.permits.item.get_or_init(|| item.clone());

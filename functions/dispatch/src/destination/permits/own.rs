@@ -271,7 +271,7 @@ impl Drop for UsedPermit {
 pub(in crate::destination) struct Waiting<'a>(&'a AtomicU32);
 
 impl<'a> Waiting<'a> {
-    pub(in crate::destination) fn of(own: &'a OwnPermits, has_waited: bool) -> Self {
+    pub(in crate::destination) fn new(own: &'a OwnPermits, has_waited: bool) -> Self {
         let count = if has_waited { &own.waited } else { &own.new };
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
@@ -328,12 +328,12 @@ mod tests {
     #[test]
     fn what_nobody_uses_or_wants_is_returned_and_what_the_table_does_not_know_is_dropped() {
         let (permits, own) = (AllPermits::default(), Arc::new(OwnPermits::default()));
-        let key = DestinationKey::of("n", &"https://example.com/".parse().unwrap());
+        let key = DestinationKey::new("n", &"https://example.com/".parse().unwrap());
         permits.note_held(key, &own);
         own.held().add([grant(10, 1, true), grant(20, 1, true), grant(30, 1, false)]);
         let used = own.take(10);
         for has_waited in [false, true] {
-            let waiting = Waiting::of(&own, has_waited);
+            let waiting = Waiting::new(&own, has_waited);
             assert_eq!((permits.unneeded().len(), own.take_unneeded()), (0, Vec::new()));
             drop(waiting);
         }

@@ -2,7 +2,7 @@
 //! deliveries may share a turn, so that they are received again together.
 
 use delivery::ports::DispatchPorts;
-use delivery::table::{Line, LineName, Places, Table as _, TakePlaces};
+use delivery::table::{Line, Places, SlotQueue, Table as _, TakePlaces};
 use delivery::time::duration::SECOND_MS;
 
 use super::{Limit, TURNS_AHEAD_MS};
@@ -50,7 +50,7 @@ impl<P: DispatchPorts> Destinations<P> {
             plausible_ms: now_ms.saturating_add(2 * TURNS_AHEAD_MS),
             report: None,
         };
-        let asked = self.table.port().take_places(&limit.item, LineName::Turns, &take, now_ms);
+        let asked = self.table.port().take_places(&limit.item, SlotQueue::Turns, &take, now_ms);
         let Places { line, .. } = self.table.answer(asked, limit.deadline).await?;
         let mut held = limit.own.held();
         match line {

@@ -316,7 +316,7 @@ impl Validator {
             let destination = &subscription.destination;
             let granted = Granted::new(destination, consent, *rate, Machine.now_ms());
             let namespace = &subscription.name.topic.namespace;
-            let key = ConsentKey::of(namespace, &destination.url, consent);
+            let key = ConsentKey::new(namespace, &destination.url, consent);
             store.keep_consent(&key, &granted).await?;
         }
         Ok("; the consents were stored")

@@ -2,7 +2,7 @@
 //!
 //! This module is separate from the state because a change also adds notices to it.
 
-use super::findings::{ATTEMPTS_KEPT, Findings, Row};
+use super::findings::{ATTEMPTS_KEPT, FailureStreak, Findings};
 use super::spell::{Spell, merged_spell};
 use super::state::{DestinationState, DisabledState};
 use crate::delivery::health::notice::{Notice, Transition};
@@ -129,14 +129,14 @@ impl DestinationState {
 
     /// Merges a finding about consecutive failures into the state. The stored period expires unless
     /// later findings confirm it.
-    fn merge_row(&mut self, row: Option<Row>) {
+    fn merge_row(&mut self, row: Option<FailureStreak>) {
         self.refusing = match row {
-            Some(Row::Failing { since_ms, at_ms }) => {
+            Some(FailureStreak::Failing { since_ms, at_ms }) => {
                 let since_ms = self.refusing.map_or(since_ms, |known| known.since_ms.min(since_ms));
                 let (until_ms, lasts_ms) = (at_ms.saturating_add(ROW_MS), ROW_MS);
                 Some(Spell { since_ms, until_ms, lasts_ms })
             }
-            Some(Row::Ended) => None,
+            Some(FailureStreak::Ended) => None,
             None => self.refusing,
         };
     }

@@ -41,7 +41,7 @@ impl Attempted {
 
 /// Consecutive failures of all attempts at a destination, with any outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Row {
+pub enum FailureStreak {
     /// At least the last ten attempts failed.
     Failing {
         /// Time of the first of these failures, in milliseconds since 1970.
@@ -69,7 +69,7 @@ pub struct Findings {
     /// Present after a relapse during recovery.
     pub ceiling: Option<(u32, u64)>,
     /// Consecutive failures that began, continue or ended; `None` without such a change.
-    pub row: Option<Row>,
+    pub row: Option<FailureStreak>,
     /// True if the process claimed the probe but did not make it.
     pub is_unprobed: bool,
     /// The change of slowness, and the time of the finding.

@@ -15,7 +15,7 @@ pub use self::change::ROW_MS;
 pub use self::claim::Claim;
 pub(crate) use self::document::VERSION;
 pub use self::document::{Document, DocumentError};
-pub use self::findings::{Attempted, Findings, Row};
+pub use self::findings::{Attempted, FailureStreak, Findings};
 pub use self::spell::Spell;
 pub use self::state::{DestinationState, DisabledState};
 

@@ -121,19 +121,22 @@ fn a_destination_that_fails_again_after_a_day_has_begun_to_fail() {
 #[test]
 fn a_row_of_failures_is_shown_as_failing_until_one_succeeds() {
     let row = |row| Findings { row: Some(row), ..findings(None) };
-    let first =
-        DestinationState::merged(None, &row(Row::Failing { since_ms: 5_000, at_ms: 9_000 }), 9_000);
+    let first = DestinationState::merged(
+        None,
+        &row(FailureStreak::Failing { since_ms: 5_000, at_ms: 9_000 }),
+        9_000,
+    );
     assert!(first.is_failing() && !first.is_healthy() && first.failing.is_none());
-    let second = row(Row::Failing { since_ms: 7_000, at_ms: 9_000 });
+    let second = row(FailureStreak::Failing { since_ms: 7_000, at_ms: 9_000 });
     let second = DestinationState::merged(Some(first), &second, 9_000);
     assert_eq!(second.refusing.map(|spell| spell.since_ms), Some(5_000));
-    let ended = DestinationState::merged(Some(second), &row(Row::Ended), 10_000);
+    let ended = DestinationState::merged(Some(second), &row(FailureStreak::Ended), 10_000);
     assert!(ended.is_healthy());
 }
 
 #[test]
 fn the_end_of_an_outage_is_the_end_of_its_row_of_failures() {
-    let row = Some(Row::Failing { since_ms: 1_000, at_ms: 1_000 });
+    let row = Some(FailureStreak::Failing { since_ms: 1_000, at_ms: 1_000 });
     let began = Findings { row, ..began(1_000, 10_000) };
     let failing = DestinationState::merged(None, &began, 1_000);
     // Another process made the probe.

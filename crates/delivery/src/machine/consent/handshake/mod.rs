@@ -126,7 +126,7 @@ pub fn ask(
         needs: Needs::Body,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls,
-        signer: Signer::of(destination, context.keyring)?,
+        signer: Signer::for_destination(destination, context.keyring)?,
         hidden: destination.unsent_secrets(context.keyring),
         deliveries: Vec::new(),
     })

@@ -34,7 +34,7 @@ const EVENT_MAX_CHARS: usize = 6_000;
 /// The namespace, the topic and the name of a subscription, in the path of its page.
 type NameInPath = Path<(String, String, String)>;
 
-pub(in crate::console) async fn one(
+pub(in crate::console) async fn subscription_page(
     State(console): State<SharedConsole>,
     name: NameInPath,
 ) -> Result<Response, PageError> {
