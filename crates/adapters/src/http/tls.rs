@@ -103,8 +103,8 @@ impl TlsConfigs {
         Ok(Arc::new(config))
     }
 
-    /// Returns a configuration that trusts the machine's authorities. If there are none, the next
-    /// request looks again.
+    /// Returns a configuration that trusts the machine's authorities. If none can be found, the
+    /// next request searches again.
     fn trusting(&self) -> Result<Trusting, TlsError> {
         if let Some(trusting) = self.trusting.get() {
             return Ok(trusting.clone());
