@@ -486,7 +486,9 @@ fn header_map<'a>(
         let (Ok(known), Ok(mut value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
         else {
-            return Err(format!("the header {name:?} cannot be sent: its name or value is invalid"));
+            return Err(format!(
+                "the header {name:?} cannot be sent: its name or value is invalid"
+            ));
         };
         // Any value may be a secret, so none may enter the HTTP/2 header tables.
         value.set_sensitive(true);

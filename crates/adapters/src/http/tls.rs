@@ -187,7 +187,8 @@ impl ServerCertVerifier for WithBundle {
             Err(problem) => problem,
         };
         // If an authority of the bundle issued the certificate, report the error of the bundle's
-        // verifier, such as a wrong host name. Otherwise report that of the machine's verifier.
+        // verifier, such as a wrong host name. Otherwise report the error of the machine's
+        // verifier.
         let is_unknown = of_bundle == Error::InvalidCertificate(CertificateError::UnknownIssuer);
         by(&*self.machine).map_err(|of_machine| if is_unknown { of_machine } else { of_bundle })
     }

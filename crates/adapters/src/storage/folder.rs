@@ -223,8 +223,8 @@ fn read(
     Ok(Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) }))
 }
 
-/// Returns the ETag of a file. Contains the length, because two quick writes without a lock may
-/// have the same modification time.
+/// Returns the ETag of a file. The ETag contains the length, because two quick writes without a
+/// lock may have the same modification time.
 pub(super) fn etag(metadata: &Metadata) -> String {
     format!("{:?} {}", metadata.modified().ok(), metadata.len())
 }
@@ -306,8 +306,8 @@ fn write<T>(
 }
 
 /// Creates a new empty file with a temporary name, and never opens an existing one. A killed
-/// process with the same id may have left such a file as a second link to an object. In a container
-/// that shares the folder, a process with the same id may be writing it.
+/// process with the same id may have left a file of that name as a second link to an object, which
+/// a write would change. A process with the same id in another container may be writing the file.
 fn temporary(folder: &Path) -> io::Result<PathBuf> {
     let number = WRITES.fetch_add(1, Ordering::Relaxed);
     let path = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
