@@ -3,7 +3,7 @@
 //! `lastmile apply` writes the files of each case into a folder of topics, which dispatch reads as
 //! a bucket. Each run adds one subscription, starts dispatch anew, and measures:
 //!
-//! - its start and its first delivery;
+//! - the start of dispatch and its first delivery;
 //! - batches of ten events for one topic;
 //! - events for up to a thousand topics in turn.
 
@@ -27,7 +27,7 @@ use crate::server::Server;
 
 /// Subscriptions per file.
 const OF_A_FILE: usize = 10_000;
-/// The most topics that receive events in turn at the end of a run.
+/// Maximum number of topics that receive events in turn at the end of a run.
 const TOPICS: usize = 1_000;
 const RECORDS: usize = 10;
 /// Measured rounds of [`TOPICS`] events.
@@ -36,7 +36,8 @@ const RUNS: usize = 5;
 const WARM_UP: Duration = Duration::from_millis(500);
 const MEASURED: Duration = Duration::from_millis(2_000);
 
-/// Numbers of topics and of subscriptions per topic, one of which matches the events.
+/// The number of topics, and of subscriptions per topic. One subscription of each topic matches the
+/// events.
 struct Case {
     topics: usize,
     of_each: usize,
@@ -44,7 +45,7 @@ struct Case {
 
 const CASES: [Case; 4] = [
     Case { topics: 1, of_each: 1 },
-    // Each run adds a subscription, and a topic has at most 10,000.
+    // Leaves room for the subscription that each run adds: a topic may have at most 10,000.
     Case { topics: 1, of_each: 9_990 },
     Case { topics: 10_000, of_each: 10 },
     Case { topics: 100_000, of_each: 10 },
@@ -54,18 +55,18 @@ const CASES: [Case; 4] = [
 struct Run {
     start: Duration,
     first: Duration,
-    /// CPU time per event if all events have one topic.
+    /// CPU time per event if all events have the same topic.
     event: Duration,
-    /// CPU time per event if topics take turns and have been read before.
+    /// CPU time per event if the events alternate between topics that dispatch has already read.
     in_turn: Duration,
     peak_bytes: u64,
 }
 
-/// Measures all cases below `folder` and returns the table.
+/// Measures all cases below `folder`. Returns their table, and the results for hostile topics.
 pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<String> {
     let port = Server::start_of(0, |_| Cloud::default()).await?.0.subscriber.port();
     let mut table = String::from(
-        "| topics | subscriptions of each | apply | on disk | one change | it writes | start | first delivery | \
+        "| topics | subscriptions per topic | apply | on disk | one change | written by one change | start | first delivery | \
          CPU of an event | in turn | peak memory |\n\
          |---|---|---|---|---|---|---|---|---|---|---|\n",
     );

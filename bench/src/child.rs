@@ -1,8 +1,8 @@
 //! A function binary as a child process, and the resources it uses.
 //!
 //! CPU time is the sum over all live threads of `/proc/<pid>/task/*/schedstat`, in nanoseconds;
-//! peak memory is `VmHWM`. Its output is read and discarded, because Lambda reads it too. Dropping
-//! it kills the process.
+//! peak memory is `VmHWM`. The bench reads the output of the process, as Lambda does, and discards
+//! it. Dropping a [`Function`] kills its process.
 //! <https://docs.kernel.org/scheduler/sched-stats.html>
 
 use std::io::{copy, sink};
@@ -15,10 +15,10 @@ use anyhow::{Context as _, ensure};
 use crate::contenders::Contender;
 use crate::server::Server;
 
-/// A function process.
+/// A running process of a function. Dropping the value kills the process.
 pub(crate) struct Function {
     process: Child,
-    /// When the process was started.
+    /// Time at which the process was started.
     pub(crate) started: Instant,
 }
 
@@ -50,7 +50,8 @@ impl Function {
         Ok(Self { process, started })
     }
 
-    /// Terminates it with SIGTERM, so that a profiler around it can write its profile.
+    /// Terminates the process with SIGTERM, so that a profiler that wraps the function can write
+    /// its profile.
     pub(crate) fn end(mut self) -> anyhow::Result<()> {
         let ended =
             Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status()?;
@@ -59,7 +60,8 @@ impl Function {
         Ok(())
     }
 
-    /// The CPU time that its live threads have used so far, in user and system mode.
+    /// Returns the CPU time that the live threads of the process have used so far, in user and
+    /// system mode.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         let mut cpu = Duration::ZERO;
         for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
@@ -71,7 +73,7 @@ impl Function {
         Ok(cpu)
     }
 
-    /// The peak of its resident memory, in bytes.
+    /// Returns the peak resident memory of the process, in bytes.
     pub(crate) fn peak_bytes(&self) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status
@@ -101,7 +103,7 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
         ("AWS_ENDPOINT_URL", url.clone()),
-        // The level of the template: a log line per event is part of the cost.
+        // The log level in `template.yaml`: a log line per event is part of the cost.
         ("RUST_LOG", "warn,adapters=info,dispatch=info,deadletter=info".to_owned()),
         ("TARGET_URL", format!("http://{}/hook/204", server.subscriber)),
         ("BUCKET", "dead-letters".to_owned()),
@@ -116,6 +118,5 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("DEAD_LETTER_CONTAINER", "dead-letters".to_owned()),
         // The subscriber is on loopback and without TLS, which dispatch refuses by default.
         ("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1".to_owned()),
-        // A bucket cannot be a subdomain of an IP address.
     ]
 }

@@ -2,13 +2,13 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Now, for durations.
+/// Returns the current instant, for measuring durations.
 #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Now, in milliseconds since 1970, as Lambda and SQS write it.
+/// Returns the current time in milliseconds since 1970, as Lambda and SQS format times.
 #[expect(
     clippy::disallowed_methods,
     reason = "the fake services put the time into their responses"

@@ -24,7 +24,7 @@ const AWS_JSON: &str = "application/x-amz-json-1.0";
 /// The body of S3's response if an object does not exist.
 const NO_SUCH_KEY: &[u8] = b"<Error><Code>NoSuchKey</Code><Message>no</Message></Error>";
 
-/// The most objects on a page of a listing, as in S3.
+/// Maximum number of objects on a page of a listing, as in S3.
 const PAGE: usize = 1_000;
 
 /// No contender verifies the checksum, so zeros will do.
@@ -70,7 +70,7 @@ impl Sent {
 pub(crate) struct SqsUsage {
     /// Requests of every kind.
     pub(crate) requests: u64,
-    /// Messages in these requests.
+    /// Messages sent to SQS. Each message of a batch counts.
     pub(crate) messages: u64,
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum Job {
     Store,
 }
 
-/// A function that can be started.
+/// A measured program, and the command that starts it.
 #[derive(Debug, Clone)]
 pub(crate) struct Contender {
     /// The name in the tables.
@@ -28,18 +28,17 @@ pub(crate) struct Contender {
 
 pub(crate) const DISPATCH: &str = "dispatch";
 pub(crate) const DEADLETTER: &str = "deadletter";
-/// The least that a Rust function can do to deliver.
+/// The smallest Rust function that delivers events.
 pub(crate) const FLOOR: &str = "floor";
-/// The floor on several threads.
+/// [`FLOOR`] on several threads.
 pub(crate) const FLOOR_THREADED: &str = "floor, many threads";
-/// The least that a Rust function can do to store.
+/// The smallest Rust function that stores dead letters.
 pub(crate) const PUT_LOOP: &str = "put_object loop";
-/// A handler in Node.
 pub(crate) const NODE: &str = "Node";
-/// A handler in Python.
 pub(crate) const PYTHON: &str = "Python";
 
-/// Returns all contenders. `binaries` has the Rust programs, and `tools` those for other languages.
+/// Returns all contenders. `binaries` is the folder of the Rust programs, and `tools` the folder of
+/// the Python environment.
 pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = |path: std::path::PathBuf| path.display().to_string();

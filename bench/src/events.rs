@@ -12,19 +12,21 @@ use serde_json::{Map, Value, json};
 
 use crate::contenders::Job;
 
-/// The number of subscriptions.
+/// Total number of subscriptions of all topics.
 pub(crate) const SUBSCRIPTIONS: usize = 100;
 /// The number of subscriptions of the measured topic.
 const OF_THE_TOPIC: usize = 10;
 
-/// The response of a topic's destination, and the reaction of its subscription.
+/// The topic of the events. It determines how the destination responds, and whether dispatch
+/// retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// 204: delivered.
+    /// The destination responds with 204, so the event is delivered.
     Accepted,
-    /// 503, retried after 30 seconds.
+    /// The destination responds with 503, and dispatch retries after 30 seconds.
     Refused,
-    /// 503, six attempts within half a second, all in one invocation, then a dead letter.
+    /// The destination responds with 503. After six attempts within one invocation, the event
+    /// becomes a dead letter.
     RefusedSixTimes,
 }
 
@@ -104,7 +106,7 @@ pub(crate) fn document(topic: &str, name: &str, url: &str, retry: &str, filter: 
     )
 }
 
-/// Returns a batch of this many records for a job.
+/// Returns a batch for a job: `records` records of one topic.
 pub(crate) fn batch(job: Job, topic: Topic, records: usize) -> Bytes {
     batch_of(job, (0..records).map(|_| topic.name()))
 }
@@ -136,7 +138,8 @@ fn message_id(index: usize) -> String {
 
 /// A queue message as Lambda passes it to a function. Its id derives from `index`.
 pub(crate) fn record(queue: &str, index: usize, body: &str, attributes: &Value) -> Value {
-    // The send time counts as publication: with an old one, the event would expire.
+    // The send time counts as the time of publication. An old send time would make the event
+    // expire.
     let now_ms = crate::clock::unix_ms();
     json!({
         "messageId": message_id(index),

@@ -1,4 +1,5 @@
-//! The goals: each is a ratio, a difference or a bound of numbers from one run of the bench.
+//! The goals: upper bounds for numbers from one run of the bench, and for their ratios and
+//! differences.
 
 use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, PUT_LOOP};
 use crate::events::Topic;

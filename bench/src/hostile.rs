@@ -1,7 +1,7 @@
 //! The effect of a hostile namespace on a neighbour: `bench/catalogues`.
 //!
-//! A batch has one event for each of nine hostile topics and one for a neighbour, which is the last.
-//! Its destination notes when the event arrives.
+//! A batch has one event for each of nine hostile topics, and a last event for a neighbour's topic.
+//! The neighbour's destination records when its event arrives.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,8 @@ const NEIGHBOUR: &str = "/hook/204";
 const MEBIBYTE: usize = 1_024 * 1_024;
 const RUNS: usize = 5;
 
-/// Measures a first batch of a process; returns a sentence with the results.
+/// Measures the first batch of a new process, several times. Returns a sentence with the worst
+/// results.
 pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
     let dispatch = &contenders::dispatch(binaries)?;
     let (mut arrived, mut ended, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
@@ -38,7 +39,7 @@ pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
         let started = clock::now();
         invoke(&mut invoker, &batch, dispatch).await?;
         ended.push(clock::now() - started);
-        let arrival = server.arrival(NEIGHBOUR).context("the neighbour got nothing")?;
+        let arrival = server.arrival(NEIGHBOUR).context("the neighbour's event did not arrive")?;
         arrived.push(arrival - started);
         peaks.push(function.peak_bytes()?);
     }
@@ -73,9 +74,9 @@ fn objects(subscriber: &str) -> BTreeMap<String, Bytes> {
     hostile.map(object).chain([settings]).collect()
 }
 
-/// The text of each hostile topic.
+/// Returns the text of each hostile topic's object, by the name of the topic.
 fn hostile() -> BTreeMap<String, String> {
-    // Nobody listens there: what can be used of them is refused at once.
+    // No program listens on port 9, so every connection attempt is refused immediately.
     let to = |path: &str, more: &str| {
         format!(r#"{{"spec":{{"destination":{{"url":"http://127.0.0.1:9/{path}"{more}}}}}"#)
     };

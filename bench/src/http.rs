@@ -1,6 +1,6 @@
 //! The HTTP types and helpers that the Runtime API, the cloud and the subscriber share.
 //!
-//! Separate from the listeners in `server`, so that the services do not depend on who serves them.
+//! Separate from the listeners in `server`, so that the services do not depend on the server.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -9,7 +9,7 @@ use http_body_util::Full;
 /// The body of every response.
 pub(crate) type Body = Full<Bytes>;
 
-/// A response.
+/// Creates a response with this status, content type and body.
 pub(crate) fn respond(
     status: StatusCode,
     content_type: &'static str,

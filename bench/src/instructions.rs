@@ -2,8 +2,9 @@
 //!
 //! This module is separate from the timings because it measures the cost of a change independently
 //! of the machine and its load. One thing still varies: the number of responses that a function
-//! finds ready at each poll. Two processes run, one with more invocations. The difference is the
-//! cost of the additional events, without the start. Work in the kernel is not counted.
+//! finds ready at each poll. Two processes are measured, and the second gets more invocations. The
+//! difference between their totals is the cost of the additional events, without the start. Work in
+//! the kernel is not counted.
 //!
 //! The profile is kept beside the binaries as `callgrind.<contender>`, for `callgrind_annotate`. It
 //! has function names if the binary has symbols (`CARGO_PROFILE_RELEASE_STRIP=none`).
@@ -21,7 +22,7 @@ use crate::server::Server;
 
 /// Records per invocation.
 const BATCH: usize = 10;
-/// Invocations of the two processes.
+/// Number of invocations in the shorter of the two runs; [`MORE`] is the number in the longer run.
 const FEWER: u64 = 30;
 const MORE: u64 = 130;
 

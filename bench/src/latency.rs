@@ -40,22 +40,22 @@ use crate::server::Server;
 
 /// The number of destinations, and of topics with one subscription each. Events go to them in turn.
 const DESTINATIONS: usize = 10;
-/// The most messages per invocation.
+/// Maximum number of messages per invocation.
 const BATCH: usize = 10;
 /// The queues that dispatch reads, with the number of processes per queue. Messages to other queues
 /// are dropped.
 const MAPPINGS: [(&str, usize); 4] = [("events", 10), ("retry", 2), ("slow", 2), ("isolation", 2)];
-/// Events that are due in this time do not count.
+/// Time at the beginning of a case. Events that are due in this time do not count.
 const WARM_UP: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(20);
 /// The time after the last send within which all events must arrive.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// One row of the table.
+/// A measured case, which is one row of the table.
 struct Case {
     per_second: u32,
     window: Duration,
-    /// Destinations that accept requests and never respond.
+    /// Number of destinations that accept requests and never respond.
     hanging: usize,
 }
 
@@ -74,7 +74,7 @@ type Queues = Arc<BTreeMap<&'static str, Queue>>;
 /// Measures all cases and returns the table.
 pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
     let mut table = String::from(
-        "| events a second | window | of ten destinations hang | half | 99 % | 99.9 % | slowest | events |\n\
+        "| events a second | window | hanging destinations, of ten | half | 99 % | 99.9 % | slowest | events |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     for hanging in [0, 1] {
@@ -103,7 +103,7 @@ pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
     Ok(table)
 }
 
-/// Returns the latency of each event for a responding destination, from its due time.
+/// Runs a case. Returns the latency of each counted event, measured from its due time.
 async fn run(case: &Case, binaries: &Path) -> anyhow::Result<Vec<Duration>> {
     let arrivals = Arrivals::default();
     let mut tasks = JoinSet::new();
@@ -180,7 +180,8 @@ impl Queue {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Waits for a message, then for a full batch or the end of the window. Returns up to a batch.
+    /// Waits for a message, then for a full batch or the end of the window. Returns at most
+    /// [`BATCH`] messages.
     async fn next(&self, window: Duration) -> Vec<Value> {
         loop {
             while self.len() == 0 {
@@ -227,13 +228,14 @@ async fn receive(mut sent: mpsc::UnboundedReceiver<Sent>, queues: Queues) {
     }
 }
 
-/// Passes the messages of a queue to one process, as its event source mapping does.
+/// Passes the messages of a queue to one process, as an event source mapping does.
 async fn read(name: &'static str, queues: Queues, window: Duration, mut invoker: Invoker) {
     let queue = &queues[name];
     loop {
         let batch = queue.next(window).await;
         let event = Bytes::from(json!({ "Records": batch }).to_string());
-        // A failed record would be late in the table, so a failure ends this reader.
+        // A failed record would be retried, and its latency would distort the table. Therefore a
+        // failure ends this reader.
         let response = invoker.invoke(event).await;
         let response =
             response.and_then(|response| Ok(serde_json::from_slice::<Value>(&response)?));

@@ -9,7 +9,7 @@ use std::process::Command;
 pub(crate) fn describe(load_before: &str) -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    // Each run writes BENCH.md, so that file is no change of what is measured.
+    // Excludes BENCH.md, because each run writes that file.
     let status = ["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"];
     let dirty = if output_of("git", &status).is_empty() { "" } else { ", with changes" };
     vec![
@@ -39,8 +39,8 @@ fn memory() -> String {
     format!("{} GiB of memory", kib >> 20)
 }
 
-/// The mean number of running processes in the last five minutes: more than CPUs means that other
-/// programs used the machine too.
+/// Returns the load average of the last five minutes as text. A load above the number of CPUs means
+/// that other programs used the machine too.
 pub(crate) fn load() -> String {
     let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     format!(

@@ -1,4 +1,4 @@
-//! Measures the two functions against what people would write instead, and writes `BENCH.md`.
+//! Compares the two functions with alternatives that a team might write, and writes `BENCH.md`.
 //!
 //! `bench/run` builds everything and starts this. Contenders take turns within each round, so that
 //! a busy phase of the machine affects all of them; the result is the median over the rounds. No

@@ -28,7 +28,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct Run {
     /// The time from starting the process to its first request for an invocation.
     pub(crate) start: Duration,
-    /// The first invocation, which reads the subscriptions and connects.
+    /// Duration of the first invocation, in which the function reads the subscriptions and
+    /// connects.
     pub(crate) first: Duration,
     /// Events in the measured time.
     pub(crate) events: u64,
@@ -51,7 +52,7 @@ pub(crate) struct Workload {
     pub(crate) topic: Topic,
     /// Records per invocation.
     pub(crate) batch: usize,
-    /// Ends the run after its first invocation.
+    /// True if the run ends after its first invocation.
     pub(crate) single: bool,
 }
 
@@ -124,7 +125,7 @@ pub(crate) async fn invoke(
     let response = response.with_context(|| format!("{} did not respond", contender.name))??;
     let response: serde_json::Value = serde_json::from_slice(&response)?;
     let failed = response["batchItemFailures"].as_array().map_or(0, Vec::len);
-    // A contender that fails its records would only look fast.
+    // A contender that fails its records would seem faster than it is.
     ensure!(failed == 0, "{} reported {failed} failed records: {response}", contender.name);
     Ok(())
 }

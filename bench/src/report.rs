@@ -1,4 +1,4 @@
-//! `BENCH.md`: the goals first, then the tables they come from.
+//! Formats `BENCH.md`: first the goals, then the tables with the measured values.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const NOTES: &str = include_str!("../notes.md");
 const LATENCY: &str = include_str!("../latency.md");
 /// The cost of many subscriptions, written by `bench/catalogues`.
 const CATALOGUES: &str = include_str!("../catalogues.md");
-/// The effect of ill destinations on healthy ones, written by `bench/neighbours`.
+/// The effect of unhealthy destinations on healthy ones, written by `bench/neighbours`.
 const NEIGHBOURS: &str = include_str!("../neighbours.md");
 
 /// Returns the text of `BENCH.md`.
@@ -117,7 +117,7 @@ fn refusals_table(text: &mut String, results: &Results) {
         ("all accepted", Topic::Accepted),
         ("all refused once and sent to the retry queue", Topic::Refused),
         (
-            "all refused six times, with five waits in place, then dead-lettered",
+            "all refused six times, with five waits in the same invocation, then dead-lettered",
             Topic::RefusedSixTimes,
         ),
     ] {
@@ -135,7 +135,7 @@ fn instructions_table(text: &mut String, results: &Results) {
         return;
     }
     text.push_str(
-        "Per event at batch 10, counted by callgrind, without those of the kernel.\n\n| | instructions per event |\n|---|---|\n",
+        "Counted by callgrind at batch 10, without instructions of the kernel.\n\n| | instructions per event |\n|---|---|\n",
     );
     for (name, per_event) in &results.instructions {
         text.push_str(&format!("| {name} | {per_event} |\n"));

@@ -56,7 +56,7 @@ impl Results {
         self.numbers(contender, |_| true, |run| ms(run.start)).first().copied()
     }
 
-    /// Returns a number of each matching run, in ascending order.
+    /// Returns `number` of each matching run, in ascending order.
     fn numbers(
         &self,
         contender: &str,

@@ -19,8 +19,9 @@ use crate::http::{Body, respond};
 
 /// The prefix of every path of the Runtime API.
 pub(crate) const PREFIX: &str = "/2018-06-01/runtime/";
-/// The prefix of every path of the Extensions API. A function registers there to be notified before
-/// it is ended. <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
+/// The prefix of every path of the Extensions API. A function registers with that API to be
+/// notified before Lambda ends it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
 pub(crate) const EXTENSIONS: &str = "/2020-01-01/extension/";
 /// The time limit of an invocation, as reported to the function.
 const INVOCATION_MAX_MS: u128 = 120_000;
@@ -33,19 +34,19 @@ enum Call {
     Error(Bytes),
 }
 
-/// The server side, which the function calls.
+/// The server side of the API, which the function calls.
 pub(crate) struct RuntimeApi {
     invocations: Mutex<mpsc::Receiver<Bytes>>,
     calls: mpsc::Sender<Call>,
 }
 
-/// The side of the bench, which invokes the function.
+/// The bench's side of the API, which invokes the function.
 pub(crate) struct Invoker {
     invocations: mpsc::Sender<Bytes>,
     calls: mpsc::Receiver<Call>,
 }
 
-/// Returns both sides, connected.
+/// Creates the two connected sides of the API.
 pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
     // Lambda gives a process one invocation at a time.
     let (invocations, queued) = mpsc::channel(1);

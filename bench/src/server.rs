@@ -1,10 +1,10 @@
 //! The listeners for all services that a function uses: the Runtime API, SQS and S3, and the
 //! subscriber.
 //!
-//! One process serves all of them, routed by path and header, so that only the function runs beside
-//! it and all counters are in one place. The subscriber has a port of its own, because dispatch
-//! refuses to deliver to the port of the Runtime API. Responses are the shortest that each client
-//! accepts.
+//! The bench serves all of them itself, and routes requests by path and header. Therefore only the
+//! function runs beside the bench, and all counters are in one process. The subscriber has a port
+//! of its own, because dispatch refuses to deliver to the port of the Runtime API. Responses are
+//! the shortest that each client accepts.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -4,8 +4,8 @@
 //! Separate because both clients need them. Finding and reading the authorities takes milliseconds,
 //! so a process does this once, when the first client needs TLS, and not at start.
 //!
-//! Promises: an unusable certificate is ignored, as other programs on the machine do. As long as no
-//! authority is found, each request looks again.
+//! Promises: an unusable certificate is ignored, as other programs on the machine do. While no
+//! authority has been found, each request searches again.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use rustls_native_certs::{CertificateResult, load_native_certs};
 
 static OF_THIS_MACHINE: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
-/// Returns the trusted certificates, at least one; otherwise the reason why there is none.
+/// Returns at least one trusted certificate, or the reason why none was found.
 pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], String> {
     if let Some(known) = OF_THIS_MACHINE.get() {
         return Ok(known);

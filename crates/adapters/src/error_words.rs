@@ -55,7 +55,7 @@ pub fn cause_words(error: &(dyn Error + 'static)) -> String {
     texts.last().unwrap_or_default()
 }
 
-/// Returns each context of an error, and last the description of its cause.
+/// Returns the context messages of an error, followed by the description of its cause.
 #[must_use]
 pub fn chain_words(error: &(dyn Error + 'static)) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();

@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn as_many_lines_as_the_buffer_holds_are_written_at_once() {
         let (mut buffer, mut out) = (LineBuffer(String::new()), Writes::default());
-        // 128 lines of 128 bytes fill the buffer. 162 lines of 101 bytes fit, and a part of the
-        // next.
+        // 128 lines of 128 bytes fill the buffer. 162 lines of 101 bytes leave space for only a
+        // part of the next line.
         for (bytes, lines) in [(128, 128), (101, 162)] {
             let all: Vec<_> = (0..1_000)
                 .map(|number| format!("{number:0>width$}\n", width = bytes - 1))

@@ -1,11 +1,11 @@
-//! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine. Nothing
-//! here decides.
+//! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine. All
+//! decisions about deliveries are made in `delivery`.
 //!
 //! - Records: [`records`] reads a batch from Lambda and writes the response.
 //! - Queues: [`queues`] sends messages, and repeats a send if `resend` permits it. [`events_queue`]
 //!   publishes events that arrive over HTTP.
-//! - HTTP: [`http`] makes one exchange with a destination, and `aws_http` makes those with AWS.
-//!   Both trust `authorities`.
+//! - HTTP: [`http`] makes one exchange with a destination, and `aws_http` is the HTTP client for
+//!   AWS. Both trust the certificates that `authorities` finds.
 //! - Storage: [`storage`] reads and writes objects of a bucket or files of a folder. [`file_text`]
 //!   reads files that people wrote. [`live_topics`] reads subscriptions on demand and keeps them
 //!   fresh.
@@ -15,7 +15,7 @@
 //!   [`consents`] stores which endpoints accept events.
 //! - Process: [`machine`] is the clock and the random numbers, and [`aws_time`] corrects a wrong
 //!   clock. [`settings`] reads the environment, [`runtime`] runs a function, and [`stop`] waits for
-//!   its end.
+//!   SIGTERM.
 //! - Observability: [`telemetry`] logs and counts, [`metrics`] aggregates, and [`json_log`] formats
 //!   log lines.
 //! - Errors: [`error_words`], [`aws_error`] and `tls_words` describe errors for people.

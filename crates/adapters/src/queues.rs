@@ -62,7 +62,7 @@ struct KnownQueue {
 struct Pending {
     message: Message,
     result: oneshot::Sender<Result<(), QueueError>>,
-    /// The reason of the last failed try.
+    /// The reason why the last try failed.
     problem: String,
 }
 
@@ -81,7 +81,7 @@ impl SqsQueues {
         // A std mutex is sufficient, because it is never held across an await.
         let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = queues.entry(queue).or_default();
-        // Recomputed each time, because there are at most nine.
+        // Recomputed each time, because at most nine messages wait.
         let bytes: usize = waiting.iter().map(|other| other.message.size_bytes()).sum();
         let mut full = Vec::new();
         if bytes + pending.message.size_bytes() > MESSAGE_MAX_BYTES {
@@ -109,7 +109,7 @@ impl SqsQueues {
             return;
         }
         match self.queues.get(&queue) {
-            // Unresolved messages stay in the batch.
+            // Messages without a final result stay in the batch.
             Some(to) => drop(timeout(OPERATION_TIMEOUT, self.send_again(to, &mut batch)).await),
             None => batch.iter_mut().for_each(|pending| {
                 pending.problem = format!("this function has no URL for the queue {queue:?}");
@@ -183,8 +183,8 @@ impl Queue for SqsQueues {
             let queues = self.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(BATCH_WINDOW).await;
-                // If that batch has become full and was sent, this call sends the messages after
-                // it, or none.
+                // If the batch became full, it has already been sent. Then this call sends the
+                // messages that were added later, if any.
                 queues.send_batch(queue, queues.take(queue)).await;
             });
         }

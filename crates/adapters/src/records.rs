@@ -1,7 +1,7 @@
 //! Converts the batch of an invocation into records, and builds the response.
 //!
 //! A CloudEvent in binary mode, whose attributes are message attributes, becomes a structured
-//! document. Afterwards every event has one form, and the body contains all of it.
+//! document. Afterwards all events have the same form, and the body contains the whole event.
 //!
 //! [`Batch`] deserializes only the fields that are used, because parsing costs time for every
 //! event.
@@ -98,8 +98,8 @@ impl SourceQueues {
         known.map_or(self.untrusted, |(_, queue)| *queue)
     }
 
-    /// True if SQS moved the message here from the events queue. A publisher wrote it, so its
-    /// attributes must not be trusted, whatever their names.
+    /// True if SQS moved the message here from the events queue. Then a publisher wrote the
+    /// message, so its attributes must not be trusted, whatever their names.
     fn was_published(&self, given_up_by: Option<&str>) -> bool {
         let Some(arn) = given_up_by else { return false };
         self.ends.iter().any(|(end, queue)| !queue.is_internal() && arn.ends_with(end))
@@ -137,7 +137,7 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     let mut ours =
         |name: &str| attributes.remove(name).and_then(|attribute| attribute.string_value);
     let topic = ours(TOPIC_ATTRIBUTE);
-    // Remove all three, so that none becomes part of a CloudEvent in binary mode.
+    // Remove all three attributes, so that none becomes part of a CloudEvent in binary mode.
     let (publication, delivery, deadletter) =
         (ours(PUBLICATION_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
     let attribute = deadletter.map(Attribute::DeadLetter);

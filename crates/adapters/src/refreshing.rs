@@ -145,7 +145,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_gives_up_while_it_fetches_does_not_lose_the_last_good_value() {
-        // It is never fresh.
+        // A value is never fresh.
         let values = Refreshing::<u8, &str, &str>::new(|_| 0, |_| true);
         values.put(&1, &Stopped, "good").await;
         let given_up = values.get(&1, &Stopped, async || std::future::pending().await, |_| {});

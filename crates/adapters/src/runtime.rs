@@ -53,7 +53,7 @@ mod tests {
     const TASK: &str = "TASK_OF_THE_FUNCTION";
     const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// The process that the other test starts. Without a task it does nothing.
+    /// Runs in the process that the other test starts. Without a task, does nothing.
     #[test]
     fn function() {
         let Ok(task) = std::env::var(TASK) else { return };

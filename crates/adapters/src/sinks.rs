@@ -70,8 +70,8 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
 /// different names. The body counts if the header is missing, as with some emulators.
 ///
 /// Unlike in [`crate::resend`], the KMS codes are listed one by one, because some KMS errors are
-/// temporary. A permanent error sends the dead letter to the default container, so its own queue
-/// would not get it when KMS works again.
+/// temporary. A permanent error sends the dead letter to the default container, so the queue never
+/// receives it, even when KMS works again.
 const PERMANENT: [&str; 16] = [
     "AWS.SimpleQueueService.NonExistentQueue",
     "AWS.SimpleQueueService.UnsupportedOperation",

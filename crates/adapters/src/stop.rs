@@ -74,7 +74,8 @@ async fn register() -> Result<BoxFuture<'static, ()>, String> {
     let register = register.body(Body::from(r#"{"events":[]}"#)).map_err(|it| it.to_string())?;
     let response = client.call(register).await.map_err(|error| error.to_string())?;
     let id = response.headers().get(ID_HEADER).filter(|_| response.status().is_success());
-    let id = id.ok_or_else(|| format!("{} without {ID_HEADER}", response.status()))?;
+    let id =
+        id.ok_or_else(|| format!("status {} without the header {ID_HEADER}", response.status()))?;
     let next = Request::get(NEXT).header(ID_HEADER, id).body(Body::empty());
     let next = client.call(next.map_err(|error| error.to_string())?);
     Ok(Box::pin(async move {

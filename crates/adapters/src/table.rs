@@ -260,10 +260,10 @@ impl Table for DynamoTable {
         now_ms: u64,
     ) -> Result<Places, TableError> {
         let (earliest_us, all_us) = (take.earliest_us(), take.all_us());
-        // Append to the queue if others wait; otherwise begin at the earliest time. Either may have
-        // changed in the meantime.
+        // Append to the queue if others wait; otherwise begin at the earliest time. The queue may
+        // have changed in the meantime.
         let mut begins_anew = !take.others_wait;
-        // First assume that the item still has the recovery that the reporting process knows.
+        // First assume that the item still has the recovery that the reporting process last read.
         let mut item = take.report.map(|report| report.known);
         for _ in 0..TRIES {
             let change = match reported(take, item, now_ms) {
@@ -342,7 +342,7 @@ impl DynamoTable {
     }
 
     /// Builds the update that adds slots to a queue that ends in the future, or starts a new queue
-    /// now. The recovery changes in the same update.
+    /// at the earliest time. The recovery changes in the same update.
     fn line_update(
         &self,
         key: &ItemKey,
@@ -498,7 +498,7 @@ impl Failure {
     }
 }
 
-/// Returns the item whose condition refused the change.
+/// Returns the item if its condition refused the change.
 ///
 /// # Errors
 /// Returns the failure if the change failed for another reason.

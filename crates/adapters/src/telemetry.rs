@@ -2,9 +2,8 @@
 //! successful attempt has one line for both.
 //!
 //! Lines contain names, numbers and reasons, never bodies, credentials or query strings. `error`
-//! means that a person should act. The terms are those of `delivery`, so a line, a metric and a
-//! dead letter use the same ones. `docs/reference/logs-and-metrics.md` lists the fields of each
-//! line.
+//! means that a person should act. Lines, metrics and dead letters use the terms of `delivery`.
+//! `docs/reference/logs-and-metrics.md` lists the fields of each line.
 //!
 //! Each fact that is both logged and counted has one method of [`Telemetry`], so neither can be
 //! forgotten. Metrics do not depend on the log level. A line below the level costs one comparison.
@@ -102,7 +101,7 @@ pub fn request_unpublished(topic: &TopicName, error: &PublishingError) {
     warn!(topic = %topic, problem = %error, "request.unpublished");
 }
 
-/// Logs a publisher key that cannot be read. Nobody can publish over HTTP with it.
+/// Logs a publisher key that cannot be read. Nobody can publish over HTTP with this key.
 pub fn key_unreadable(error: &SecretError) {
     error!(problem = %error, "request.keys_unreadable");
 }
@@ -208,7 +207,7 @@ impl Telemetry {
         }
     }
 
-    /// Logs the beginning of an attempt, for a person who watches. A deployment logs only the end.
+    /// Logs the beginning of an attempt, at the level `debug`. By default, only the end is logged.
     pub fn attempting(&self, delivery: &Delivery) {
         line!(
             Level::DEBUG,
@@ -219,8 +218,8 @@ impl Telemetry {
         );
     }
 
-    /// Counts an attempt, and logs it unless it was successful: then [`Telemetry::delivered`] logs
-    /// both.
+    /// Counts an attempt. Also logs the attempt, unless it delivered its event: then
+    /// [`Telemetry::delivered`] logs the attempt and the end in one line.
     pub fn attempted(
         &self,
         delivery: &Delivery,
@@ -340,7 +339,8 @@ impl Telemetry {
     /// Logs a failed delivery whose dead letter was sent towards its sink.
     pub fn sent_to_sink(&self, dead_letter: &DeadLetter, target: &DeliveryTarget) {
         match target {
-            // The sink's address may still refuse it, so it is counted on acceptance.
+            // The sink's address may still refuse the dead letter. It is counted when the address
+            // accepts it.
             DeliveryTarget::Sink(_) => {}
             // A topic's subscriptions are responsible from here on, so count the dead letter now.
             DeliveryTarget::Destination | DeliveryTarget::Reply => self.dead_lettered(dead_letter),
@@ -400,7 +400,7 @@ fn delivered(delivery: &Delivery, age_ms: u64) {
     line!(
         Level::INFO,
         delivery,
-        // Most lines concern an event, so `leg` is omitted for them.
+        // Most deliveries go to a destination, so `leg` is omitted for them.
         leg = (delivery.target != DeliveryTarget::Destination).then_some(leg),
         attempt = delivery.attempts,
         status = attempt.and_then(|attempt| attempt.status),
@@ -482,7 +482,8 @@ pub fn slow_destination(name: &SubscriptionName, destination: &str, found: Findi
     }
 }
 
-/// Logs that the table cannot be read or written. Until it can, each process decides by itself.
+/// Logs that the table cannot be read or written. Until it is reachable again, each process decides
+/// by itself.
 pub fn table_unreachable(problem: &str) {
     warn!(problem, "table.unreachable");
 }

@@ -1,6 +1,6 @@
-//! The HTTP clients of the sender. There is one client for each [`ClientKind`], which decides the
-//! allowed addresses, and each TLS identity or bundle of authorities of a subscription (`tls.rs`).
-//! Therefore requests with different identities never share a connection.
+//! The HTTP clients of the sender. There is one client for each combination of a [`ClientKind`],
+//! which determines the allowed addresses, and the TLS identity and authorities of a subscription
+//! (`tls.rs`). Therefore requests with different identities never share a connection.
 //!
 //! Separate from the sender, because this module sets the limits of a connection: connect timeout,
 //! idle time, size of a response head, flow-control windows. The total number of bytes is limited
@@ -97,7 +97,7 @@ pub(super) struct Clients {
 type Use = (ClientKind, Option<[u8; 32]>);
 
 impl Clients {
-    /// Reads the TLS configuration of the machine, but builds no client.
+    /// Prepares the TLS configurations, but builds no client. Clients are built on first use.
     pub(super) fn new(network: &Network, policy: Arc<AddressPolicy>) -> Result<Self, TlsError> {
         let (network, tls) = (network.clone(), TlsConfigs::new(network)?);
         Ok(Self { network, policy, tls, recent: Mutex::new(Recent::new(CLIENTS_MAX)) })

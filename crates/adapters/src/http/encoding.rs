@@ -192,7 +192,7 @@ mod tests {
             (&["deflate", "identity, gzip"], gzip(&zlib)),
             (&["identity"], TEXT.to_vec()),
             (&[], TEXT.to_vec()),
-            // Not undone here, and so as it came.
+            // An unsupported coding, or too many codings: the body stays unchanged.
             (&["zstd"], TEXT.to_vec()),
             (&["gzip, zstd"], TEXT.to_vec()),
             (&["gzip, gzip, gzip"], TEXT.to_vec()),
@@ -225,7 +225,8 @@ mod tests {
             let why = decoded(&[encoding], body, true).expect_err(encoding);
             assert!(why.contains(&format!("is not valid {encoding}")), "{why}");
         }
-        // A byte too many: what was decoded is kept, and not the rest, in which no credential would be found.
+        // One byte too many: only the decoded bytes are kept, because credentials in encoded bytes
+        // could not be redacted.
         let mut headers = HeaderMap::new();
         headers.append(CONTENT_ENCODING, "gzip".parse().expect("a value"));
         let padded = decode(&headers, [&gzip(TEXT)[..], b"\0"].concat(), true, 1_000);

@@ -162,7 +162,7 @@ mod tests {
     async fn a_turn_ends_when_another_address_waits_and_not_before() {
         let answers = LongAnswers::default();
         let mut turns: Vec<_> = [1, 1, 2, 2].map(|number| turn(&answers, number)).into();
-        // Enough for hours: first much, then a little more, which adds to it.
+        // Enough bytes for hours, in two parts that add up.
         for bytes in [1_000_000_000, 1] {
             turns[1].as_mut().expect("it has a turn").brought(bytes);
         }

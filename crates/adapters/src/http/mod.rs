@@ -3,8 +3,8 @@
 //! The endpoint may be slow, broken or hostile, so everything is limited. There are no redirects
 //! and no proxy, and one deadline covers resolving, connecting, head and body. Only the beginning
 //! of a body is read, and decoding has the same limit. Every address of a name is checked before a
-//! packet is sent, and only checked addresses are connected to. The result is always an `Exchange`;
-//! nothing here returns an `Err`.
+//! packet is sent, and the client connects only to checked addresses. The result is always an
+//! `Exchange`: sending never returns an `Err`.
 //!
 //! The head of a response determines the result, unless the request needs the body: then a response
 //! with an unreadable body is a failure. If the endpoint states that it has not processed a
@@ -108,7 +108,7 @@ impl Default for Network {
     }
 }
 
-/// A request that passed all checks: its client, headers and signature.
+/// A request that passed all checks: its client kind, headers and signature.
 struct Admitted {
     kind: ClientKind,
     headers: HeaderMap,
@@ -274,8 +274,8 @@ impl HttpSender {
         Exchange { content, ..Exchange::new(result, 0, 0) }
     }
 
-    /// Extracts the headers that describe the body, and the headers that are kept. `whole` is true
-    /// if the whole body was read.
+    /// Extracts the headers that describe the body. For AWS services, for failures and for a sender
+    /// that keeps headers, adds all headers. `whole` is true if the whole body was read.
     fn content(&self, needs: Needs, head: &Parts, whole: bool) -> Content {
         let content_type = head.headers.get(CONTENT_TYPE);
         let needs_headers = matches!(needs, Needs::Service(_)) || !head.status.is_success();
@@ -404,7 +404,7 @@ impl SendHttp for HttpSender {
             Ok(admitted) => admitted,
             Err(exchange) => return (timed(*exchange, started_ms), None),
         };
-        // Limit late responses, so that they never need a turn for long ones.
+        // Limit the size of late responses, so that none has to wait for a turn of `long_answers`.
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
         let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
         let (of_head, owned) = (self.clone(), cut.clone());
@@ -486,7 +486,9 @@ fn header_map<'a>(
         let (Ok(known), Ok(mut value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
         else {
-            return Err(format!("the header {name:?} cannot be sent"));
+            return Err(format!(
+                "the header {name:?} cannot be sent: its name or value is invalid"
+            ));
         };
         // Any value may be a secret, so none may enter the HTTP/2 header tables.
         value.set_sensitive(true);

@@ -16,7 +16,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use thiserror::Error;
 use tower_service::Service;
 
-/// The future result of a lookup: the addresses of a name.
+/// A future that returns the addresses of a name.
 pub type Resolved = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// A function that looks up the addresses of a name.

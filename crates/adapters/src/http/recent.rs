@@ -17,7 +17,7 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
-    /// Creates a map for at most `max` values, and for at least one.
+    /// Creates a map for at most `max` values. A `max` of 0 means 1.
     pub(super) fn new(max: usize) -> Self {
         Self { max, uses: 0, entries: HashMap::new() }
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_value_is_replaced() {
-        // Often: a map in random order might replace the right one by chance.
+        // Repeated, because a map in random order might replace the right value by chance.
         for _ in 0..50 {
             let mut recent = Recent::new(2);
             assert_eq!(get(&mut recent, "a", 1), 1);

@@ -85,7 +85,7 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
         .into();
     let own = request.headers.iter().filter(|(name, _)| !is_of_signature(name));
     let headers = own.map(|(name, value)| (name.as_str(), value.as_str()));
-    // Without user and password, which are not part of the host.
+    // Remove user and password, which are not part of the host.
     let uri = super::uri(&request.url)?.to_string();
     let signable = SignableRequest::new(request.method.as_str(), uri, headers, body);
     let (instructions, signature) = sign(signable.ok()?, &params).ok()?.into_parts();

@@ -103,8 +103,8 @@ impl TlsConfigs {
         Ok(Arc::new(config))
     }
 
-    /// Returns a configuration that trusts the machine's authorities. If there are none, the next
-    /// request looks again.
+    /// Returns a configuration that trusts the machine's authorities. If none can be found, the
+    /// next request searches again.
     fn trusting(&self) -> Result<Trusting, TlsError> {
         if let Some(trusting) = self.trusting.get() {
             return Ok(trusting.clone());
@@ -187,7 +187,8 @@ impl ServerCertVerifier for WithBundle {
             Err(problem) => problem,
         };
         // If an authority of the bundle issued the certificate, report the error of the bundle's
-        // verifier, such as a wrong host name. Otherwise report that of the machine's verifier.
+        // verifier, such as a wrong host name. Otherwise report the error of the machine's
+        // verifier.
         let is_unknown = of_bundle == Error::InvalidCertificate(CertificateError::UnknownIssuer);
         by(&*self.machine).map_err(|of_machine| if is_unknown { of_machine } else { of_bundle })
     }

@@ -214,7 +214,7 @@ mod tests {
         let [a, b, c, d] = names(["n/a", "n/b", "n/c", "n/d"]);
         let half = KEPT_BYTES / 2;
         let mut topics = KeptTopics::default();
-        // The largest does not count, so three halves have room.
+        // The largest topic does not count, so three topics of half the limit fit.
         for name in [&a, &b, &c] {
             topics.keep(name.clone(), kept_topic(half, "1"));
         }
@@ -223,13 +223,14 @@ mod tests {
         let kept =
             |topics: &mut KeptTopics| [&a, &b, &c, &d].map(|name| topics.get(name).is_some());
         assert_eq!(kept(&mut topics), [true, false, true, true]);
-        // One that is larger than all may be stays beside small ones, also when these are read again.
-        topics.keep(a.clone(), kept_topic(10 * KEPT_BYTES, "1"));
-        topics.keep(c.clone(), kept_topic(1, "1"));
-        topics.keep(d.clone(), kept_topic(1, "1"));
+        // A topic above the limit stays cached beside small topics, even if the small topics are
+        // read again.
+        topics.keep(a.clone(), of(10 * KEPT_BYTES, "1"));
+        topics.keep(c.clone(), of(1, "1"));
+        topics.keep(d.clone(), of(1, "1"));
         assert_eq!(kept(&mut topics), [true, false, true, true]);
-        // But not two such.
-        topics.keep(b.clone(), kept_topic(10 * KEPT_BYTES, "1"));
+        // Two topics above the limit do not fit together.
+        topics.keep(b.clone(), of(10 * KEPT_BYTES, "1"));
         assert_eq!(kept(&mut topics), [false, true, true, true]);
         topics.keep(b.clone(), kept_topic(1, "1"));
         assert_eq!(topics.bytes, 3);
@@ -249,7 +250,7 @@ mod tests {
         let current =
             [&same, &changed, &gone, &later].map(|name| topics.get(name).unwrap().is_current(1));
         assert_eq!(current, [true, false, false, true]);
-        // Nothing confirmed the last one for too long.
+        // The last topic has not been confirmed for too long.
         let current =
             [&same, &later].map(|name| topics.get(name).unwrap().is_current(CONFIRMED_FOR_MS));
         assert_eq!(current, [true, false]);
@@ -274,7 +275,7 @@ mod tests {
         assert!(topics.get(&a).is_none(), "it is forgotten, but still in use");
         drop(in_use);
         assert_eq!(topics.make_room(2 * LARGE_BYTES, limit), usize::MAX);
-        // One that is kept and not in use makes room.
+        // A large topic that is cached but not in use is evicted.
         let kept = large(&b);
         topics.note_in_memory(&kept);
         topics.keep(b.clone(), kept);

@@ -34,7 +34,7 @@ pub(super) struct Listing {
 }
 
 impl<C: Clock + Send + Sync> LiveTopics<C> {
-    /// Marks topics that have changed, or may have changed, if a check is due.
+    /// If a check is due, marks cached topics that have changed, or may have changed, as stale.
     pub(super) async fn look_for_changes(&self) {
         let now_ms = self.clock.now_ms();
         let mut after = {

@@ -141,8 +141,9 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads topics and adds them to the catalogue, with the results of their reads. The error is
-    /// the first reason why the newest state of a topic is unknown.
+    /// Adds topics to the catalogue, and first reads those whose cached version does not suffice
+    /// for `freshness`. A topic that cannot be read is added with the reason. The error is the
+    /// first reason why the newest state of a topic is unknown.
     async fn add(
         &self,
         catalogue: &mut Catalogue,

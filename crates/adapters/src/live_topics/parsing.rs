@@ -29,7 +29,7 @@ const MEMORY_LOOK_EVERY_MS: u64 = 250;
 /// The version of an object that a caller requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'w> {
-    /// The newest version. The value is a known ETag, whose version is not sent again.
+    /// The newest version. Storage does not send it again if it still has this ETag.
     Newest(Option<&'w str>),
     /// The earlier version with this id.
     Earlier(&'w str),
@@ -137,7 +137,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         if bytes.len() <= SMALL_MAX_BYTES {
             let limit = self.memory_bytes.saturating_add(MEMORY_FOR_SMALL);
             let room = self.state().topics.make_room(needed, limit);
-            // Topics that are not large are not counted, so they may always use this much.
+            // Topics up to [`LARGE_BYTES`] are not counted, so they may always use that much
+            // memory.
             return parsed_within(room.max(LARGE_BYTES), name, bytes);
         }
         for _ in 0..MEMORY_LOOKS {
@@ -147,7 +148,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 continue;
             }
             match parsed_beside(room, name, bytes).await {
-                // The estimate was too low. Retry only with more memory than this.
+                // The estimate was too low. Retry only with more memory than in this try.
                 Err(ObjectError::NoMemory) => (needed, tried) = (usize::MAX, room),
                 parsed => return parsed,
             }

@@ -23,8 +23,8 @@ const GONE: &str = "its object was deleted without `lastmile apply --prune`";
 
 /// The result of reading a topic.
 pub(super) enum Read {
-    /// The version to use from now on. The text is `Some` if this is not the newest version, with
-    /// the reason.
+    /// The version to use. The second value is the reason why it is not the newest version; `None`
+    /// if it is the newest.
     Known(Kept, Option<String>),
     /// The topic has no object, and never had one.
     Nothing,

@@ -20,7 +20,7 @@ use crate::storage::{Fetched, StorageError};
 /// Advice that is shown if there are no settings.
 const WRITE_IT: &str = "create it with lastmile apply; events wait until then";
 
-/// An object that is read repeatedly, as it was last read.
+/// An object that is read repeatedly, with the results of the last read.
 #[derive(Debug)]
 struct Watched<T> {
     /// The newest usable content of the object.
@@ -90,7 +90,7 @@ impl WatchedSettings {
     /// Returns the newest settings.
     ///
     /// # Errors
-    /// Fails if the newest settings are unknown, so that no name may count as missing.
+    /// Fails if the newest settings are unknown. Then no name may count as missing.
     pub(super) async fn newest(
         &mut self,
         objects: &TopicObjects,

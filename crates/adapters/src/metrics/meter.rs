@@ -149,7 +149,8 @@ mod tests {
         }
     }
 
-    /// The time of the lines, the successes and the number of ages in them.
+    /// Returns the timestamp of the lines, the number of successes, and the number of ages; `None`
+    /// without lines.
     fn written(lines: &[String]) -> Option<(u64, u64, usize)> {
         let lines: Vec<Value> =
             lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -230,12 +231,13 @@ mod tests {
 
     #[test]
     fn every_value_is_written_and_a_kill_loses_half_a_minute_and_a_thousand_values_at_most() {
-        // Invocations of each length, in each rhythm, for each number of deliveries.
+        // Tries each combination of invocation length, pause and number of deliveries.
         for length_ms in [1, 900, 45_000] {
             for pause_ms in [0, 1, 700, 29_000, 30_000, 3_600_000] {
                 for deliveries in [1, 9, 400, 5_000] {
                     let (meter, mut now_ms, mut all, mut lines) = (meter(), AT_MS, 0, Vec::new());
-                    // The ends of invocations whose counts are not written, and the number of these.
+                    // The end of each invocation whose counts are not written, and the number of
+                    // its deliveries.
                     let mut unwritten: Vec<(u64, usize)> = Vec::new();
                     for _ in 0..40 {
                         let wrote = |lines: Vec<String>, unwritten: &mut Vec<_>| {
@@ -245,7 +247,7 @@ mod tests {
                             lines
                         };
                         lines.extend(wrote(meter.due_at_begin(now_ms), &mut unwritten));
-                        // Killed in this invocation, all of these are lost.
+                        // A kill during this invocation would lose all unwritten counts.
                         let lost: usize = unwritten.iter().map(|(_, count)| count).sum();
                         let oldest_ms = unwritten.first().map_or(now_ms, |(end_ms, _)| *end_ms);
                         assert!(lost < VALUES_MAX && now_ms - oldest_ms < KEPT_MS, "{lost}");

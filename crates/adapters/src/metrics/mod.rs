@@ -149,8 +149,9 @@ impl Metric {
         )
     }
 
-    /// Returns the dimension sets that the metric can have, except `[topic, subscription]`: none,
-    /// and those that a deployment may configure.
+    /// Returns the dimension sets that the metric can have: the empty set, and the sets that a
+    /// deployment may configure. Topic and subscription together are missing here, because
+    /// [`Self::is_per_subscription`] decides about that set.
     #[must_use]
     pub const fn dimensions(self) -> &'static [Dimensions] {
         match self {

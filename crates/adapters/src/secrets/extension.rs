@@ -1,8 +1,9 @@
 //! The AWS Parameters and Secrets Lambda Extension: a process beside the function that reads
 //! secrets for it.
 //!
-//! Separate because it is an interface of AWS. It replaces two more AWS clients: the function sends
-//! one GET to the loopback address, and the extension calls Secrets Manager or Parameter Store.
+//! Separate because it is an interface of AWS. The extension makes two more AWS clients
+//! unnecessary: the function sends one GET to the loopback address, and the extension calls Secrets
+//! Manager or Parameter Store.
 //! <https://docs.aws.amazon.com/systems-manager/latest/userguide/ps-integration-lambda-extensions.html>
 //!
 //! Promises: no proxy, no redirects, one deadline over all tries, at most 128 KiB of a response. No

@@ -36,7 +36,8 @@ use crate::refreshing::Refreshing;
 const FRESH_MS: u64 = 5 * 60 * 1_000;
 
 /// Returns the value of an environment variable. The second argument is the address to which the
-/// value will be sent; `None` for variables that the stores need themselves.
+/// value will be sent; `None` for a value that is not sent to a destination, such as a publisher's
+/// key.
 type Lookup = Box<dyn Fn(&str, Option<&Url>) -> Option<String> + Send + Sync>;
 
 /// Looks up the secrets of one function.
@@ -56,8 +57,8 @@ impl<C> fmt::Debug for SecretStores<C> {
 
 impl<C: Clock + Send + Sync> SecretStores<C> {
     /// Creates the stores of this function. `environment` is a lookup such as `|name, _|
-    /// std::env::var(name).ok()`. Its second argument is the address to which a variable is sent,
-    /// or `None` for variables that the stores need themselves. The age of cached values is
+    /// std::env::var(name).ok()`. Its second argument is the address to which the value will be
+    /// sent, or `None` for a value that is not sent to a destination. The age of cached values is
     /// measured with `clock`.
     ///
     /// # Errors

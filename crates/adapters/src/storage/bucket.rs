@@ -58,7 +58,7 @@ impl Bucket {
             Err(error) if status(&error) == Some(304) => return Ok(Fetched::Unchanged),
             response => response,
         };
-        // Read these first, because reading the content consumes the response.
+        // Read size, ETag and time first, because reading the content consumes the response.
         let found = response.as_ref().ok();
         check_size(found, max_bytes)?;
         let etag = found.and_then(GetObjectOutput::e_tag).unwrap_or_default().to_owned();
@@ -143,7 +143,7 @@ impl Bucket {
             modified_ms: millis(version.last_modified()),
             description: version.last_modified().map(ToString::to_string).unwrap_or_default(),
             // After a deletion the newest version is a delete marker, which this list does not
-            // contain. Then none of these is current.
+            // contain. Then no listed version is current.
             is_current: version.is_latest() == Some(true),
         };
         // S3 lists the versions of a key from the newest to the oldest, before those of longer keys

@@ -35,7 +35,8 @@ static WRITES: AtomicU64 = AtomicU64::new(0);
 pub struct Folder {
     /// Path of the folder, which may be missing before the first write.
     pub(super) root: Arc<Path>,
-    /// Returns true if a name may be part of a key, in addition to the general rules.
+    /// Returns true if a name may be a segment of a key. A name must also satisfy the general
+    /// rules.
     pub(super) is_name: fn(&str) -> bool,
 }
 
@@ -222,8 +223,8 @@ fn read(
     Ok(Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) }))
 }
 
-/// Returns the ETag of a file. Contains the length, because two quick writes without a lock may
-/// have the same modification time.
+/// Returns the ETag of a file. The ETag contains the length, because two quick writes without a
+/// lock may have the same modification time.
 pub(super) fn etag(metadata: &Metadata) -> String {
     format!("{:?} {}", metadata.modified().ok(), metadata.len())
 }
@@ -305,8 +306,8 @@ fn write<T>(
 }
 
 /// Creates a new empty file with a temporary name, and never opens an existing one. A killed
-/// process with the same id may have left such a file as a second link to an object. In a container
-/// that shares the folder, a process with the same id may be writing it.
+/// process with the same id may have left a file of that name as a second link to an object, which
+/// a write would change. A process with the same id in another container may be writing the file.
 fn temporary(folder: &Path) -> io::Result<PathBuf> {
     let number = WRITES.fetch_add(1, Ordering::Relaxed);
     let path = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
@@ -431,7 +432,7 @@ mod tests {
             scope.spawn(move || {
                 while !is_done.load(Ordering::Relaxed) {
                     remove(root, path).expect("a delete");
-                    // Without a pause a busy machine may never get to a write in between.
+                    // Without a pause, a busy machine might never run a write between two deletes.
                     thread::sleep(Duration::from_micros(50));
                 }
             });
@@ -489,7 +490,8 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let (object, other) = (root.path().join("object"), root.path().join("other"));
         replace(&object, b"content").expect("a write");
-        // Killed between the link and the removal, at any of the next writes.
+        // Simulates a process that was killed between the link and the removal, at any of the next
+        // writes.
         let next = WRITES.load(Ordering::Relaxed);
         let left = |number| root.path().join(format!("{TEMPORARY}{}-{number}", std::process::id()));
         for number in next..next + 200 {
@@ -534,7 +536,7 @@ mod tests {
         let missing = root.path().join("missing");
         assert!(link(&missing, &root.path().join("new")).is_err());
         assert!(link(&missing, &file).is_err());
-        // There is no object to remove, which is no failure.
+        // Removing a missing object is not a failure.
         assert!(remove(root.path(), &folder).is_ok() && folder.is_dir());
         assert!(remove(root.path(), &missing).is_ok());
     }

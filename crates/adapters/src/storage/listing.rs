@@ -181,7 +181,7 @@ mod tests {
         folder
     }
 
-    /// Every page of a listing, its keys and folders in one list.
+    /// Returns the keys and folders of all pages of a listing, in one list.
     fn listed(bucket: &Path, mut request: ListRequest) -> Vec<String> {
         let base = request.prefix.rfind('/').map_or("", |slash| &request.prefix[..=slash]);
         let (folder, base) = (bucket.join(base), base.to_owned());

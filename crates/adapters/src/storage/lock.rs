@@ -1,4 +1,4 @@
-//! Locks the files of one folder, also between processes.
+//! Locks the files of one folder against other threads and processes.
 //!
 //! Separate because a conditional replacement takes two steps, and no process may write or remove
 //! the file in between. The lock is a file beside the others. The first conditional replacement
@@ -95,7 +95,8 @@ mod tests {
             file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).expect("a time");
         };
         let lock = Lock::hold(folder.path()).expect("the lock");
-        // A file of the future, and new ones by a clock that stands in the past.
+        // The replaced file is dated in the future, and the clock that dates new files stands in
+        // the past.
         written_at(&replaced, 2_000_000_000);
         let mut last = std::fs::metadata(&replaced).and_then(|it| it.modified()).expect("a time");
         for _ in 0..10 {
@@ -103,12 +104,13 @@ mod tests {
             let dated = lock.date(&new, &replaced).and_then(|it| it.modified()).expect("a time");
             assert!(dated > last, "{dated:?} is not after {last:?}");
             last = dated;
-            // A new file may have the very time of the last one.
+            // A new file may have exactly the time of the last one.
             File::open(&new).and_then(|new| new.set_modified(last)).expect("a time");
             let dated = lock.date(&new, &replaced).and_then(|it| it.modified()).expect("a time");
             assert!(dated > last, "{dated:?} is not after {last:?}");
             last = dated;
-            // From here on it is missing: the lock remembers.
+            // In later rounds the replaced file is missing, but the lock file still has the latest
+            // time.
             let _ = std::fs::remove_file(&replaced);
         }
     }

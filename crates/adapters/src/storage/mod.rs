@@ -1,7 +1,7 @@
 //! Objects in an S3 bucket or files in a folder, behind one type.
 //!
-//! Separate because consents, subscription files and dead letters are all read and written this
-//! way, on AWS and on a developer's machine. Keys are complete: they include a container's prefix.
+//! Separate because subscriptions, dead letters and public keys are all read and written this way,
+//! on AWS and on a developer's machine. Keys are complete: they include a container's prefix.
 //!
 //! Promises, which one contract test checks for both kinds:
 //!
