@@ -25,8 +25,8 @@ pub(crate) const USAGE: u8 = 2;
 const OF_FILES: [&str; 3] = ["check", "explain", "try"];
 /// The clap ids of arguments that are always files.
 const FILES: [&str; 2] = ["files", "more_files"];
-/// The id of arguments that may be files or names: if no such file exists, they are names in the
-/// deployment.
+/// The clap id of arguments that may be files or names. An argument is a name in the deployment if
+/// no file with that name exists.
 const FILES_OR_NAMES: &str = "files_or_names";
 
 /// Parses the arguments, the first of which is the name of the program. Prints a note if the stack

@@ -115,7 +115,7 @@ fn delivery(event: Event, subscription: &Subscription, now_ms: u64) -> anyhow::R
     let replay = Replay::new(&format!("doctor-{now_ms}"), letter);
     let attempts = subscription.retry.max_attempts.saturating_sub(1);
     let delivery = Delivery::new(event, name.clone(), Origin { message, index: 0 }, now_ms);
-    let replay = Some(replay.context("a job may have this name")?);
+    let replay = Some(replay.context("the name of the replay job is not valid")?);
     Ok(Delivery { attempts, replay, ..delivery })
 }
 
@@ -139,7 +139,7 @@ async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for the outcome of the delivery; `None` if there is none before this time.
+/// Waits until this time for the outcome of the delivery. Returns `None` if no outcome is recorded.
 async fn end(
     letters: &DeadLetters,
     replay: &Replay,

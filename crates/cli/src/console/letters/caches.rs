@@ -4,8 +4,8 @@
 //! previous result, or the progress. Requests for the same dead letters share one reading.
 //!
 //! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of
-//! a cache, the filters that were used last have caches of their own. Together, these caches
-//! contain at most as many dead letters as one cache may.
+//! a cache, the filters that were used last have caches of their own. The limit on the number of
+//! dead letters in one cache also applies to the sum of these caches.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -86,7 +86,7 @@ impl LetterCaches {
     }
 
     /// Returns a cache of at most this age that contains all matching dead letters. The cache may
-    /// also contain others.
+    /// also contain dead letters that do not match.
     ///
     /// # Errors
     /// If the container cannot be read.
