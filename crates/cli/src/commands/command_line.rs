@@ -94,8 +94,8 @@ fn names_a_place(matches: &ArgMatches) -> bool {
         || has_file(leaf)
 }
 
-/// Returns true if one of the arguments that may also be names exists as a file or a folder, or has
-/// the extension of a subscription file.
+/// Returns true if an argument that may be a file or a name is a file: the path exists, or has the
+/// extension of a subscription file.
 fn has_file(leaf: &ArgMatches) -> bool {
     let given = leaf.try_get_many::<PathBuf>(FILES_OR_NAMES).ok().flatten();
     given.into_iter().flatten().any(|path| path.exists() || is_of_subscriptions(path))

@@ -138,7 +138,7 @@ impl<'a> DestinationStateJson<'a> {
     }
 }
 
-/// The dead letter that was replayed and became this one.
+/// The earlier dead letter whose replay failed, which created this dead letter.
 #[derive(Debug, Serialize)]
 struct ReplayOfJson<'a> {
     letter: Uuid,

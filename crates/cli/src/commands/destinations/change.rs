@@ -189,7 +189,8 @@ impl Change {
         Ok(())
     }
 
-    /// Changes the stored state unless `is_done` is true for it, and publishes the change.
+    /// Changes the stored state, unless `is_done` returns true for this state. Publishes the state in
+    /// both cases.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,

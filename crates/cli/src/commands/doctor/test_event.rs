@@ -77,8 +77,8 @@ pub(super) async fn sent(
         let help = format!("run {show}, and check the log of dispatch");
         return Ok(Item::error(item, message, help));
     };
-    // Remove the outcome, because it belongs to no job. If the permission is missing, an object
-    // remains that nothing reads.
+    // Remove the outcome, because it belongs to no job. If the user has no permission to delete it,
+    // the object remains, but nothing reads it.
     _ = letters.container.delete(&letters.end_keys(replay.job()).await?).await;
     let took = text::duration(Machine.now_ms().saturating_sub(now_ms));
     Ok(match end.state {

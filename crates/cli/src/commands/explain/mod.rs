@@ -248,8 +248,8 @@ enum Origins {
 }
 
 impl Origins {
-    /// Returns the origin of every setting: the location of its field, the profile whose default it
-    /// is, or the owner.
+    /// Returns the origin of every setting: the location of its field, the profile that defines its
+    /// default, or the owner who applied it.
     fn of_settings(&self, subscription: &Subscription) -> Vec<String> {
         let name = &subscription.name;
         let from = |setting: &Setting| match self {

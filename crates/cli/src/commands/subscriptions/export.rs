@@ -55,7 +55,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => all.settings().clone(),
     });
     let mut documents = documents(&exported);
-    // Include the addresses that files of other owners may also use.
+    // Include the owner's mapped addresses, although files of other owners may use them too.
     documents.extend(topics.beside().await?.addresses(owner.as_deref()).document());
     if documents.is_empty() {
         bail!("{} contains nothing to export", deployed.source);
