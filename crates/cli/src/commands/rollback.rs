@@ -90,7 +90,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if names.len() > 1 && at.is_none() {
         return Err(usage_error("a rollback of a whole namespace requires --at"));
     }
-    // If the settings are missing or invalid, restore the topics without a check of secret names.
+    // If the settings are missing or invalid, restore the topics without checking the
+    // `SecretPolicy`.
     let secrets = match topics.settings().await {
         Ok(settings) => settings.secrets,
         Err(error) => {
