@@ -8,7 +8,7 @@ use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
 /// Describes a TLS error for people.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library of TLS adds variants")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "new versions of rustls add variants")]
 #[must_use]
 pub(crate) fn tls_words(error: &Error) -> String {
     match error {
@@ -32,7 +32,7 @@ pub(crate) fn tls_words(error: &Error) -> String {
 }
 
 /// Describes why a certificate is not accepted.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library of TLS adds variants")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "new versions of rustls add variants")]
 fn certificate_words(problem: &CertificateError) -> String {
     let words = match problem {
         CertificateError::Expired => "certificate expired",
@@ -43,7 +43,7 @@ fn certificate_words(problem: &CertificateError) -> String {
         CertificateError::NotValidYetContext { not_before, .. } => {
             return format!("certificate not valid yet; valid from {}", at(*not_before));
         }
-        CertificateError::NotValidForName => "certificate not valid for name of the host",
+        CertificateError::NotValidForName => "certificate not valid for the name of the host",
         CertificateError::NotValidForNameContext { expected, .. } => {
             return format!("certificate not valid for name {}", expected.to_str());
         }
@@ -66,7 +66,7 @@ fn certificate_words(problem: &CertificateError) -> String {
 /// Describes the alert with which the peer ended a handshake. An alert without a description is
 /// shown with its registry number.
 /// <https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml#tls-parameters-6>
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library of TLS adds variants")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "new versions of rustls add variants")]
 #[must_use]
 pub(crate) fn alert_words(alert: AlertDescription) -> String {
     let words = match alert {

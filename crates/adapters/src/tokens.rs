@@ -89,7 +89,8 @@ impl Tokens {
         if destination.signing_scope().is_none() && destination.token_source().is_none() {
             return Ok(keyring);
         }
-        // Boxed, because the future is rare and large, and its callers would contain it twice.
+        // Boxed, because the future is large and rarely needed, and each caller's future would contain
+        // two copies.
         let shown = Box::pin(self.with_shown(ports, keyring, destination));
         within(ports, destination, destination.response_timeout_ms, shown).await
     }
@@ -115,8 +116,8 @@ impl Tokens {
         Ok(keyring.with_token(token))
     }
 
-    /// Returns a different token after the destination refused the current one; `None` if there is
-    /// no other.
+    /// Returns a different token after the destination refused the current one. Returns `None` if
+    /// no different token exists.
     async fn instead<P: RequestPorts>(
         &self,
         ports: &P,
@@ -177,8 +178,8 @@ impl Tokens {
     }
 }
 
-/// Runs work within a time limit. A caller that gives up during a request leaves the request to the
-/// next waiting caller.
+/// Runs work within a time limit. At the limit, cancels the work and its request for a token. The
+/// next waiting caller then makes a new request.
 async fn within<T>(
     clock: &impl Clock,
     destination: &Destination,

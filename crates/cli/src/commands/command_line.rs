@@ -25,8 +25,8 @@ pub(crate) const USAGE: u8 = 2;
 const OF_FILES: [&str; 3] = ["check", "explain", "try"];
 /// The clap ids of arguments that are always files.
 const FILES: [&str; 2] = ["files", "more_files"];
-/// The id of arguments that may be files or names: if no such file exists, they are names in the
-/// deployment.
+/// The clap id of arguments that may be files or names. An argument is a name in the deployment if
+/// no file with that name exists.
 const FILES_OR_NAMES: &str = "files_or_names";
 
 /// Parses the arguments, the first of which is the name of the program. Prints a note if the stack
@@ -94,8 +94,8 @@ fn names_a_place(matches: &ArgMatches) -> bool {
         || has_file(leaf)
 }
 
-/// Returns true if one of the arguments that may also be names exists as a file or a folder, or has
-/// the extension of a subscription file.
+/// Returns true if an argument that may be a file or a name is a file: the path exists, or has the
+/// extension of a subscription file.
 fn has_file(leaf: &ArgMatches) -> bool {
     let given = leaf.try_get_many::<PathBuf>(FILES_OR_NAMES).ok().flatten();
     given.into_iter().flatten().any(|path| path.exists() || is_of_subscriptions(path))

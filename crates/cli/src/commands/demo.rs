@@ -151,8 +151,8 @@ fn write_subscriptions(file: &Path, port: u16) -> anyhow::Result<()> {
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", text::path(file)))
 }
 
-/// Removes the dead letters that earlier demos listed, and then the list. Other dead letters, such
-/// as those of `dev`, are kept.
+/// Removes the dead letters in the list file of earlier demos, and then the file. Keeps other dead
+/// letters, such as those of `dev`.
 fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
     let list = match std::fs::read_to_string(letters) {
         Ok(list) => list,
@@ -224,9 +224,9 @@ impl Ended {
     }
 }
 
-/// Prints log lines until this many deliveries have ended and every dead letter is stored. Lists
-/// each dead letter when it is stored, so that the next demo can remove it even if this one is
-/// interrupted.
+/// Prints log lines until this many deliveries have ended and every dead letter is stored. Adds each
+/// stored dead letter to the list file immediately. Therefore, the next demo can remove it even if
+/// this demo is interrupted.
 async fn wait_for_ends(
     log: &mut UnboundedReceiver<Line>,
     deliveries: usize,

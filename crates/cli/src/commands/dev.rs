@@ -1,8 +1,8 @@
 //! `lastmile dev`: runs the whole application on this machine, until Ctrl-C.
 //!
 //! Starts the local AWS with the functions, the ingress and the console, and compiles the
-//! subscription files after each save. Invalid files do not stop it: the previous content stays in
-//! use.
+//! subscription files after each save. If saved files are invalid, the application continues with
+//! their last valid content.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

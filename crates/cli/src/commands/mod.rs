@@ -1,5 +1,5 @@
-//! The subcommands, one file or folder each, with a function `run`. None imports another. Modules
-//! that several subcommands share come last.
+//! The subcommands, one file or folder each, with a function `run`. No subcommand imports another
+//! subcommand. Modules that several subcommands share come last.
 
 pub(crate) mod apply;
 pub(crate) mod check;

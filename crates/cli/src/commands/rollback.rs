@@ -90,7 +90,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if names.len() > 1 && at.is_none() {
         return Err(usage_error("a rollback of a whole namespace requires --at"));
     }
-    // If the settings are missing or invalid, restore the topics without them.
+    // If the settings are missing or invalid, restore the topics without checking the
+    // `SecretPolicy`.
     let secrets = match topics.settings().await {
         Ok(settings) => settings.secrets,
         Err(error) => {
@@ -134,7 +135,7 @@ async fn restored_of(
     owner: Option<&str>,
     at: Option<u64>,
 ) -> anyhow::Result<Option<Restored>> {
-    // Read the current object before its versions. If it changes in between, the write then fails
+    // Read the current object before its versions. If the object changes later, the write fails
     // instead of replacing the newer object. An unreadable object is replaced as a whole.
     let current = match topics.current(&name).await {
         Err(_) if owner.is_none() => topics.unusable(&name).await?,

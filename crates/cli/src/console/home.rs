@@ -225,7 +225,7 @@ pub(super) fn placeholders(causes: &[Cause]) -> Markup {
     } }
 }
 
-/// Renders the most frequent subscription of a cause, and the number of others.
+/// Renders the most frequent subscription of a cause, and the number of its other subscriptions.
 pub(super) fn subscriptions_of(cause: &Cause) -> Markup {
     html! {
         @if let Some(first) = cause.subscriptions.first() { (word(&first.name)) }
@@ -233,8 +233,8 @@ pub(super) fn subscriptions_of(cause: &Cause) -> Markup {
     }
 }
 
-/// Returns true if the cause is probably much older than its first dead letter, because retries
-/// came first. In this case, the oldest event is much older than the first dead letter.
+/// Returns true if the oldest event was published more than an hour before the first dead letter.
+/// Then the cause probably began before the first dead letter, and retries failed in between.
 fn is_long_before(cause: &Cause) -> bool {
     let ages = cause.first_ms.zip(cause.oldest_event_ms);
     ages.is_some_and(|(first_ms, event_ms)| first_ms.saturating_sub(event_ms) > HOUR_MS)

@@ -170,8 +170,8 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
-/// Simulates in IAM whether the stack's role may call its AWS targets. Uses the user's own
-/// credentials.
+/// Simulates in IAM whether the stack's role may call the AWS targets of the subscriptions. Uses the
+/// user's own credentials.
 #[cfg(feature = "aws")]
 async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding> {
     let client = aws_sdk_iam::Client::new(&with_limits(aws().await));

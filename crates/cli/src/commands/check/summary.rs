@@ -17,7 +17,7 @@ use crate::operations::lints::AddressRules;
 use crate::terminal::text;
 
 const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
-/// The maximum number of rows of the table. Larger deployments exist, but nobody reads more rows.
+/// The maximum number of rows of the table. A longer table would be too long to read.
 const ROWS_MAX: usize = 10_000;
 
 /// The rules of the deployment that decide which destinations it may use.
@@ -27,8 +27,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Describes when a subscription makes attempts, if the rules may refuse its destination.
-    /// Returns `None` if they allow it.
+    /// Describes the condition under which a subscription makes attempts. Returns `None` if the
+    /// rules allow its destination.
     fn condition(&self, subscription: &Subscription) -> Option<&'static str> {
         let destination = &subscription.destination;
         if destination.aws.is_some() {

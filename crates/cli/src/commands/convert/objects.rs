@@ -23,8 +23,8 @@ use crate::operations::topics::destinations_of;
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 
-/// Writes the topics of these files as objects of an owner, in a folder. Existing files in the
-/// folder are kept.
+/// Writes the topics of these files as objects of an owner, in a folder. Overwrites earlier objects
+/// of these topics, and keeps all other files in the folder.
 ///
 /// # Errors
 /// If a topic exceeds the size limit of an object, or a file cannot be written.

@@ -91,7 +91,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Formats the most frequent subscription of a cause, and the number of others.
+/// Formats the most frequent subscription of a cause, and the number of its other subscriptions.
 fn subscriptions(cause: &Cause, room: usize) -> String {
     let more = match cause.subscriptions.len() {
         0 | 1 => String::new(),

@@ -138,7 +138,7 @@ impl<'a> DestinationStateJson<'a> {
     }
 }
 
-/// The dead letter that was replayed and became this one.
+/// The earlier dead letter whose replay failed, which created this dead letter.
 #[derive(Debug, Serialize)]
 struct ReplayOfJson<'a> {
     letter: Uuid,
@@ -229,9 +229,9 @@ impl<'a> DeadLetterJson<'a> {
 }
 
 /// Formats the event as JSON on one line, and returns its exact bytes in Base64 if necessary. JSON
-/// strings contain no line ends, so line ends of the event are white space and can be removed.
-/// Readers would fail at unpaired surrogates. Therefore, these are replaced, and the exact bytes
-/// are added. An event that is not JSON, or is nested too deeply, becomes a string.
+/// strings contain no line ends, so line ends of the event are white space and become spaces. Many
+/// JSON readers reject unpaired surrogates. Therefore, this function replaces unpaired surrogates,
+/// and adds the exact bytes. An event that is not JSON, or is nested too deeply, becomes a string.
 fn event(text: &str) -> (Box<RawValue>, Option<String>) {
     let json = |json: &str| RawValue::from_string(json.replace(['\n', '\r'], " ")).ok();
     let portable = portable(text);

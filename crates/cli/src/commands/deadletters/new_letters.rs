@@ -13,15 +13,15 @@ pub(super) struct NewLetters {
     letters: DeadLetters,
     filter: Filter,
     recent_ms: Option<u64>,
-    /// The keys of blobs that existed before, or have been read.
+    /// The keys of blobs that [`Self::next`] skips: they existed at the start, or have been read.
     seen: HashSet<String>,
     looked_ms: u64,
 }
 
 impl NewLetters {
-    /// Treats all dead letters that exist now as known. With `recent_ms`, each later check lists
-    /// only the folders of that last period. It then misses dead letters that could not be stored
-    /// for longer than this period.
+    /// Lists all dead letters that exist now, so that [`Self::next`] skips them. With `recent_ms`,
+    /// each later call lists only the folders of the last `recent_ms` milliseconds. It then misses
+    /// dead letters that were stored with a longer delay.
     pub(super) async fn after_now(
         letters: DeadLetters,
         filter: Filter,
@@ -33,7 +33,7 @@ impl NewLetters {
         Ok(new)
     }
 
-    /// Marks dead letters as known, because the caller has read them by other means.
+    /// Makes [`Self::next`] skip these dead letters, because the caller has already read them.
     pub(super) fn leave_out(&mut self, letters: &[StoredDeadLetter]) {
         self.seen.extend(letters.iter().map(|letter| letter.key.clone()));
     }

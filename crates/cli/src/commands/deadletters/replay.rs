@@ -252,7 +252,7 @@ async fn plan(
     if older > 0 {
         let older = text::dead_letters(older);
         lines.push(format!(
-            "omitted: {older} whose replays became dead letters again; those are sent instead"
+            "omitted: {older} whose replays became dead letters again; the newer dead letters are sent instead"
         ));
     }
     lines.extend(planned_elsewhere(&plan, &filter.states));
@@ -301,8 +301,8 @@ async fn are_recorded(
     Ok(false)
 }
 
-/// Removes from a plan the dead letters that were set aside, if their subscriptions are still
-/// stopped. Returns lines about the removed dead letters.
+/// Removes dead letters from a plan if their subscription was paused or their destination was
+/// disabled, and still is. Returns lines about the removed dead letters.
 async fn leave_out_stopped(stack: &Stack, plan: &mut ReplayPlan) -> anyhow::Result<Vec<String>> {
     let names = plan.set_aside().into_iter().filter_map(|name| name.parse().ok()).collect();
     let stopped = stopped(stack, &names).await?;

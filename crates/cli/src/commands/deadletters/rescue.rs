@@ -103,8 +103,8 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
         .unwrap_or_default())
 }
 
-/// Returns the queue from which a message originally comes. Publishers wrote the messages that SQS
-/// moved from the events queue. Lastmile sent all other dead letters.
+/// Returns the events queue if SQS moved the message from the events queue, because a publisher wrote
+/// this message. Otherwise returns the last-resort queue, because lastmile wrote the message.
 fn source(message: &Message) -> QueueName {
     let attributes = message.attributes();
     let given_up_by =
@@ -123,7 +123,7 @@ async fn rescue(
     let event = event::sqs_event(std::slice::from_ref(message), name);
     let queues = SourceQueues::new(&[], source(message));
     let records = records::read(event::received(&event)?, &queues)?;
-    let record = records.first().context("a message is a record")?;
+    let record = records.first().context("the message contains no record")?;
     let letter = deadletter::dead_letter_of(record, Machine.now_ms())?;
     let why = "rescued from a last-resort queue after its storage refused it";
     let key = blob::key(&letter, &container.prefix);

@@ -188,7 +188,7 @@ fn note_other_states(filter: &Filter) {
     }
 }
 
-/// Describes other containers that have dead letters, after a search in an empty one.
+/// Describes other containers that have dead letters, after a search in an empty container.
 fn other_containers(name: &str, nearby: &[String]) -> String {
     let options: Vec<String> =
         nearby.iter().map(|name| format!("--container {}", shell::typed(name))).collect();

@@ -23,13 +23,14 @@ pub(super) struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// Opens the dead letters, and creates the filter. By default, it matches open dead letters.
+    /// Opens the dead letters, and creates the filter. By default, the filter matches open dead
+    /// letters.
     pub(super) async fn open(self) -> anyhow::Result<(DeadLetters, Filter)> {
         self.open_in(LetterState::Open).await
     }
 
-    /// Opens the dead letters, and creates the filter. By default, it matches dead letters in this
-    /// state.
+    /// Opens the dead letters, and creates the filter. By default, the filter matches dead letters
+    /// in this state.
     pub(super) async fn open_in(self, state: LetterState) -> anyhow::Result<(DeadLetters, Filter)> {
         // Parse the filter first, so that an invalid one is reported even if the container cannot
         // be read.

@@ -1,6 +1,6 @@
 //! Splits a title into two lines, of which the second has less space. Pure.
 //!
-//! Separate from the lists that show titles, because the rule only concerns text.
+//! Separate from the lists that show titles, because splitting needs only the text of a title.
 //!
 //! Promises: a title that fits is complete. Otherwise, its beginning and its end are kept: the
 //! beginning contains the status, and the end often contains the field. Sentences at the end that

@@ -1,9 +1,12 @@
 //! Replays in rounds, until no dead letter has arrived for some time and the stack's dead-letter
 //! queue is empty.
 //!
-//! Separate from [`super::replay`], which runs one round. Processes cache a pause for a few minutes
-//! after its end, and create dead letters until then. After a crash, throttling or a refused write
-//! to storage, a dead letter stays in its queue for longer.
+//! Separate from [`super::replay`], which runs one round. Several rounds are necessary because dead
+//! letters arrive for some time after a subscription is resumed or a destination is enabled:
+//!
+//! - For a few minutes, processes still use the cached old state, and create dead letters.
+//! - After a crash, throttling or a refused write to storage, a dead letter stays in its queue for
+//!   longer.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -36,9 +39,9 @@ const ALL_RETURN: &str = "replayed deliveries become dead letters again: their d
 #[derive(Debug)]
 struct Progress {
     quiet_ms: u64,
-    /// The time at which the last dead letter was sent.
+    /// The time of the last round that sent a dead letter.
     last_ms: u64,
-    /// The time at which a dead letter was last sent that did not come from a failed replay.
+    /// The time of the last round that sent a dead letter of a delivery that was no replay.
     last_new_ms: u64,
     jobs: u64,
 }
@@ -113,7 +116,8 @@ pub(super) async fn run(
 }
 
 /// Runs one round with the dead letters in `new` or, if `new` is `None`, with all that match.
-/// Returns the exit code if the command must end; otherwise the argument of [`Progress::after`].
+/// Returns the exit code if the command must end; otherwise the argument `sent` of
+/// [`Progress::after`].
 async fn send(
     (letters, place): (&DeadLetters, &Place),
     arguments: &Arguments,
@@ -136,8 +140,8 @@ async fn send(
     })
 }
 
-/// Returns the approximate number of queued messages that may be dead letters that are not yet
-/// stored; zero without a stack.
+/// Returns the approximate number of messages in the stack's dead-letter queue. Returns zero
+/// without a stack.
 async fn messages(stack: Option<&Stack>) -> anyhow::Result<u64> {
     match stack {
         Some(stack) => stack.messages_in("DeadLetterQueueUrl").await,
@@ -216,7 +220,7 @@ mod tests {
         ] {
             assert_eq!(progress.after(now_ms, None, in_queue), next, "{now_ms} {in_queue}");
         }
-        // A late dead letter is sent, and the time begins again.
+        // A late dead letter is sent, and the quiet period starts again.
         assert_eq!(progress.after(QUIET_AT_MS + 1, Some(false), 0), Next::Round);
         assert_eq!(progress.after(QUIET_AT_MS + 2, None, 0), Next::Round);
         assert_eq!(progress.jobs, 2);

@@ -57,13 +57,13 @@ pub(super) struct ChangeArgs {
 pub(super) struct EnableArgs {
     #[command(flatten)]
     change: ChangeArgs,
-    /// Only let the next delivery probe a failing destination at once. The destination stays
-    /// failing until a probe succeeds
+    /// Only allow the next delivery to probe a failing destination immediately. The destination
+    /// stays failing until a probe succeeds
     #[arg(long)]
     once: bool,
 }
 
-/// A destination to change, and the place and the deployment that it belongs to.
+/// A destination to change, its deployment, and the options that name the deployment.
 struct Change {
     place: Place,
     deployment: Deployment,
@@ -189,7 +189,8 @@ impl Change {
         Ok(())
     }
 
-    /// Changes the stored state unless `is_done` is true for it, and publishes the change.
+    /// Changes the stored state, unless `is_done` returns true for this state. Publishes the state in
+    /// both cases.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,

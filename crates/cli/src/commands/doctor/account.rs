@@ -70,7 +70,7 @@ mod tests {
     use super::super::item::State;
     use super::*;
 
-    /// The state, and what to do.
+    /// Returns the state of the item and its advice.
     fn judged(all: u32, unreserved: u32, wanted: u32) -> (State, String) {
         let item = judge(Limits { all, unreserved }, wanted);
         for number in [all, unreserved, wanted] {

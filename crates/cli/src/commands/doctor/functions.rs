@@ -18,7 +18,7 @@ use crate::operations::stack::Stack;
 /// The stack output with the name of the ingress function.
 const INGRESS: &str = "IngressFunctionName";
 
-/// The configuration of a deployed function, as far as other checks need it.
+/// The parts of a deployed function's configuration that other checks need.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Function {
     /// The name of the stack output with the function's name.

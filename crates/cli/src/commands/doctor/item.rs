@@ -8,9 +8,9 @@ use crate::terminal::text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// The part works, and no action is needed.
+    /// The checked part of the stack works, and no action is needed.
     Ok,
-    /// The part works, or could not be checked.
+    /// The checked part of the stack works with a restriction, or could not be checked.
     Warning,
     /// Action is needed.
     Error,
@@ -48,14 +48,14 @@ impl Item {
         Self { state: State::Error, help: Some(help.into()), ..Self::ok(item, message) }
     }
 
-    /// Creates the item for a part that could not be checked, for example because the user's
-    /// credentials lack a permission.
+    /// Creates the item for a part of the stack that could not be checked, for example because the
+    /// user's credentials lack a permission.
     pub(super) fn not_checked(item: impl Into<String>, why: &anyhow::Error) -> Self {
         let help = "your credentials may lack a permission; see docs/operate/doctor.md";
         Self::warning(item, format!("not checked: {}", chain(why)), help)
     }
 
-    /// Formats the item on one line, with the advice below it.
+    /// Formats the item and its advice on one line.
     pub(super) fn line(&self) -> String {
         let state = match self.state {
             State::Ok => "ok",

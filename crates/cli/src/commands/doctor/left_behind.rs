@@ -17,7 +17,7 @@ use crate::terminal::text;
 
 const ITEM: &str = "left behind";
 
-/// Returns one item for each subscription and reason; empty if no such dead letters exist.
+/// Returns one item for each subscription and reason, or no items if no dead letter is left behind.
 pub(super) async fn examine(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Item> {
     // Other items report missing subscriptions and a missing bucket.
     let (Some(catalogue), Some(_)) = (catalogue, stack.dead_letter_bucket()) else {

@@ -55,7 +55,8 @@ fn item_of(queue: &str) -> String {
     format!("mapping of {queue}")
 }
 
-/// Returns the problem with the mapping between this queue and this function; `None` if it works.
+/// Returns the problem with the mapping between this queue and this function; `None` if the
+/// mapping works.
 fn judge(
     queue: &str,
     function: &str,

@@ -115,7 +115,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     let aws = with_limits(stack::aws().await);
     let (catalogue, of_subscriptions) = subscriptions::examine(stack).await?;
-    // Print these items first, because their events are not delivered until a person acts.
+    // List dead letters left behind first, because nothing delivers them until a person acts.
     let mut items = left_behind::examine(stack, catalogue.as_ref()).await;
     items.push(outputs(stack));
     items.extend(account::examine(&aws, stack).await);

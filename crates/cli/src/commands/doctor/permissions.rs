@@ -1,7 +1,7 @@
 //! Checks the permissions of the functions' roles: simulates in IAM each action that a function of
 //! this version needs, on its resource.
 //!
-//! A test compares the needs with the template.
+//! A test checks that the roles in the template have these permissions.
 
 use aws_config::SdkConfig;
 use aws_sdk_iam::Client;
@@ -166,7 +166,7 @@ mod tests {
         )
     }
 
-    /// The lines of a role of the template.
+    /// Returns the lines that define this role in the template.
     fn role(name: &str) -> String {
         let template = include_str!("../../../../../template.yaml");
         let (_, role) = template.split_once(&format!("\n  {name}:\n")).expect("the role is there");

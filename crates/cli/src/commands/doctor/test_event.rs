@@ -77,8 +77,8 @@ pub(super) async fn sent(
         let help = format!("run {show}, and check the log of dispatch");
         return Ok(Item::error(item, message, help));
     };
-    // Remove the outcome, because it belongs to no job. If the permission is missing, an object
-    // remains that nothing reads.
+    // Remove the outcome, because it belongs to no job. If the user has no permission to delete it,
+    // the object remains, but nothing reads it.
     _ = letters.container.delete(&letters.end_keys(replay.job()).await?).await;
     let took = text::duration(Machine.now_ms().saturating_sub(now_ms));
     Ok(match end.state {
@@ -115,7 +115,7 @@ fn delivery(event: Event, subscription: &Subscription, now_ms: u64) -> anyhow::R
     let replay = Replay::new(&format!("doctor-{now_ms}"), letter);
     let attempts = subscription.retry.max_attempts.saturating_sub(1);
     let delivery = Delivery::new(event, name.clone(), Origin { message, index: 0 }, now_ms);
-    let replay = Some(replay.context("a job may have this name")?);
+    let replay = Some(replay.context("the name of the replay job is not valid")?);
     Ok(Delivery { attempts, replay, ..delivery })
 }
 
@@ -139,7 +139,7 @@ async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for the outcome of the delivery; `None` if there is none before this time.
+/// Waits until this time for the outcome of the delivery. Returns `None` if no outcome is recorded.
 async fn end(
     letters: &DeadLetters,
     replay: &Replay,

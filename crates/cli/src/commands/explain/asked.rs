@@ -1,9 +1,9 @@
 //! Parses the positional arguments of `explain`: files, as `check` reads them, and an optional
 //! topic or subscription.
 //!
-//! Separate because an argument may be a file or a name. It is a file if it exists, or if its path
-//! has the extension of subscription files. With `--to` or `--stack`, a valid name is a name even
-//! if a folder with that name exists.
+//! Separate because an argument may be a file or a name. It is a file if the path exists, or has the
+//! extension of subscription files. With `--to` or `--stack`, a valid name of a topic or
+//! subscription is a name even if a folder with that name exists.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -62,8 +62,8 @@ impl Asked {
     ///
     /// # Errors
     /// A usage error for an argument that is neither a file nor a name, for several names, and for
-    /// files beside the location of subscriptions in `--to`.
-    pub(super) fn from_arguments(arguments: &Arguments, place: &Place) -> anyhow::Result<Self> {
+    /// files that are given together with `--to`.
+    pub(super) fn of(arguments: &Arguments, place: &Place) -> anyhow::Result<Self> {
         let has_place = place.has_subscriptions();
         let mut files = Vec::new();
         let subscription = arguments.subscription.clone().map(Named::from);
@@ -102,7 +102,7 @@ impl Asked {
 /// Parses an argument as a name; `None` if it is a file.
 ///
 /// # Errors
-/// A usage error if the argument can be neither.
+/// A usage error if the argument is neither a file nor a valid name.
 fn name_of(path: &Path, has_place: bool) -> anyhow::Result<Option<Named>> {
     let is_file = path.is_file() || is_of_subscriptions(path);
     if is_file || (path.exists() && !has_place) {
@@ -143,7 +143,8 @@ mod tests {
                 assert_eq!(is_name(&path, has_place), expected, "{path:?}");
             }
         }
-        // The folder of this crate has this one.
+        // This path is a valid name of a topic. It is also a folder, because tests run in the folder
+        // of the crate.
         let both = Path::new("src/commands");
         assert_eq!((is_name(both, false), is_name(both, true)), (Some(false), Some(true)));
     }

@@ -1,11 +1,13 @@
-//! `lastmile explain`: shows the life of a delivery whose endpoint always responds in the same way.
-//! With an event, explains which subscriptions match it ([`event`]).
+//! `lastmile explain`: shows the attempts and the end of a delivery whose endpoint always responds
+//! in the same way. With an event, explains which subscriptions match the event ([`event`]).
 //!
-//! Runs the production state machine (`delivery::explain`) and shows the result as a table for
-//! people or as JSON for tools. No wait is computed here. If the options name the table of a
-//! deployment, both include the current state of the destination; with `--origins`, the origin of each value. The
-//! subscriptions come from files or from a deployment, of which only a named topic is read
-//! ([`asked`]).
+//! Runs the production state machine (`delivery::explain`), which computes all waits. Shows the
+//! result as a table for people or as JSON for tools. With the table of a deployment, the output
+//! includes the current state of the destination. With `--origins`, it includes the origin of each
+//! value.
+//!
+//! The subscriptions come from files or from a deployment ([`asked`]). If the arguments name a topic
+//! of a deployment, only this topic is read.
 
 mod asked;
 mod event;
@@ -93,7 +95,8 @@ pub(crate) struct Arguments {
     output: Output,
 }
 
-/// The data that every output format shows: a subscription, and the life of a delivery under it.
+/// The data that every output format shows: a subscription, and the attempts and the end of a
+/// simulated delivery.
 struct Explained {
     subscription: Arc<Subscription>,
     policy: Vec<Setting>,
@@ -161,7 +164,7 @@ struct Known {
     origins: Origins,
 }
 
-/// Returns the topics for which an event is explained: the named one, or all.
+/// Returns the topics for which an event is explained: the named topic, or all topics.
 fn topics(name: Option<&Named>, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     match name {
         Some(name) => [name.topic.clone()].into(),
@@ -169,7 +172,8 @@ fn topics(name: Option<&Named>, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     }
 }
 
-/// Returns the subscriptions to explain: the named one, those of a topic, or all.
+/// Returns the named subscription, all subscriptions of the named topic, or, without a name, all
+/// subscriptions.
 fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<Arc<Subscription>>> {
     match name {
         None => Ok(catalogue.subscriptions().cloned().collect()),
@@ -184,9 +188,9 @@ fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<A
     }
 }
 
-/// Reads the named subscription of a deployment, those of a topic, or all. Unreadable parts are
-/// reported, but do not fail the command. With `is_followed`, also reads the topics to which the
-/// topic's subscriptions forward events.
+/// Reads the named subscription of a deployment, all subscriptions of the named topic, or, without a
+/// name, all subscriptions. Unreadable objects are reported, but do not fail the command. With
+/// `is_followed`, also reads the topics to which the topic's subscriptions forward events.
 async fn of_deployment(
     name: Option<&Named>,
     place: &Place,
@@ -244,8 +248,8 @@ enum Origins {
 }
 
 impl Origins {
-    /// Returns the origin of every setting: the location of its field, the profile whose default it
-    /// is, or the owner.
+    /// Returns the origin of every setting: the location of its field, the profile that defines its
+    /// default, or the owner who applied it.
     fn of_settings(&self, subscription: &Subscription) -> Vec<String> {
         let name = &subscription.name;
         let from = |setting: &Setting| match self {

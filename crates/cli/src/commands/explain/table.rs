@@ -10,9 +10,9 @@ use crate::terminal::text::{self, Table};
 
 /// The width of the time axis, in characters.
 const LINE: f64 = 47.0;
-/// The number of attempts that are shown from the beginning of a long life.
+/// If a delivery has too many attempts to show, the number of its first attempts that are shown.
 const FIRST: usize = 15;
-/// The number of attempts that are shown from the end of a long life.
+/// If a delivery has too many attempts to show, the number of its last attempts that are shown.
 const LAST: usize = 5;
 
 /// Formats all subscriptions, one after the other.

@@ -1,6 +1,6 @@
-//! Draws the time axis of the text.
+//! Computes the time axis in the text output of `explain`.
 //!
-//! Separate because a life may last seconds or days, and both must be readable. The axis is
+//! Separate because a delivery may last seconds or days, and both must be readable. The axis is
 //! logarithmic, with the shortest wait as its unit.
 
 use delivery::explain::Life;
@@ -8,7 +8,8 @@ use delivery::subscription::Subscription;
 use delivery::subscription::sink_text;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// A logarithmic axis from publication to the last event of a life.
+/// A logarithmic time axis, from publication to the end of a delivery or to the storage of its dead
+/// letter.
 pub(super) struct Axis {
     unit_ms: u64,
     /// The time at the end of the axis, in milliseconds since publication.
@@ -16,11 +17,11 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis from publication to the last event of a life.
-    pub(super) fn from_life(life: &Life) -> Self {
+    /// Creates an axis that ends with the delivery or with the storage of its dead letter.
+    pub(super) fn of(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
-        // Use at least one millisecond, because a life may end at once, but the axis needs a
-        // length.
+        // Use at least one millisecond, because a delivery may end at its publication, but the
+        // axis needs a length.
         let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
         let shortest_ms = life
             .attempts

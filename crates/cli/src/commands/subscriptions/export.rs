@@ -55,7 +55,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => all.settings().clone(),
     });
     let mut documents = documents(&exported);
-    // Include the addresses even though files of other owners may use them too.
+    // Include the mapped addresses, although files of other owners may also use these addresses.
     documents.extend(topics.beside().await?.addresses(owner.as_deref()).document());
     if documents.is_empty() {
         bail!("{} contains nothing to export", deployed.source);

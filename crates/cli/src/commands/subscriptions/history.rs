@@ -81,8 +81,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if rows.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Reads the versions, and compares each one with the previous one. Only a few are in memory at a
-/// time.
+/// Reads the versions, and compares each version with the previous one. Only a few versions are in
+/// memory at a time.
 async fn rows(topics: &Topics, name: &TopicName) -> anyhow::Result<Vec<Row>> {
     let mut reads = Vec::new();
     for version in topics.versions(name).await? {

@@ -1,9 +1,12 @@
 //! Finds the log lines that match the wanted text, the dead letters that these lines name, and the
 //! replays of these dead letters.
 //!
-//! The log is queried at most three times. The first query finds lines with the text. If there are
-//! none, the next query looks for the deliveries of a request with several events. The last query
-//! finds the other lines of these deliveries, and deliveries of replays.
+//! The log is queried at most four times:
+//!
+//! 1. The first query finds lines with the text.
+//! 2. If no line has the text and the text is an id, two queries find the deliveries of the request
+//!    with this id, and their lines. Such a request has several events.
+//! 3. The last query finds missing lines of deliveries and of replays.
 
 use std::collections::{BTreeSet, HashSet};
 use std::future::ready;
@@ -43,7 +46,7 @@ pub(super) struct Found {
 /// The lines, dead letters and replays that were read so far, and notes about problems.
 #[derive(Default)]
 struct Reading {
-    /// The lines found so far, because later queries return some of them again.
+    /// The text of each line in `lines`, to skip lines that a later query returns again.
     raw: HashSet<String>,
     lines: Vec<Line>,
     letters: Vec<StoredDeadLetter>,
@@ -143,7 +146,7 @@ impl Reading {
         for key in keys.into_iter().take(LETTERS_MAX) {
             match letters.of_key(key).await {
                 Ok(letter) => self.letters.push(letter),
-                // The dead letter may have been deleted since. The log contains the rest.
+                // The dead letter may have been deleted since. Continue with its log lines.
                 Err(error) => self.notes.push(describe(&error)),
             }
         }

@@ -95,7 +95,10 @@ impl LogSource {
     ///
     /// # Errors
     /// If the size of the log cannot be read, or there is no terminal for the question.
-    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
+    #[cfg_attr(
+        not(feature = "aws"),
+        expect(clippy::unused_async, reason = "only a stack needs requests")
+    )]
     pub(super) async fn may_query(&self, range: Range, yes: bool) -> anyhow::Result<bool> {
         match self {
             Self::Dev(_) => {
@@ -111,7 +114,10 @@ impl LogSource {
     ///
     /// # Errors
     /// If the log cannot be read.
-    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
+    #[cfg_attr(
+        not(feature = "aws"),
+        expect(clippy::unused_async, reason = "only a stack needs requests")
+    )]
     pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
         match self {
             Self::Dev(data) => {
@@ -130,7 +136,10 @@ impl LogSource {
     ///
     /// # Errors
     /// If the stack has no container.
-    #[cfg_attr(not(feature = "aws"), expect(clippy::unused_async, reason = "a stack is asked"))]
+    #[cfg_attr(
+        not(feature = "aws"),
+        expect(clippy::unused_async, reason = "only a stack needs requests")
+    )]
     pub(super) async fn letters(&self) -> anyhow::Result<Option<(DeadLetters, String)>> {
         match self {
             Self::Dev(data) => {

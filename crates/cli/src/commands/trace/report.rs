@@ -1,5 +1,5 @@
-//! Formats a trace for people: a heading for each delivery, and its steps below it. The texts are
-//! those of `lastmile dev`.
+//! Formats a trace for people: a heading for each delivery, with the steps of the delivery below.
+//! Describes steps with the same texts as `lastmile dev`.
 
 use delivery::time::moment::rfc3339;
 
@@ -108,7 +108,8 @@ fn ordinal(delivery: &TracedDelivery) -> String {
     }
 }
 
-/// Formats the type and the source of a delivery's event, and the ids of both.
+/// Formats the type, the source and the publication time of a delivery's event, the webhook-id of the
+/// delivery, and the trace id.
 fn about(delivery: &TracedDelivery) -> Vec<Part> {
     let of = |name: &str, value: Option<&str>| value.map(|value| format!("{name} {value}"));
     let id = delivery.delivery_id.to_string();

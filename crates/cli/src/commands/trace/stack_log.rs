@@ -96,7 +96,7 @@ impl StackLog {
     pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
         let seconds = |ms: u64| i64::try_from(ms / SECOND_MS).unwrap_or(i64::MAX);
         let start = self.client.start_query().set_log_group_names(Some(self.groups.clone()));
-        // A query covers whole seconds, and includes its end.
+        // The time range of a query consists of whole seconds, and includes its end.
         let start = start.start_time(seconds(range.since_ms)).end_time(seconds(range.until_ms) + 1);
         let query = query(wanted);
         let started = start.query_string(query).send().await.map_err(|error| aws_error(&error));

@@ -123,9 +123,9 @@ fn word(variable: &str) -> String {
     format!("\"${{{variable}:?}}\"")
 }
 
-/// Splits a header's value into the part that is not secret, and a shell variable for the rest.
-/// Uses the environment variable of the subscription if its value is the same, otherwise a variable
-/// named after the header.
+/// Splits a header's value into a prefix that is not secret, and a shell variable for the secret.
+/// If the secret is the value of an environment variable of the subscription, returns this variable.
+/// Otherwise returns a variable that is named after the header.
 fn hidden(
     header: &str,
     value: &str,

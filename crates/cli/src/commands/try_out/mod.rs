@@ -1,7 +1,7 @@
 //! `lastmile try`: sends the request that dispatch would send for an event, once and from this
-//! machine, and describes the consequences.
+//! machine, and describes the next step of the delivery.
 //!
-//! Composes, sends, judges and decides with the functions of dispatch, and computes nothing itself.
+//! Calls the functions of dispatch to build and send the request, and to evaluate the response.
 //! Separate from `explain`, which sends nothing, and from `publish`, which needs a deployment:
 //! `try` tests an endpoint before anything is deployed. The address policy is that of this machine.
 //!
@@ -190,7 +190,7 @@ fn deliveries(
                     return Err(usage_error(text::line(&problem)));
                 }
             };
-            // The document takes the place of the message id, so that the same event gives the same
+            // Use the document instead of a message id, so that the same event gives the same
             // delivery id.
             let origin = Origin { message: document.to_string(), index };
             let delivery = Delivery::new(event, subscription.name.clone(), origin, now_ms);

@@ -91,7 +91,7 @@ impl CloudWatch {
             .client
             .get_metric_data()
             .set_metric_data_queries(Some(queries))
-            // Begin with a whole period, so that the first sum includes all of it.
+            // Begin with a whole period, so that the first sum covers the whole period.
             .start_time(time(now_ms.saturating_sub(range_ms) / period_ms * period_ms))
             .end_time(time(now_ms))
             .into_paginator()

@@ -95,7 +95,7 @@ impl Seen {
         self.rates.traffic(of.subscriptions.iter().map(String::as_str))
     }
 
-    /// Returns true if any destination has an unhealthy condition, or its attempts fail.
+    /// Returns true if any destination has an unhealthy condition or a low success rate.
     pub(super) fn is_any_unhealthy(&self) -> bool {
         self.health.destinations.iter().any(|it| {
             let percent = self.traffic(it).and_then(|traffic| traffic.success_percent());

@@ -59,7 +59,7 @@ impl RateSource {
     /// Reads the statistics of these subscriptions for the last `range_ms` milliseconds.
     #[cfg_attr(
         not(feature = "aws"),
-        expect(clippy::unused_async, reason = "only CloudWatch is waited for")
+        expect(clippy::unused_async, reason = "only CloudWatch needs requests")
     )]
     pub(in crate::console) async fn last(&self, range_ms: u64, names: &[String]) -> Rates {
         let now_ms = Machine.now_ms();

@@ -4,8 +4,8 @@
 //! previous result, or the progress. Requests for the same dead letters share one reading.
 //!
 //! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of
-//! a cache, the filters that were used last have caches of their own. Together, these caches
-//! contain at most as many dead letters as one cache may.
+//! a cache, the filters that were used last have caches of their own. The limit on the number of
+//! dead letters in one cache also applies to the sum of these caches.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ pub(in crate::console) const LIST_MAX_AGE_MS: u64 = 30 * SECOND_MS;
 /// The maximum age of the cached data from which the dead letters of a replay are counted.
 pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
 /// The maximum time for which a request waits if there is no previous result, or if an action has
-/// made it stale.
+/// made the previous result stale.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum time for which a request waits if it can show the previous result. The page shows
 /// the age of that result. A list updates itself, and a replay reads again before it starts.
@@ -86,7 +86,7 @@ impl LetterCaches {
     }
 
     /// Returns a cache of at most this age that contains all matching dead letters. The cache may
-    /// also contain others.
+    /// also contain dead letters that do not match.
     ///
     /// # Errors
     /// If the container cannot be read.
@@ -185,8 +185,8 @@ impl LetterCaches {
         let new =
             || CacheEntry { scope: scope.to_owned(), cache: None, is_stale: false, reading: None };
         let mut entry = at.and_then(|at| entries.remove(at)).unwrap_or_else(new);
-        // Store the result of a reading for which no request has waited to the end. It may be too
-        // old by now.
+        // Store the result of a reading for which no request has waited to the end. The result may
+        // already be too old.
         if let Some(read) = entry.reading.as_ref().and_then(|reading| reading.peek().cloned()) {
             entry.reading = None;
             if let Ok(cache) = read {

@@ -72,8 +72,8 @@ pub(in crate::console) async fn answer(
     Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
 }
 
-/// Returns the query and the filter for one cause. `id` is the id of the cause, or the beginning of
-/// it.
+/// Returns the query and the filter for one cause. `id` is the id of the cause, or a prefix of that
+/// id.
 fn of_cause(
     pairs: &mut Vec<(String, String)>,
     id: &str,
@@ -181,8 +181,8 @@ impl View<'_> {
         } }
     }
 
-    /// Returns the hidden fields of the dismissal form, which limit it to the dead letters that the
-    /// page shows.
+    /// Returns the hidden fields of the dismissal form, which limit the dismissal to the dead letters
+    /// that the page shows.
     fn hidden(&self) -> Vec<(&str, String)> {
         let filters = self.query.filters().map(|(name, value)| (name, value.to_owned()));
         let shown = fingerprint(self.shown.letters.iter().map(|letter| letter.id));

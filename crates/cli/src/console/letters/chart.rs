@@ -12,7 +12,7 @@ use crate::console::shell::markup::{line, word};
 use crate::console::shell::query::Query;
 use crate::terminal::text;
 
-/// The possible widths of a column. The chart uses the smallest one with which it needs at most
+/// The possible widths of a column. The chart uses the smallest width that results in at most
 /// [`COLUMNS_MAX`] columns.
 const WIDTHS_MS: [u64; 10] = [
     MINUTE_MS,
@@ -26,7 +26,7 @@ const WIDTHS_MS: [u64; 10] = [
     7 * DAY_MS,
     28 * DAY_MS,
 ];
-/// The maximum number of columns. More would be too thin to distinguish.
+/// The maximum number of columns. More columns would be too thin to distinguish.
 const COLUMNS_MAX: u64 = 72;
 /// The minimum number of columns, so that a single minute does not fill the chart. If necessary,
 /// the chart begins before the first dead letter.

@@ -54,7 +54,7 @@ pub(super) struct Confirmation {
 }
 
 impl ConfirmationServer {
-    /// Starts to listen on this address. `public` is the URL at which others reach it.
+    /// Starts the server on this address. `public` is the URL at which clients reach the server.
     pub(super) async fn start(address: SocketAddr, public: Option<Url>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address)
             .await
@@ -111,7 +111,7 @@ impl Confirmation {
     }
 }
 
-/// Returns the host names by which others reach this server.
+/// Returns the host names by which clients reach this server.
 fn hosts(address: SocketAddr, public: &Url) -> Hosts {
     Hosts::default().and(public.host_str().unwrap_or_default()).and_address(address.ip())
 }
@@ -137,7 +137,7 @@ async fn receive(
     let rate = headers.get(ALLOWED_RATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     match confirm(&confirmation.consent, rate.or_else(|| rate_in_query(&uri)).as_deref()) {
         Ok(rate) => {
-            // `send` would drop the value if nothing waits for it.
+            // `send` would drop the rate if no receiver is waiting.
             confirmation.confirmed_rate.send_replace(Some(rate));
             (
                 StatusCode::OK,

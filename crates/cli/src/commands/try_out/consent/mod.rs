@@ -2,8 +2,8 @@
 //!
 //! Requests and responses are those of `delivery::machine::consent`, as in the function. Separate
 //! because the command can also offer a URL that confirms a consent (`confirmation_server`), and
-//! wait for its call. If the options name a table, it stores consents there for the
-//! functions.
+//! wait for a request to this URL. If the options name a table, the command stores consents there
+//! for the functions.
 //!
 //! Environment variables that requests contain as secrets are sent only with permission
 //! ([`crate::operations::environment`]).
