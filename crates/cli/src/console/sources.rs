@@ -53,7 +53,8 @@ pub(crate) struct DeployedSources {
 #[derive(Clone)]
 pub(crate) struct SourcesRead {
     pub(super) reading: Reading,
-    /// The reason why the latest reading failed. In this case, `reading` is from an earlier one.
+    /// The reason why the latest reading failed. If it returned nothing, `reading` is the previous
+    /// result.
     pub(super) problem: Option<String>,
     pub(super) at_ms: u64,
     /// The names of the files, or the address of the deployment, for display.

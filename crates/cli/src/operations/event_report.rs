@@ -126,7 +126,7 @@ pub(crate) struct PartReport {
     pub(crate) matches: bool,
     pub(crate) found: Vec<FoundReport>,
     pub(crate) problem: Option<String>,
-    /// The position in the condition at which it is invalid, in characters from 1.
+    /// The position of the problem in the text of the condition, in characters from 1.
     pub(crate) column: Option<usize>,
     pub(crate) parts: Vec<PartReport>,
 }

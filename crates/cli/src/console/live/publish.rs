@@ -1,5 +1,5 @@
-//! Publishes from the page: a form with a sample, or with an event from the feed, that the user can
-//! edit.
+//! Serves the page that publishes an event. Its form contains a sample, or an event from the feed,
+//! which the user can edit.
 //!
 //! The form sends the event to the ingress over HTTP, as `lastmile publish --to` does. Therefore,
 //! the ingress checks, queues or refuses it like any other event.
@@ -327,7 +327,7 @@ mod tests {
             assert_eq!(edited(&other, None), sent);
         }
         assert_eq!(to_edit("{\"a\":1}"), "{\n  \"a\": 1\n}");
-        assert_eq!(to_edit(&large), large, "indented, it may be larger than a message");
+        assert_eq!(to_edit(&large), large, "an indented event may exceed the limit of a message");
     }
 
     #[test]

@@ -97,8 +97,8 @@ pub(super) fn link(console: &Console, name: &str) -> Markup {
     }
 }
 
-/// The maximum time until functions use a saved change. They check for changes at this interval,
-/// and also when they need an unknown name.
+/// The maximum time until functions use a saved change. Functions check for changes at least this
+/// often, and also when they find an unknown name.
 const READ_WITHIN_MS: u64 = MINUTE_MS / 2;
 const _: () = assert!(READ_WITHIN_MS >= adapters::live_topics::LOOK_EVERY_MS);
 
