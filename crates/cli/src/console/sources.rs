@@ -110,7 +110,7 @@ impl Sources {
         }
     }
 
-    /// Describes the problem with the files in one sentence; `None` if there is none.
+    /// Describes the problem with the files in one sentence; `None` without a problem.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             Self::Files(files) => files.problem(),
@@ -170,7 +170,7 @@ impl FileSources {
     }
 
     /// Describes the problem with the files, or the number of errors in them, in one sentence.
-    /// Returns `None` if there is none.
+    /// Returns `None` if the files have neither.
     fn problem(&self) -> Option<String> {
         let last = self.last();
         if let Some(problem) = &last.problem {

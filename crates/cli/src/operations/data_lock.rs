@@ -19,7 +19,7 @@ const NAME: &str = "dev.lock";
 /// The maximum number of bytes that are read from the lock file. Two addresses need fewer.
 const ADDRESS_MAX_BYTES: u64 = 256;
 
-/// Holds the lock on a data folder until it is dropped.
+/// The lock on a data folder. Dropping this value releases the lock.
 #[derive(Debug)]
 pub(crate) struct DataLock(File);
 

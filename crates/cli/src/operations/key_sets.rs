@@ -41,7 +41,7 @@ enum Place {
     Folder(PathBuf),
 }
 
-/// The key sets that must be written, because the bucket has none or different ones.
+/// The key sets that must be written, because they are missing in the bucket or differ there.
 pub(crate) struct ChangedSets<'a> {
     storage: Option<Storage>,
     sets: Keys<'a>,

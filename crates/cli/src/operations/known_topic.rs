@@ -74,8 +74,8 @@ async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     tags.get(INGRESS_TAG)?.parse().ok().filter(is_here)
 }
 
-/// Asks the ingress whether a topic exists. Returns the response about an unknown topic, or `None`
-/// for a known one.
+/// Asks the ingress whether a topic exists. Returns the response about an unknown topic; `None` for
+/// any status other than 404.
 async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unknown>> {
     if let Ok(mut path) = ingress.path_segments_mut() {
         path.extend([TOPICS_PATH, &topic.namespace, &topic.topic]);

@@ -91,8 +91,8 @@ fn seen(live: &Live, id: &str) -> Result<(String, Arc<str>), PageError> {
     Ok((published.topic.unwrap_or_default(), body))
 }
 
-/// Formats an event for editing. Indents it, unless it is so large that white space might make it
-/// too large.
+/// Formats an event for editing. An event above [`INDENTED_MAX_BYTES`] is not indented, because the
+/// white space might make it larger than a message may be.
 fn to_edit(original: &str) -> String {
     let is_small = original.len() <= INDENTED_MAX_BYTES;
     let indented = is_small.then(|| indented(original)).flatten();

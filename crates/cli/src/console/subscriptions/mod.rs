@@ -89,7 +89,7 @@ fn path(name: &str) -> String {
     format!("/subscriptions/{}", parts.collect::<Vec<_>>().join("/"))
 }
 
-/// Renders the name of a subscription. Links it to its page if the console has subscriptions.
+/// Renders the name of a subscription, as a link to its page if the console has subscriptions.
 pub(super) fn link(console: &Console, name: &str) -> Markup {
     html! {
         @if console.deployment.is_some() && is_subscription(name) { a href=(path(name)) { (word(name)) } }

@@ -69,7 +69,7 @@ impl Destination {
     }
 
     /// Returns the limits of concurrent requests that all functions share, one for each
-    /// subscription that sets one.
+    /// subscription with such a limit.
     pub(crate) fn shared_concurrency(&self) -> impl Iterator<Item = u32> {
         let all = self.subscriptions.iter().map(|it| &it.destination);
         all.filter_map(|it| it.max_concurrency.shared())
