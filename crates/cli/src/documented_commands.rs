@@ -54,8 +54,8 @@ fn refusal(line: &str) -> Option<String> {
     Arguments::try_parse_from(words(line)).err().map(|error| error.to_string())
 }
 
-/// Returns the part of a line that begins with `lastmile`, also within a pipe or `$(…)`; `None` if
-/// there is none.
+/// Returns the part of a line that begins with a `lastmile` command, also within a pipe or `$(…)`;
+/// `None` if the line runs no such command.
 fn call(line: &str) -> Option<&str> {
     let start = line.find("lastmile ")?;
     let before = line.split_at(start).0.trim_end();

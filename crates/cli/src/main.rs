@@ -13,7 +13,7 @@
     )
 )]
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
-#![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
+#![deny(clippy::print_stdout, clippy::print_stderr)] // only the module `output` may print
 
 mod commands;
 mod console;

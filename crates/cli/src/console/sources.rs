@@ -53,7 +53,8 @@ pub(crate) struct DeployedSources {
 #[derive(Clone)]
 pub(crate) struct SourcesRead {
     pub(super) reading: Reading,
-    /// The reason why the latest reading failed. In this case, `reading` is from an earlier one.
+    /// The reason why the latest reading failed. If it returned nothing, `reading` is the previous
+    /// result.
     pub(super) problem: Option<String>,
     pub(super) at_ms: u64,
     /// The names of the files, or the address of the deployment, for display.
@@ -109,7 +110,7 @@ impl Sources {
         }
     }
 
-    /// Describes the problem with the files in one sentence; `None` if there is none.
+    /// Describes the problem with the files in one sentence; `None` without a problem.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             Self::Files(files) => files.problem(),
@@ -169,7 +170,7 @@ impl FileSources {
     }
 
     /// Describes the problem with the files, or the number of errors in them, in one sentence.
-    /// Returns `None` if there is none.
+    /// Returns `None` if the files have neither.
     fn problem(&self) -> Option<String> {
         let last = self.last();
         if let Some(problem) = &last.problem {

@@ -2,7 +2,7 @@
 //!
 //! Separate because `check`, `apply` and `doctor` compare subscriptions with a stack, but `try` and
 //! `dev` compare them with the variable `AWS_TARGETS` of this machine. [`AwsPolicy`] of the core
-//! decides; this module adds advice for the user.
+//! decides whether a target is allowed; this module adds advice for the user.
 
 use adapters::settings::AWS_TARGETS;
 use anyhow::Context as _;
@@ -17,12 +17,12 @@ use crate::operations::writable::Problem;
 /// The names of the stack outputs with the ARNs of functions.
 const FUNCTIONS: [&str; 3] = ["DispatchFunctionArn", "DeadLetterFunctionArn", "IngressFunctionArn"];
 
-/// The AWS targets that a deployment allows, and texts for advice about others.
+/// The AWS targets that a deployment allows, and texts for errors about other targets.
 pub(crate) struct TargetRules {
     policy: AwsPolicy,
     /// The name of the setting that lists the allowed targets, for messages.
     list: String,
-    /// The place where the user can allow another target, for advice.
+    /// The setting in which the user can allow another target, for advice.
     place: &'static str,
 }
 

@@ -17,7 +17,7 @@ const FOLDER: &str = "subscriptions";
 /// The owner of all compiled objects.
 const OWNER: &str = "files";
 
-/// The compiled objects in a data folder, as dispatch reads them.
+/// The compiled objects in a data folder, which dispatch reads.
 pub(crate) struct Compiled {
     pub(crate) folder: PathBuf,
     topics: Topics,

@@ -13,8 +13,8 @@ use crate::operations::shell::{codes, is_written_as_code, typed};
 /// pipe. Linux limits an argument to 128 KiB (`MAX_ARG_STRLEN`, execve(2)). The rest is a margin
 /// for quotes.
 const ARGUMENT_MAX_BYTES: usize = 100 * 1_024;
-/// The body size from which curl sends the header `Expect: 100-continue`. The sender never sends
-/// this header.
+/// The body size from which curl sends the header `Expect: 100-continue`. lastmile never sends this
+/// header.
 const ASKED_FROM_BYTES: usize = 1_024;
 
 pub(crate) struct CurlRequest<'a> {
@@ -55,11 +55,11 @@ impl CurlHeader {
 }
 
 impl CurlRequest<'_> {
-    /// Formats the complete command. Removes the default headers of curl, and adds those of the
-    /// sender.
+    /// Formats the complete command. Options replace the default headers of curl with those that
+    /// lastmile sends.
     pub(crate) fn command(&self) -> String {
         let has = |name: &str| self.headers.iter().any(|header| header.name == name);
-        // Disable the user's curl configuration, and the proxy, because the sender uses neither.
+        // Disable the user's curl configuration, and the proxy, because lastmile uses neither.
         // Disable globbing, because curl would expand brackets.
         let mut curl = format!(
             "curl --disable --globoff --noproxy '*' --request {} {}",
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// The body for curl: an argument, or standard input.
+    /// Runs the command with a fake curl, and returns the body that curl would send.
     fn body(command: &str) -> Vec<u8> {
         let curl = "curl() { if [ \"$2\" = @- ]; then cat; else printf %s \"$2\"; fi; }";
         let output = Command::new("sh").arg("-c").arg(format!("{curl}\n{command}")).output();

@@ -1,4 +1,4 @@
-//! Locks a data folder for one `lastmile dev`, because two would write the same files.
+//! Locks a data folder for one `lastmile dev`, because two processes would write the same files.
 //!
 //! The operating system locks a file in the folder until the process ends, even if it crashes. The
 //! file contains the addresses of the running `dev` and of its local AWS. A second `dev` prints
@@ -19,7 +19,7 @@ const NAME: &str = "dev.lock";
 /// The maximum number of bytes that are read from the lock file. Two addresses need fewer.
 const ADDRESS_MAX_BYTES: u64 = 256;
 
-/// Holds the lock on a data folder until it is dropped.
+/// The lock on a data folder. Dropping this value releases the lock.
 #[derive(Debug)]
 pub(crate) struct DataLock(File);
 
@@ -39,7 +39,7 @@ impl DataLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut address = String::new();
-                // Some systems do not allow others to read a locked file.
+                // Some systems do not allow other processes to read a locked file.
                 let read = file.take(ADDRESS_MAX_BYTES).read_to_string(&mut address);
                 let at = match (read, address.lines().next()) {
                     (Ok(_), Some(address)) => format!(", at {address}"),
@@ -63,8 +63,8 @@ impl DataLock {
         Ok(Self(file))
     }
 
-    /// Writes these addresses to the lock file: that of `dev`, and that of its local AWS once the
-    /// server listens.
+    /// Replaces the addresses in the lock file. The first is the address of `dev`. The second is the
+    /// address of its local AWS, once that server listens.
     pub(crate) fn says(&mut self, addresses: &[&str]) {
         // Ignore errors, because this `dev` does not need the addresses. Without them, a second
         // `dev` cannot print the address, and other commands cannot find the table.

@@ -77,7 +77,7 @@ impl DevLog {
 /// Reads the lines for which `is_wanted` is true, oldest first.
 ///
 /// # Errors
-/// If the folder has no log, or it cannot be read.
+/// If the folder has no log, or the log cannot be read.
 pub(crate) fn lines(
     folder: &Path,
     is_wanted: impl Fn(&str) -> bool,
@@ -96,8 +96,8 @@ pub(crate) fn lines(
         let file = file.map_err(|error| {
             anyhow!("{} cannot be read: {}", text::path(path), io_words(&error))
         })?;
-        // A line that is still being written is not yet valid JSON. A line that is not UTF-8 comes
-        // from another program.
+        // A line that is still being written is not yet valid JSON. Stop at a line that is not UTF-8,
+        // because another program wrote it.
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         wanted.extend(lines.filter(|line| is_wanted(line)));
     }

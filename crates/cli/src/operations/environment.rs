@@ -1,8 +1,8 @@
 //! Decides which environment variables of this machine a command may send.
 //!
 //! A subscription names its secrets, and `env:NAME` may be any variable of the person who runs a
-//! command. Both the file and the address may come from another person. Separate because `try` and
-//! `dev` both send requests from a developer's machine.
+//! command. Both the file and the address may come from another person. This module is separate
+//! because `try` and `dev` both send requests from a developer's machine.
 //!
 //! The person's AWS identity needs the same protection. A signature is valid for one host only. But a
 //! token is valid for every receiver that accepts its audience, which the file also sets. An AWS
@@ -14,9 +14,9 @@
 //! The decision is made for each request by its address, because the file may change while `dev`
 //! runs.
 //!
-//! Does not ask about stored secrets, because only a Lambda extension reads them, and people
-//! configure its port on purpose. Does not restrict the deployed function, whose environment
-//! contains only its own variables.
+//! The module does not ask about stored secrets, because only a Lambda extension reads them, and
+//! people configure its port on purpose. It does not restrict the deployed function, whose
+//! environment contains only its own variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -58,7 +58,7 @@ struct Shows {
 }
 
 impl Shows {
-    /// Returns true if requests to this destination may contain the identity.
+    /// Returns true if requests to this destination may contain the user's AWS identity.
     fn has(&self, to: &Destination) -> bool {
         self.all
             || is_here(&to.url)
@@ -194,7 +194,8 @@ pub(crate) fn lookup(
     }
 }
 
-/// Returns the hosts other than this machine that would receive variables of these subscriptions.
+/// Returns the hosts that would receive variables, without subscriptions that send variables only to
+/// this machine.
 pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     let all = catalogue.subscriptions().map(AsRef::as_ref);
     let is_elsewhere =
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_variable_is_found_only_for_addresses_that_may_have_it() {
-        // Every process of a test has this variable.
+        // Every test process has the variable `PATH`.
         let found = |allowed: Allowed, also_here: bool, to: &str| {
             lookup(allowed, also_here)("PATH", Some(&to.parse().unwrap())).is_some()
         };

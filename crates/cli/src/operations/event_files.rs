@@ -1,4 +1,4 @@
-//! Reads files of events: their text, and its JSON documents.
+//! Reads files of events, and splits their text into JSON documents.
 
 use std::io::Read as _;
 use std::path::Path;

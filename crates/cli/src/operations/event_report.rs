@@ -55,7 +55,7 @@ pub(crate) struct SubscriptionReport {
     pub(crate) matches: bool,
     /// True if the subscription has expired, and receives no new events.
     pub(crate) expired: bool,
-    /// True if deliveries are paused: each one becomes a dead letter at once, for a later replay.
+    /// True if deliveries are paused: each becomes a dead letter immediately, for a later replay.
     pub(crate) paused: bool,
     /// The time before which no attempt would be made if the event were published now; `null` if
     /// the first attempt would be due at once.
@@ -126,7 +126,7 @@ pub(crate) struct PartReport {
     pub(crate) matches: bool,
     pub(crate) found: Vec<FoundReport>,
     pub(crate) problem: Option<String>,
-    /// The position in the condition at which it is invalid, in characters from 1.
+    /// The position of the problem in the text of the condition, in characters from 1.
     pub(crate) column: Option<usize>,
     pub(crate) parts: Vec<PartReport>,
 }

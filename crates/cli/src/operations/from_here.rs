@@ -2,8 +2,8 @@
 //! are allowed here.
 //!
 //! Separate because both `try` and the console send such requests. The core builds requests and
-//! interprets responses. [`crate::operations::environment`] decides which secrets may be used. The
-//! address policy is that of this machine.
+//! interprets responses. [`crate::operations::environment`] decides which secrets may be used. An
+//! environment variable of this machine sets the address policy.
 //!
 //! Promises: as in dispatch, a secret is looked up for a destination only if the policy of the
 //! subscriptions permits it. Tokens are only stored in memory.
@@ -100,8 +100,8 @@ impl FromHere {
         Ok(keyring.with_token(nothing()).with_aws(aws))
     }
 
-    /// Checks that the secrets of a destination may be sent to it. Another person may have written
-    /// the policy.
+    /// Checks that the policy allows the secrets of a destination to be sent there. The author of
+    /// the policy may be a different person than the author of the subscription.
     fn check(&self, destination: &Destination) -> Result<(), Unsendable> {
         match self.policy.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),

@@ -1,8 +1,8 @@
 //! Publishes the public keys of subscriptions as JSON Web Key Sets, in a separate bucket. Receivers
 //! use the keys to verify asymmetric signatures.
 //!
-//! Separate from the subscriptions, because anyone may read this bucket, but only the functions may
-//! read the other. A key set is written before the subscription that uses it, so that receivers can
+//! Separate from the subscriptions because anyone may read this bucket, but only the functions may
+//! read the bucket of subscriptions. A key set is written before the subscription that uses it, so that receivers can
 //! find every key that signs. If a subscription no longer has keys, an empty set is written after
 //! the subscription. The module reads no secrets: the subscription files contain the public keys.
 
@@ -41,7 +41,7 @@ enum Place {
     Folder(PathBuf),
 }
 
-/// The key sets that must be written, because the bucket has none or different ones.
+/// The key sets that must be written, because they are missing in the bucket or differ there.
 pub(crate) struct ChangedSets<'a> {
     storage: Option<Storage>,
     sets: Keys<'a>,
@@ -137,7 +137,7 @@ impl ChangedSets<'_> {
     }
 
     /// Writes the changed key sets that contain keys. Call this before the subscriptions change,
-    /// because these sign with the keys.
+    /// because changed subscriptions sign with the new keys.
     ///
     /// # Errors
     /// If a key set cannot be written.

@@ -5,7 +5,8 @@
 //! subscriptions. A tag of the events queue of `lastmile dev` contains the address of its ingress,
 //! which reports whether a topic exists.
 //!
-//! Promises: success means that the topic exists, or that nothing here can tell whether it exists.
+//! Promises: a check fails only if the topic is known to be missing, or if the subscriptions of a
+//! deployment cannot be read.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -73,8 +74,8 @@ async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     tags.get(INGRESS_TAG)?.parse().ok().filter(is_here)
 }
 
-/// Asks the ingress whether a topic exists. Returns the response about an unknown topic, or `None`
-/// for a known one.
+/// Asks the ingress whether a topic exists. Returns the response about an unknown topic; `None` for
+/// any status other than 404.
 async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unknown>> {
     if let Ok(mut path) = ingress.path_segments_mut() {
         path.extend([TOPICS_PATH, &topic.namespace, &topic.topic]);
@@ -102,7 +103,7 @@ mod tests {
     const OTHER: &str = "http://127.0.0.1:1";
     const UNKNOWN: &str = r#"{"error":"there is no topic shop/orders","queue":"http://q/"}"#;
 
-    /// Starts an ingress that responds like this about the topic.
+    /// Starts a fake ingress that responds with this status and body to a request about the topic.
     async fn saying(status: StatusCode, body: &'static str) -> String {
         let listener = listen(0).await.expect("a port is free");
         let address = format!("http://{}", listener.local_addr().expect("it has an address"));
@@ -111,7 +112,7 @@ mod tests {
         address
     }
 
-    /// Returns the error about a topic if the queue has this tag.
+    /// Returns the error of `check_dev` for a queue whose tag names this ingress.
     async fn said(tag: Option<&str>) -> Option<String> {
         let folder = tempfile::tempdir().expect("a folder");
         let config = LocalAwsConfig::of_lastmile(0, folder.path().to_path_buf(), 30);
@@ -144,7 +145,7 @@ mod tests {
             ),
             (StatusCode::NOT_FOUND, "<html>"),
             (StatusCode::OK, UNKNOWN),
-            // The subscriptions cannot be read.
+            // The ingress cannot read its subscriptions.
             (StatusCode::SERVICE_UNAVAILABLE, UNKNOWN),
         ] {
             let ingress = saying(status, body).await;

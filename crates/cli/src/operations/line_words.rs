@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineWords {
     pub(crate) kind: Kind,
-    /// The target of an attempt, if it is not the destination: `reply`, `to its sink`.
+    /// The target of an attempt, if it is not the destination: `reply`, `to the sink`.
     pub(crate) target: &'static str,
     /// The name of the step, such as `attempt 2`.
     pub(crate) name: String,

@@ -1,12 +1,14 @@
 //! Lints: findings about valid subscriptions that will not behave as their author expects.
 //!
-//! Separate from the reader because a lint needs more than the files. Some need the life of a
-//! delivery (attempts that do not fit into 14 days) or the current time (an expired subscription).
+//! Separate from the parser because a lint needs more than the files. Some lints need the attempts
+//! of a delivery (those that do not fit into 14 days) or the current time (an expired subscription).
 //! Others need a deployment: a response timeout that the stack shortens, an address that is
-//! refused, a sink that the functions may not write to (`writable`). An unwritable sink and a
-//! refused AWS target (`aws_targets`) are errors. All others are warnings.
+//! refused, a sink that the functions may not write to (`writable`).
 //!
-//! Does not check that secrets exist, because the person who runs the check may not be permitted to
+//! Most lints are warnings. These are errors: an unwritable sink, a refused AWS target
+//! (`aws_targets`), a public address without TLS, and a sample that cannot be rendered.
+//!
+//! No lint checks that secrets exist, because the person who runs the check may not be permitted to
 //! read them.
 
 use std::collections::HashMap;
@@ -147,8 +149,8 @@ pub(crate) struct AddressRules {
 }
 
 impl AddressRules {
-    /// Reads the rules of a stack. Without a stack, returns those of a deployment that allows no
-    /// private destinations.
+    /// Reads the rules of a stack. Without a stack, allows the private destinations that
+    /// `ALLOW_PRIVATE_DESTINATIONS` of this machine lists.
     ///
     /// # Errors
     /// If the private destinations of the stack or of the environment are invalid.
@@ -181,9 +183,9 @@ impl AddressRules {
         check_address(to, &self.policy).is_err()
     }
 
-    /// Returns the problem if a request to this address is refused, with the consequence. A public
-    /// address without TLS is an error, because that is always a mistake. A private address is only
-    /// a warning, because the deployment may allow it.
+    /// Returns the problem if requests to this address are refused. A public address without TLS is
+    /// an error, because that is always a mistake. A private address is only a warning, because the
+    /// deployment may allow it.
     fn refusal(&self, subscription: &Subscription, what: &str, to: &Url) -> Option<Problem> {
         let refusal = check_address(to, &self.policy).err()?;
         let host = match &refusal {

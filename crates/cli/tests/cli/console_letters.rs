@@ -302,7 +302,7 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     let queue = aws.queue_url("retry");
     let server = ConsoleServer::start(&container, &["--queue-url", &queue]);
     let malformed = server.page("/?subscription=_malformed").await;
-    assert!(malformed.contains("nothing to send: no subscription"), "{malformed}");
+    assert!(malformed.contains("send: the dead letters have no subscription"), "{malformed}");
     let dry = server.page("/replay?status=503").await;
     assert!(
         dry.contains("3 dead letters to send") && dry.contains("1 dead letter of shop/"),

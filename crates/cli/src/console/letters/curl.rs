@@ -2,7 +2,7 @@
 //!
 //! Separate because the command must not contain credentials: people paste it into terminals and
 //! tickets. The command uses only data in the dead letter, but the original request also depended
-//! on the subscription. Therefore, the two may differ.
+//! on the subscription. Therefore, the command may send a different request.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::event::Members;

@@ -83,14 +83,14 @@ pub(in crate::console) async fn raw(
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
-/// Finds a dead letter by its id or a prefix of the id. An unknown id is not searched for in all
-/// blobs. Otherwise, any URL could cause a read of the whole container.
+/// Finds a dead letter by its id or a prefix of the id. If a complete cache has no such id, the
+/// container is not searched. Otherwise, any URL could cause a read of the whole container.
 pub(in crate::console) async fn find(
     console: &Console,
     id: &str,
 ) -> Result<StoredDeadLetter, PageError> {
     if let Some(key) = id.parse().ok().and_then(|id| console.caches.key_of(id)) {
-        // The blob may have been removed since it was read.
+        // The blob may have been removed since the cache was filled.
         if let Ok(letter) = console.letters.of_key(&key).await {
             return Ok(letter);
         }
@@ -211,7 +211,7 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
             div { dt { "Decided" } dd { (time_and_age(decided_ms(letter))) } }
             div { dt { "Replayed" } dd { (replay(replayed)) } }
             @if let Some(problem) = &letter.sink_error {
-                div .wide { dt { "Problem with its own container" } dd { (block(problem)) } }
+                div .wide { dt { "Problem with the subscription's container" } dd { (block(problem)) } }
             }
         }
     } }

@@ -1,5 +1,5 @@
-//! Finds the records that belong to a dead letter: its replay and the outcome, the dead letter that
-//! it replays, and its dismissal.
+//! Finds the records that belong to a dead letter: its dismissal, its replay with the outcome, and
+//! the earlier dead letter whose replay failed and created this one.
 
 use adapters::machine::Machine;
 use axum::body::Bytes;
@@ -165,7 +165,7 @@ pub(in crate::console) async fn dismiss(
     record(&console, vec![letter.id], [cause_id(&letter)], &form, &back).await
 }
 
-/// Withdraws the dismissal of a dead letter, as submitted by the form.
+/// Handles the form that withdraws the dismissal of a dead letter.
 pub(in crate::console) async fn undismiss(
     extract::State(console): extract::State<SharedConsole>,
     Path(id): Path<String>,

@@ -26,7 +26,7 @@ const CELL_MAX_CHARS: usize = 200;
 /// has picked no dead letter.
 pub(in crate::console) const PICKED: &str = "picked";
 
-/// Renders the page of the list that the query selects, or the last page if there are fewer.
+/// Renders the page of the list that the query selects, or the last page if the list has fewer pages.
 pub(in crate::console) fn list(
     console: &Console,
     query: &Query,
@@ -78,8 +78,8 @@ pub(in crate::console) fn plain_rows(
     } }
 }
 
-/// Renders the actions for picked dead letters. With scripts, the bar appears when the user picks
-/// one.
+/// Renders the bar with the actions for picked dead letters. With scripts, the bar appears when the
+/// user picks a dead letter.
 fn pick_bar(console: &Console, query: &Query, count: usize, shown: usize) -> Markup {
     html! { div .pick-bar role="group" aria-label="Selected dead letters" {
         span .picked role="status" {}

@@ -1,5 +1,5 @@
-//! Finds the neighbours of a dead letter: the next newer and older ones in the filtered list, and
-//! those of the same event. Pure: uses only cached data.
+//! Finds the neighbours of a dead letter: the next newer and the next older dead letter in the
+//! filtered list, and other dead letters of the same event. Pure: uses only cached data.
 
 use deadletters::filter::Filter;
 use deadletters::letter_cache::LetterCache;

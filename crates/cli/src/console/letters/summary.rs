@@ -1,4 +1,4 @@
-//! Selects the matching dead letters of a page, with their counts and causes.
+//! Counts the matching dead letters of a page, and groups them by cause.
 
 use adapters::machine::Machine;
 use deadletters::cause::{Cause, Trend};

@@ -106,14 +106,14 @@ fn draw(steps: Vec<Step<'_>>, last_response: Option<&str>, section: &str) -> Mar
     } } }
 }
 
-/// Returns the first line of a response that is not blank, cut to [`RESPONSE_CHARS`] characters.
+/// Returns the first non-blank line of a response, cut to [`RESPONSE_CHARS`] characters.
 fn first_line(response: &str) -> Option<String> {
     let said = response.lines().map(str::trim).find(|line| !line.is_empty())?;
     let cut = text::first_chars(said, RESPONSE_CHARS);
     Some(if cut.len() < said.len() { format!("{cut}…") } else { cut })
 }
 
-/// Returns the CSS class of a wait. Longer waits have a wider gap, in four classes.
+/// Returns the CSS class of a wait. A longer wait has a class with a wider gap in the timeline.
 fn gap(wait_ms: u64) -> &'static str {
     match wait_ms {
         0..MINUTE_MS => "g1",

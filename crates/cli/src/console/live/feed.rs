@@ -52,7 +52,7 @@ pub(super) struct Published {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Subject {
     pub(super) delivery: Option<Uuid>,
-    /// The full name of the subscription; empty if the step belongs to none.
+    /// The full name of the subscription; empty if the step belongs to no subscription.
     pub(super) subscription: String,
     pub(super) topic: Option<String>,
     /// The id of the SQS message, if the log line contains it.
@@ -141,15 +141,10 @@ impl Feed {
         self.add_step(Some(number), subject, facts, None);
     }
 
-    /// Adds a step to its event. Creates the event if the delivery belongs to none in the feed.
-    pub(super) fn add(
-        &mut self,
-        subject: Subject,
-        facts: StepFacts,
-        exchange: Option<Arc<ShownExchange>>,
-    ) {
-        let event = self.event_of(&subject, facts.at_ms);
-        self.add_step(event, subject, facts, exchange);
+    /// Adds a step to its event. Creates an event if the feed has none for the step's delivery.
+    pub(super) fn add(&mut self, of: Of, what: What, exchange: Option<Arc<ShownExchange>>) {
+        let event = self.event_of(&of, what.at_ms);
+        self.add_step(event, of, what, exchange);
     }
 
     /// Adds an attempt in progress.
@@ -229,10 +224,10 @@ impl Feed {
         Some(event)
     }
 
-    /// Finds the event that a step belongs to: the newest event from whose id the delivery's id is
-    /// derived. Otherwise, for example for a replay, finds the newest event with the same id,
-    /// source and topic.
-    fn find(&self, subject: &Subject) -> Option<u64> {
+    /// Finds the event that a step belongs to: the newest event from whose SQS message the id of the
+    /// delivery is derived. A step without a delivery names its message and event. Otherwise, for
+    /// example for a replay, finds the newest event with the same id, source and topic.
+    fn find(&self, of: &Of) -> Option<u64> {
         let newest = || self.events.iter().rev();
         let name = subject.subscription.parse::<SubscriptionName>().ok();
         let is_made_of = |event: &&Event| match (&name, subject.delivery, &event.published.origin) {
@@ -318,8 +313,8 @@ impl Feed {
         {
             let Some(dropped) = self.events.pop_front() else { return };
             self.bytes -= dropped.bytes;
-            // If one of its deliveries has a later step, that step creates an event without an
-            // origin. The count of dropped events does not include it again.
+            // A later step of this event creates a new event without an origin. Count only events
+            // with an origin, so that the new event is not counted again when it is dropped.
             self.dropped_published += u64::from(dropped.published.origin.is_some());
             self.deliveries.retain(|_, event| *event != dropped.number);
         }

@@ -51,7 +51,7 @@ pub(super) struct StepJson {
     time: String,
     id: String,
     kind: String,
-    /// The name of the subscription, or of the topic.
+    /// The name of the subscription; for a step without a subscription, the name of the topic.
     name: String,
     destination: String,
     facts: String,
@@ -65,8 +65,8 @@ pub(super) struct StepJson {
     /// The time when an attempt in progress began.
     since: Option<u64>,
     letter: Option<String>,
-    /// The key that steps in the same row share, so that consecutive ones are folded. Empty for a
-    /// step that is never folded.
+    /// A key for folding: consecutive steps with the same key share a row. Empty for a step that is
+    /// never folded.
     fold: String,
     /// The number of steps that are folded into the row.
     repeats: usize,
@@ -208,7 +208,7 @@ const fn group(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns the name of a step, such as `attempt 2` or `attempt 1 to its sink`.
+/// Returns the name of a step, such as `attempt 2` or `attempt 1 to the sink`.
 pub(super) fn step_name(step: &Step) -> String {
     let words = &step.facts.words;
     match words.target {
@@ -366,7 +366,7 @@ fn filter(wanted: &Wanted, subscriptions: &[String]) -> Markup {
     }
 }
 
-/// Renders a row of the table. Scripts fill a copy of the row by the classes of its parts.
+/// Renders a row of the table. Scripts fill a copy of the row, whose elements they find by class.
 fn row(step: &StepJson) -> Markup {
     html! {
         tr data-number=(step.number) data-delivery=(step.delivery) data-name=(step.name)

@@ -120,7 +120,7 @@ impl Preview {
     }
 }
 
-/// Renders the subscriptions of a topic to which the event is forwarded.
+/// Renders the number of matching subscriptions of a topic to which the event is forwarded.
 pub(in crate::console) fn onward(of: &OnwardReport) -> Markup {
     let count = of.subscriptions.iter().filter(|of| of.matches).count();
     html! { p {

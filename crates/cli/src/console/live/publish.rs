@@ -1,5 +1,5 @@
-//! Publishes from the page: a form with a sample, or with an event from the feed, that the user can
-//! edit.
+//! Serves the page that publishes an event. Its form contains a sample, or an event from the feed,
+//! which the user can edit.
 //!
 //! The form sends the event to the ingress over HTTP, as `lastmile publish --to` does. Therefore,
 //! the ingress checks, queues or refuses it like any other event.
@@ -91,8 +91,8 @@ fn seen(live: &Live, id: &str) -> Result<(String, Arc<str>), PageError> {
     Ok((published.topic.unwrap_or_default(), body))
 }
 
-/// Formats an event for editing. Indents it, unless it is so large that white space might make it
-/// too large.
+/// Formats an event for editing. An event above [`INDENTED_MAX_BYTES`] is not indented, because the
+/// white space might make it larger than a message may be.
 fn to_edit(original: &str) -> String {
     let is_small = original.len() <= INDENTED_MAX_BYTES;
     let indented = is_small.then(|| indented(original)).flatten();
@@ -327,7 +327,7 @@ mod tests {
             assert_eq!(edited(&other, None), sent);
         }
         assert_eq!(to_edit("{\"a\":1}"), "{\n  \"a\": 1\n}");
-        assert_eq!(to_edit(&large), large, "indented, it may be larger than a message");
+        assert_eq!(to_edit(&large), large, "an indented event may exceed the limit of a message");
     }
 
     #[test]

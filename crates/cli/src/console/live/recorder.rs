@@ -1,9 +1,9 @@
 //! Converts log lines, records and exchanges to steps of the feed.
 //!
-//! Separate from the feed, which does not depend on log lines. The wording of log lines is separate
-//! too, because the terminal shares it. An exchange is observed before its line is logged, so the
-//! recorder reads observations first. The line contains the id of one delivery; the exchange
-//! contains the ids of all deliveries in its request.
+//! Separate from the feed, which does not depend on log lines. The wording of log lines is in
+//! `line_words`, because the terminal uses the same texts. An exchange is observed before its line
+//! is logged, so the recorder reads observations first. The line contains the id of one delivery;
+//! the exchange contains the ids of all deliveries in its request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};

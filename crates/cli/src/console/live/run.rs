@@ -1,7 +1,7 @@
 //! Identifies one run of `lastmile dev`. Pure.
 //!
-//! Events and steps are numbered from 1 at each start, but a browser tab may show those of an
-//! earlier run. Every id on a page therefore includes its run: `RUN-NUMBER`.
+//! Events and steps are numbered from 1 at each start, but a browser tab may still show the
+//! page of an earlier run. Every id on a page therefore includes its run: `RUN-NUMBER`.
 
 /// A run of `lastmile dev`, identified by a random text.
 #[derive(Debug, Clone, PartialEq, Eq)]

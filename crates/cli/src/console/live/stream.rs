@@ -53,7 +53,7 @@ struct PageStream {
     /// The text of `problem` as last sent; `None` before the first one.
     problem: Option<Option<String>>,
     ready: VecDeque<Event>,
-    /// The permit that counts against the limit of open streams, as long as this stream exists.
+    /// The permit that counts this stream against the limit of open streams. Dropped with the stream.
     _permit: OwnedSemaphorePermit,
 }
 

@@ -1,7 +1,8 @@
 //! Forecasts a replay: number of dead letters, rate, duration, cost on AWS, and unhealthy
 //! destinations.
 //!
-//! Separate from the plan because pages of causes show a forecast too. The caller reads the data.
+//! Separate from the plan because pages of causes show a forecast too. This module reads nothing: the
+//! caller passes the subscriptions and the health of destinations.
 
 use std::collections::BTreeMap;
 
@@ -34,9 +35,9 @@ pub(in crate::console) struct Forecast {
 }
 
 impl Forecast {
-    /// Forecasts a replay of `counts` dead letters for each subscription. Dead letters without a
-    /// subscription are not sent. `given` is the rate that the user has chosen, if any.
-    pub(in crate::console) fn new(
+    /// Forecasts a replay. `counts` is the number of dead letters of each subscription. Dead letters
+    /// without a subscription are not sent. `given` is the rate that the user has chosen, if any.
+    pub(in crate::console) fn of(
         console: &Console,
         counts: &BTreeMap<String, u64>,
         catalogue: &Catalogue,
@@ -86,7 +87,7 @@ impl Forecast {
     /// cent`. Only a replay on AWS has a cost.
     pub(in crate::console) fn short(&self) -> String {
         if self.letters == 0 {
-            return "nothing to send: no subscription".to_owned();
+            return "nothing to send: the dead letters have no subscription".to_owned();
         }
         let letters = text::grouped(self.letters);
         let short = format!("{letters} at {}, {}", self.rate.rate, self.takes());

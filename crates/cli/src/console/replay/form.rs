@@ -17,15 +17,15 @@ use crate::console::shell::guard::TOKEN;
 use crate::console::shell::query::{InvalidField, LIST, Query, href, pairs, value};
 use crate::operations::shell;
 
-/// The names of the form fields on this page that are not filters.
+/// The names of the form fields that are not filters, on the page that starts a replay.
 const FIELDS: [&str; 9] =
     ["to", "to_topic", "to_url", "rate", "note", FINGERPRINT, "job", PICKED, TOKEN];
 
-/// The form of this page, from the query of a URL or the body of a request.
+/// The form that starts a replay, from the query of a URL or the body of a request.
 pub(super) struct ReplayForm {
     pub(super) query: Query,
     pub(super) filter: Filter,
-    /// The fields that are not filters, as entered.
+    /// The fields that are not filters, with the values that the user has entered.
     fields: Vec<(String, String)>,
     /// The parsed target and rate, or the first field that is invalid.
     pub(super) target: Result<(ReplayTarget, Option<Rate>), InvalidField>,
@@ -76,12 +76,12 @@ impl ReplayForm {
         options.map(|(name, value)| format!(" --{name} {}", shell::typed(value))).collect()
     }
 
-    /// Returns a link to this page with the same values.
+    /// Returns a link to the page of this form, with the same values.
     pub(super) fn href(&self) -> String {
         self.href_with(self.query.filters())
     }
 
-    /// Returns a link to this page that includes dead letters in every state.
+    /// Returns a link to the page of this form that includes dead letters in every state.
     pub(super) fn href_of_any_state(&self) -> String {
         let others = self.query.filters().filter(|(name, _)| *name != "state");
         self.href_with(others.chain([("state", "all")]))

@@ -363,7 +363,7 @@ fn describe_state(state: ReplayState) -> &'static str {
     }
 }
 
-/// Resumes a job that was interrupted, as submitted by the form.
+/// Handles the form that resumes an interrupted job.
 pub(in crate::console) async fn resume(
     extract::State(console): extract::State<SharedConsole>,
     Path(job): Path<String>,
@@ -394,8 +394,8 @@ pub(in crate::console) async fn resume(
     Ok(started())
 }
 
-/// Returns the target outside this machine that only the ledger of a job names. Anyone with write
-/// access to the container can change a ledger, so the user must confirm the target.
+/// Returns the URL, or the queue outside this machine, that only the ledger of a job names. Anyone
+/// with write access to the container can change a ledger, so the user must confirm the address.
 fn only_in_ledger(console: &Console, header: &JobHeader) -> Option<String> {
     let target: ReplayTarget = header.to.parse().ok()?;
     let queue = console.queues.for_target(&target, header.queue.as_deref()).ok()?;

@@ -1,4 +1,4 @@
-//! Serves the pages of replays: the plan and the forecast of a new one, the jobs of this process,
+//! Serves the pages of replays: the plan and the forecast of a new replay, the jobs of this process,
 //! and the jobs in the ledgers.
 
 pub(super) mod forecast;

@@ -317,7 +317,7 @@ fn button(console: &Console, form: &ReplayForm, plan: &ReplayPlan, rate: Rate) -
     } }
 }
 
-/// Starts the job for the dead letters that the page showed, as submitted by the form.
+/// Handles the form that starts the job, for exactly the dead letters that the page showed.
 pub(in crate::console) async fn start(
     extract::State(console): extract::State<SharedConsole>,
     body: Bytes,

@@ -1,7 +1,7 @@
 //! Runs the replays of this process.
 //!
-//! Each job runs in a task of its own; the pages only show its progress. The ledger records what a
-//! job has sent. Therefore, a job that ends with this process can be resumed like any other.
+//! Each job runs in a task of its own; the pages only show its progress. The ledger records the dead
+//! letters that a job has sent. Therefore, a job can be resumed after this process has ended.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -83,8 +83,8 @@ impl RunningJobs {
             if let Err(error) = job.run(&sender, options, pending(), on_event).await {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain(&error));
             }
-            // Mark the caches as stale after a failure too, because part of the job may have been
-            // sent.
+            // Mark the caches as stale after a failure too, because the job may have sent some dead
+            // letters.
             caches.expire();
         });
         runs.insert(name, Run { header, begun_ms, before, counts, task, problem });

@@ -106,8 +106,8 @@ fn unreadable(response: &Response) -> Option<PageError> {
     (status.is_client_error() && is_text).then(|| PageError::new(status, "Invalid request", why))
 }
 
-/// Accepts a request from these pages. A request that changes something needs the token, and a body
-/// of at most `form_max_bytes`.
+/// Refuses requests from other sites. A request that changes something also needs the token, and a
+/// body of at most `form_max_bytes`.
 async fn accept(
     token: &FormToken,
     form_max_bytes: usize,

@@ -195,8 +195,8 @@ fn footer(console: &Console, command: Option<&str>) -> Markup {
     } }
 }
 
-/// Responds with the page that is shown while a container is read for the first time. It contains
-/// the number of storage requests so far.
+/// Responds with the page that is shown while a container is read for the first time. The page
+/// contains the number of storage requests so far.
 pub(in crate::console) fn reading(console: &Console, requests: u64) -> Response {
     let main = html! { section .message {
         h1 { "Reading the dead letters" }

@@ -155,7 +155,7 @@ fn ago(ms: u64, now_ms: u64) -> String {
     }
 }
 
-/// Renders status and outcome. The CSS class shows the type of failure.
+/// Renders the status and the outcome of an attempt. The CSS class shows the type of failure.
 pub(in crate::console) fn outcome(outcome: Option<&str>, status: Option<u16>) -> Markup {
     let kind = match status {
         Some(200..=299) => "good",

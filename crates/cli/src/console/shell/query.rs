@@ -1,7 +1,7 @@
 //! Parses the query of a URL: the filters, which have the names of the command-line options, and
 //! the page of the list.
 //!
-//! The command-line parser parses the values, so that pages and commands accept the same ones.
+//! The command-line parser parses the values, so that pages and commands accept the same values.
 
 use std::error::Error as _;
 

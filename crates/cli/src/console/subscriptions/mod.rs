@@ -89,7 +89,7 @@ fn path(name: &str) -> String {
     format!("/subscriptions/{}", parts.collect::<Vec<_>>().join("/"))
 }
 
-/// Renders the name of a subscription. Links it to its page if the console has subscriptions.
+/// Renders the name of a subscription, as a link to its page if the console has subscriptions.
 pub(super) fn link(console: &Console, name: &str) -> Markup {
     html! {
         @if console.deployment.is_some() && is_subscription(name) { a href=(path(name)) { (word(name)) } }
@@ -97,8 +97,8 @@ pub(super) fn link(console: &Console, name: &str) -> Markup {
     }
 }
 
-/// The maximum time until functions use a saved change. They check for changes at this interval,
-/// and also when they need an unknown name.
+/// The maximum time until functions use a saved change. Functions check for changes at least this
+/// often, and also when they find an unknown name.
 const READ_WITHIN_MS: u64 = MINUTE_MS / 2;
 const _: () = assert!(READ_WITHIN_MS >= adapters::live_topics::LOOK_EVERY_MS);
 

@@ -125,7 +125,8 @@ fn policy(subscription: &Subscription) -> Markup {
     } }
 }
 
-/// Renders whether the subscription matches an event, as `lastmile explain --event` prints it.
+/// Renders the filter of a subscription, and a form that tests whether the filter matches an event.
+/// The result contains the same data as `lastmile explain --event`.
 fn who_gets(
     console: &Console,
     catalogue: &Catalogue,

@@ -121,7 +121,7 @@ pub(super) fn received(what: &'static str, queue: &Queue) -> Line {
     Line::new(what, queue.receives + queue.deletes, &SQS_REQUEST, how)
 }
 
-/// Returns the surcharge for requests with a message group: these send requests, and the requests
+/// Returns the surcharge for requests with a message group: `sends` send requests, and the requests
 /// that receive and delete the messages.
 pub(super) fn fair(sends: f64, queue: &Queue) -> Line {
     let all = sends + queue.receives + queue.deletes;
@@ -253,7 +253,8 @@ pub(super) fn letters(plan: &Plan, queue: &Queue) -> Vec<Line> {
         fair(sends, queue),
     ];
     lines.extend(stored(queue));
-    // The second line is about the same dead letter, and is billed with an overhead of its own.
+    // Each dead letter has two log lines. `logged` adds the overhead of one line, so add the overhead
+    // of the other line here.
     let both = ENDED_LINE_BYTES + LINE_OVERHEAD_BYTES + STORED_LINE_BYTES;
     lines.extend(logged("logs of dead letters", &[(queue.records, "dead letters", both)]));
     lines.push(Line::new("dead letters written", queue.records, &WRITE, how.clone()));

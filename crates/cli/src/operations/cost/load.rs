@@ -1,7 +1,6 @@
 //! Computes the work of a month: the average delivery, and the records of each queue.
 //!
-//! Separate from the bill, because the work depends on retry policies and queues, but not on
-//! prices.
+//! Separate from the bill because the work depends on retry policies and queues, but not on prices.
 
 use delivery::explain::{Always, Endpoint, explain_jittered};
 use delivery::subscription::Subscription;

@@ -1,7 +1,7 @@
 //! Estimates the monthly cost and capacity of a load: one formula, from the load and the resources
 //! of `template.yaml`.
 //!
-//! Separate from the command because it is arithmetic: a pure function from a [`Plan`] to an
+//! Separate from the command because the estimate is a pure function from a [`Plan`] to an
 //! [`Estimate`]. [`delivery::explain`] runs the production state machine to compute the waits of a
 //! failing delivery. The maximum delay of a message determines the number of messages of a wait.
 //!
@@ -9,7 +9,7 @@
 //! operators `+`, `-`, `*` and `/`. A test compares [`template`] with the template, and fails if
 //! the template has a new type of resource.
 //!
-//! Does not model bursts (the load is even), cold starts, hanging destinations, late responses and
+//! The estimate does not model bursts (the load is even), cold starts, hanging destinations, late responses and
 //! replies. Nor does it model batches of several events in one request, event pollers, NAT
 //! gateways, metrics of a topic or a subscription, free tiers and volume discounts. docs/reference/scale.md
 //! has a price for most of these.

@@ -29,7 +29,7 @@ mod tests {
 
     const TEMPLATE: &str = include_str!("../../../../../template.yaml");
 
-    /// The types of resources whose use the formula counts.
+    /// The billed types of resources, each with the number of its resources in every deployment.
     const COUNTED: [(&str, usize); 6] = [
         ("AWS::CloudWatch::Alarm", 1),
         ("AWS::DynamoDB::Table", 1),
@@ -38,7 +38,7 @@ mod tests {
         ("AWS::SQS::Queue", 6),
         ("AWS::Serverless::Function", 2),
     ];
-    /// The types that cost nothing by themselves.
+    /// The types of resources that cost nothing by themselves.
     const FREE: [&str; 6] = [
         "AWS::IAM::ManagedPolicy",
         "AWS::IAM::Role",
@@ -48,7 +48,7 @@ mod tests {
         "AWS::SQS::QueuePolicy",
     ];
 
-    /// The lines of each resource that is always there.
+    /// Returns the lines of each resource that every deployment has, because it has no condition.
     fn resources() -> Vec<&'static str> {
         let (_, all) = TEMPLATE.split_once("\nResources:\n").expect("it has resources");
         let (all, _) = all.split_once("\nOutputs:\n").expect("it has outputs");
@@ -56,7 +56,7 @@ mod tests {
         all.filter(|block| !block.contains("\n    Condition: ")).collect()
     }
 
-    /// The value behind a property, in the lines of a resource or of a parameter.
+    /// Returns the value of a property, from the lines of a resource or of a parameter.
     fn value<'a>(lines: &'a str, property: &str) -> Option<&'a str> {
         let (_, after) = lines.split_once(&format!("\n    {property}: "))?;
         after.lines().next().map(|value| value.trim_matches('"'))

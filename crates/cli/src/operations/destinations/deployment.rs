@@ -44,7 +44,7 @@ pub(crate) struct Subscriptions {
 }
 
 impl Deployment {
-    /// Opens the deployment of a place.
+    /// Opens the deployment that the options of a command name.
     ///
     /// # Errors
     /// If the options name only a part of a deployment, or no `lastmile dev` runs.

@@ -36,8 +36,8 @@ pub(crate) struct DestinationHealth {
     pub(crate) limits: Vec<String>,
     /// The last attempts in the stored state: time and outcome, oldest first.
     pub(crate) attempts: Vec<(u64, String)>,
-    /// The number of these attempts that failed since the last success. 0 unless the destination is
-    /// failing.
+    /// The number of consecutive failed attempts at the end of `attempts`. 0 unless the destination
+    /// is failing.
     pub(crate) failed_in_a_row: usize,
 }
 

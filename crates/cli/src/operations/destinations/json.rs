@@ -58,7 +58,7 @@ pub(crate) struct DestinationJson {
     max_concurrency: Option<u32>,
     /// The number of permits of `max_concurrency` that are in use.
     permits_in_use: Option<u32>,
-    /// The time of the last turn that is reserved for a waiting delivery.
+    /// The latest start time that is reserved for a delivery without a permit.
     turns_until: Option<String>,
     /// The recovery of the destination; only while it recovers from an outage.
     recovery: Option<RecoveryJson>,

@@ -37,12 +37,12 @@ pub(crate) struct Destination {
     pub(crate) state: Option<DestinationState>,
 }
 
-/// The parts of a destination's limits that processes use at present.
+/// The current use of a destination's limits: permits, slots, and reserved start times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GivenOut {
     /// The recovery from an outage; `None` if the destination receives its full rate.
     pub(crate) recovery: Option<Recovery>,
-    /// The time of the last turn that is reserved for a waiting delivery.
+    /// The latest start time that is reserved for a delivery without a permit.
     pub(crate) turns_ms: Option<u64>,
     /// The time of the next free slot under the rate limit.
     pub(crate) next_slot_ms: Option<u64>,
@@ -69,7 +69,7 @@ impl Destination {
     }
 
     /// Returns the limits of concurrent requests that all functions share, one for each
-    /// subscription that sets one.
+    /// subscription with such a limit.
     pub(crate) fn shared_concurrency(&self) -> impl Iterator<Item = u32> {
         let all = self.subscriptions.iter().map(|it| &it.destination);
         all.filter_map(|it| it.max_concurrency.shared())
@@ -92,8 +92,8 @@ impl Subscriptions {
         all.filter(|it| DestinationKey::of_subscription(it) == key).cloned().collect()
     }
 
-    /// Returns true if a subscription needs notices about the destination, or if the subscriptions
-    /// cannot be read. The topic that receives notices gets none about its own destinations.
+    /// Returns true if notices about the destination must be published: if a topic for notices is
+    /// set, or the subscriptions cannot be read. Destinations of that topic cause no notices.
     pub(crate) fn want_notices_of(&self, destination: &Destination) -> bool {
         let Some(topic) = self.catalogue.topic_of_notices() else { return self.problem.is_some() };
         destination.subscriptions.first().is_none_or(|first| first.name.topic != *topic)

@@ -10,7 +10,7 @@ use super::entries::failure;
 use super::known::{Destination, GivenOut};
 use super::state::{conditions, since, until};
 
-/// Reads the used parts of a destination's limits from the table.
+/// Reads the current use of a destination's limits from the table.
 pub(crate) async fn given_out(
     table: &DynamoTable,
     destination: &Destination,

@@ -14,7 +14,7 @@ use url::Url;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Name {
     Subscription(SubscriptionName),
-    /// The whole address, or the address without its query as `list` shows it.
+    /// The whole address, or the shorter form that `list` shows, without the query.
     Address(Url),
     /// The key of the destination in the table, as `list` shows it.
     Key(DestinationKey),
