@@ -126,7 +126,12 @@ impl Stack {
     /// If the output does not exist; the message names it.
     pub(crate) fn output(&self, name: &str) -> anyhow::Result<&str> {
         let output = self.outputs.get(name).map(String::as_str);
-        output.with_context(|| format!("the stack {} has no {name}", self.name))
+        output.with_context(|| {
+            format!(
+                "the stack {} has no output {name}: check that it is a lastmile stack",
+                self.name
+            )
+        })
     }
 
     pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
@@ -184,8 +189,12 @@ impl Stack {
 
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
         let seconds = self.parameter("DispatchTimeout").parse::<u64>().ok();
-        let seconds =
-            seconds.with_context(|| format!("the stack {} has no DispatchTimeout", self.name))?;
+        let seconds = seconds.with_context(|| {
+            format!(
+                "the stack {} has no parameter DispatchTimeout: check that it is a lastmile stack",
+                self.name
+            )
+        })?;
         Ok(seconds.saturating_mul(SECOND_MS))
     }
 }
