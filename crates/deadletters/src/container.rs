@@ -19,8 +19,9 @@ use delivery::subscription::sink::Container;
 /// The folder into which `lastmile dev` and `lastmile demo` write dead letters.
 pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
 
-/// Maximum size of a blob that is read. The functions write less than half of it: an event has at
-/// most 1 MiB, a format contains an event at most three times, and an escape has at most six bytes.
+/// Maximum size of a blob that is read. The functions write blobs of less than half this size: an
+/// event has at most 1 MiB. A format contains an event at most three times, and an escape has at
+/// most six bytes.
 pub const BLOB_MAX_BYTES: u64 = 64 << 20;
 /// Maximum size of a ledger file that is read: the plan of about 1,000,000 dead letters.
 pub(crate) const LEDGER_MAX_BYTES: u64 = 256 << 20;
@@ -143,7 +144,7 @@ impl DeadLetterContainer {
         self.get_at_most(BLOB_MAX_BYTES, key).await?.with_context(|| self.unread(key))
     }
 
-    /// Returns the bytes of a blob, or its size if it exceeds `max_bytes`.
+    /// Returns the bytes of a blob, or [`TooLarge`] if the blob exceeds `max_bytes`.
     ///
     /// # Errors
     /// Fails if the blob cannot be read.
@@ -160,8 +161,8 @@ impl DeadLetterContainer {
         }))
     }
 
-    /// Returns the bytes of a blob unless it still has this ETag, or its size if it exceeds
-    /// `max_bytes`.
+    /// Returns the bytes of a blob, or [`Fetched::Unchanged`] if the blob still has this ETag.
+    /// Returns [`TooLarge`] if the blob exceeds `max_bytes`.
     ///
     /// # Errors
     /// Fails if the blob cannot be read.
@@ -190,7 +191,7 @@ impl DeadLetterContainer {
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
-    /// Writes a blob unless one with this key exists.
+    /// Writes a blob, unless a blob with this key exists.
     ///
     /// # Errors
     /// Fails if the blob cannot be written.

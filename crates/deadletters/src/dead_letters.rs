@@ -92,7 +92,7 @@ impl DeadLetters {
     }
 
     /// Returns the summaries of the newest matching dead letters, newest first. Without a limit,
-    /// returns all matching ones.
+    /// returns all matching dead letters.
     ///
     /// # Errors
     /// Fails if the container cannot be read.

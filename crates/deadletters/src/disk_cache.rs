@@ -8,7 +8,8 @@
 //! Promises: returns only content that was read from an object with this key and this ETag. A
 //! damaged line costs one request. An unusable file disables the cache; [`DiskCache::problem`] then
 //! has the reason. Only the user can read the file. The size of the file is at most
-//! [`FILE_MAX_BYTES`]. Stale lines that fill half of it are removed when it is opened.
+//! [`FILE_MAX_BYTES`]. If stale lines fill more than half of the file, they are removed when the
+//! file is opened.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -195,16 +196,16 @@ impl CacheFile {
         Ok(())
     }
 
-    /// Keeps only the newest lines of the keys to keep, if the others fill more than half of the
-    /// file.
+    /// Removes stale lines, and all lines for whose key `is_kept` returns false, if these fill more
+    /// than half of the file.
     fn shrink(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let kept = self.lines.iter().filter(|(key, _)| is_kept(key));
         let kept_bytes: u64 = kept.map(|(_, place)| place.bytes as u64).sum();
         if kept_bytes < self.bytes / 2 { self.rewrite(path, is_kept) } else { Ok(()) }
     }
 
-    /// Rewrites the file with only the lines of the keys to keep. Lines that other processes append
-    /// in the meantime are lost.
+    /// Rewrites the file with only the newest line of each key for which `is_kept` returns true.
+    /// Lines that other processes append in the meantime are lost.
     fn rewrite(&mut self, path: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
         let mut kept: Vec<(u64, usize)> = self
             .lines
@@ -246,7 +247,7 @@ fn private_folder(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// The name of an object, and its content.
+    /// Returns the key of an object. The tests use the key as the content too.
     fn key(number: u32) -> String {
         format!("shop/orders/billing/2026/11/20/7/{number}.json")
     }
@@ -352,7 +353,7 @@ mod tests {
         put(&cache(), 0..4);
         let path = file_of(folder.path());
         let lines = || std::fs::read_to_string(&path).unwrap().lines().count();
-        // Each look appends the two that it finds changed.
+        // Each round appends two lines, which replace earlier ones.
         for (etag, left) in [("f", 6), ("g", 8), ("h", 10), ("i", 6)] {
             let cache = cache();
             (0..2).for_each(|number| cache.put(&key(number), etag, &key(number)));
@@ -369,7 +370,7 @@ mod tests {
         let cache = DiskCache::new(folder.path(), "s3://letters");
         put(&cache, 0..1);
         let path = file_of(folder.path());
-        // Another process fills it. This one finds out when it appends.
+        // Fill the file as another process would. The cache detects this when it appends.
         let file = File::options().append(true).open(&path).unwrap();
         file.set_len(FILE_MAX_BYTES - 1).unwrap();
         (&file).write_all(b"\n").unwrap();

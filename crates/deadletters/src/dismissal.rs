@@ -70,7 +70,7 @@ impl Dismissal {
     }
 }
 
-/// The newest dismissal of each dead letter.
+/// The newest dismissal or withdrawal of each dead letter.
 #[derive(Debug, Clone, Default)]
 pub struct Dismissals {
     newest: HashMap<Uuid, Arc<Dismissal>>,

@@ -1,7 +1,7 @@
 //! Stores dismissals as objects in `_dismissed/`. Dead letters themselves never change.
 //!
-//! The object names do not end in `.json`, because notifications and policies treat that suffix as
-//! a dead letter.
+//! The object names do not end in `.json`, because notifications and policies treat every object
+//! with that suffix as a dead letter.
 
 use adapters::storage::{Entry, ListRequest};
 use anyhow::Context as _;

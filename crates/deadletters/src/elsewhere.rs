@@ -19,10 +19,10 @@ use crate::key::{NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key};
 /// Maximum number of folders that are listed for one level of names.
 pub(crate) const LISTINGS_MAX: usize = 20;
 
-/// The levels of names, in the words of messages.
+/// The levels of names, as messages call them.
 const LEVELS: [&str; NAME_FOLDERS] = ["namespace", "topic", "subscription"];
 
-/// A name without dead letters, and similar names that have some.
+/// A name without dead letters, and similar names with dead letters.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MissingName {
     /// The level of the name: `namespace`, `topic` or `subscription`.
@@ -47,8 +47,8 @@ impl DeadLetters {
         Ok(containers_of(&self.container.name, &keys.collect::<Vec<_>>()))
     }
 
-    /// Returns the first name in a filter that has no folder. Returns `None` if all names have
-    /// folders, or there are no folders.
+    /// Returns the first name in a filter for which the container has no folder. Returns `None` if
+    /// all names have folders, or there are no folders.
     ///
     /// # Errors
     /// Fails if the container cannot be listed.
@@ -104,7 +104,7 @@ fn name_of_folder(folder: &str) -> String {
 }
 
 /// Returns the containers, below or above this one, in which these keys would be keys of dead
-/// letters. Returns none if the keys are already keys of dead letters in this container.
+/// letters. Returns an empty list if this container already has keys of dead letters.
 fn containers_of(name: &str, keys: &[&str]) -> Vec<String> {
     let is_letter = |key: &str| hour_of_key(key, "").is_some();
     if keys.iter().any(|key| is_letter(key)) {

@@ -2,13 +2,13 @@
 
 use delivery::deadletter::stored::StoredDeadLetter;
 
-/// Maximum length of a response that is kept in memory and searched. Blobs written by lastmile
-/// contain shorter responses.
+/// Maximum number of characters of a response that causes and searches read. Blobs of other writers
+/// may contain longer responses.
 pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
 /// Returns the time at which the event became a dead letter. Blobs of other writers may lack this
-/// time. Then returns the end of the last attempt, else its start, else the time of publication.
-/// The result is limited to the latest valid timestamp.
+/// time. In this case, returns the first known of: the end of the last attempt, its start, the time
+/// of publication. The result is limited to the latest valid timestamp.
 #[must_use]
 pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
     let end_of_last =

@@ -37,19 +37,19 @@ pub struct Filter {
     pub until_ms: Option<u64>,
     /// The reasons of dead letters to select; empty for all.
     pub reasons: Vec<Reason>,
-    /// Outcomes, of which the last attempt must have one; empty for all.
+    /// Outcomes to select. The last attempt must have one of these outcomes; empty for all.
     pub outcomes: Vec<OutcomeName>,
-    /// Ranges of HTTP statuses, of which one must contain the status of the last attempt; empty for
-    /// all.
+    /// Ranges of HTTP statuses to select. The status of the last attempt must be in one of these
+    /// ranges; empty for all.
     pub statuses: Vec<StatusRange>,
-    /// Patterns, of which at least one must match the event type; empty for all.
+    /// Patterns for the event type. At least one must match; empty for all.
     pub types: Vec<Pattern>,
-    /// Patterns, of which at least one must match the event source; empty for all.
+    /// Patterns for the event source. At least one must match; empty for all.
     pub sources: Vec<Pattern>,
-    /// Patterns, of which at least one must match the id of the event or of the dead letter; empty
-    /// for all.
+    /// Patterns for the id of the event or of the dead letter. At least one must match; empty for
+    /// all.
     pub ids: Vec<Pattern>,
-    /// Patterns, of which at least one must match the URL of the destination; empty for all.
+    /// Patterns for the URL of the destination. At least one must match; empty for all.
     pub destinations: Vec<Pattern>,
     /// Prefixes of the ids of causes to select; empty for all.
     pub causes: Vec<CausePrefix>,
@@ -166,8 +166,9 @@ impl Filter {
         named.get(depth).and_then(|name| name.as_deref()).map(|name| segment(name).into_owned())
     }
 
-    /// Returns the common prefix of all matching keys, without that of the container. Returns
-    /// `None` if the filter needs the content of blobs, or if keys with the prefix may not match.
+    /// Returns the common prefix of all matching keys, without the prefix of the container. Returns
+    /// `None` if the filter needs the content of blobs, or if not every key with this prefix
+    /// matches.
     pub(crate) fn key_prefix(&self) -> Option<String> {
         let names: Vec<String> =
             (0..NAME_FOLDERS).map_while(|depth| self.segment_at(depth)).collect();
@@ -244,7 +245,7 @@ impl Pattern {
         let Some(mut rest) = text.strip_prefix(first) else { return false };
         let Some(last) = parts.next_back() else { return rest.is_empty() };
         for part in parts {
-            // The first match is the best one: it leaves the most for the rest of the pattern.
+            // Take the first match, because it leaves the longest text for the rest of the pattern.
             let Some((_, after)) = rest.split_once(part) else { return false };
             rest = after;
         }
@@ -336,7 +337,7 @@ impl FromStr for TimeBound {
     }
 }
 
-/// Returns the error message for an invalid time, which names the missing part if there is one.
+/// Returns the error message for an invalid time, which names a missing time zone or a missing day.
 fn not_a_time(text: &str) -> String {
     if text.contains(':') && text.parse::<DateTime>().is_ok() {
         return format!(

@@ -11,7 +11,7 @@ use crate::operations::writable::Problem;
 /// Converts problems with subscriptions to findings with a file, a line and a column.
 pub(crate) struct Locations<'a> {
     pub(crate) reading: &'a Reading,
-    /// The name of the file for a finding without a known location.
+    /// The file that a finding names if its location is unknown.
     pub(crate) first: &'a str,
 }
 

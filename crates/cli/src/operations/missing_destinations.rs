@@ -1,8 +1,8 @@
 //! `check --write-destinations`: writes the `Destinations` document that foreign files need.
 //!
 //! Separate from `check`, which only reads. A file for a cluster or for Azure refers to objects
-//! whose addresses are unknown here. This module appends an entry with a placeholder address for
-//! each reference, and never changes existing entries.
+//! whose addresses `check` cannot find out. This module appends an entry with a placeholder address
+//! for each reference, and never changes existing entries.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -42,8 +42,8 @@ pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
     is_found
 }
 
-/// Appends an entry to the `Destinations` file at `path` for each reference without one. Adds the
-/// file to `files` unless they already include it.
+/// Appends an entry to the `Destinations` file at `path` for each reference that has no entry. Adds
+/// the file to `files` unless they already include it.
 ///
 /// # Errors
 /// If a file cannot be read, or the `Destinations` file cannot be written.
@@ -65,8 +65,8 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     let missing = missing(&findings);
     let problem = || format!("{} cannot be written", text::path(path));
     let entries = missing.values().filter(|of| of.is_entry()).count();
-    // If only dead letters are missing, create a new file with comments, but do not touch an
-    // existing one.
+    // If only addresses for dead letters are missing, write their comments to a new file, but do
+    // not change an existing file.
     if entries > 0 || (is_new && !missing.is_empty()) {
         let mut file =
             OpenOptions::new().create(true).append(true).open(path).with_context(problem)?;
@@ -90,15 +90,13 @@ fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> Str
     )
 }
 
-/// Fails if a file contains anything except `Destinations`, or could not be parsed after the
-/// change.
+/// Fails unless the file is valid YAML that contains only `Destinations` or comments.
 fn only_destinations(path: &Path) -> anyhow::Result<()> {
     let is_yaml = matches!(path.extension().and_then(|it| it.to_str()), Some("yaml" | "yml"));
     let reading = Files::read(&[path.to_owned()])?.reading();
     let has_entries =
         !reading.destinations.is_empty() && reading.catalogue.subscriptions().next().is_none();
-    // A file with only comments is accepted: any other document would be in the catalogue or cause
-    // a finding.
+    // A file with only comments has an empty catalogue and no findings.
     let has_comments = reading.catalogue == Catalogue::default() && reading.findings.is_empty();
     let holds_them = has_entries || has_comments;
     if is_yaml && holds_them && !have_errors(&reading.findings) {
@@ -153,9 +151,9 @@ fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
     missing
 }
 
-/// Formats a `Destinations` document with an entry for each reference. References used only for
-/// dead letters, and settings of tokens, are written as comments, and only once. Placeholders in
-/// active token settings would make every request fail.
+/// Formats a `Destinations` document with an entry for each reference. Token settings are comments,
+/// because placeholders in active settings would make every request fail. References that are used
+/// only for dead letters are comments too, and only a new file lists them.
 fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     let mut text = if is_first { String::new() } else { "\n---\n".to_owned() };
     text.push_str(

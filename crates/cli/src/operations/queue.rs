@@ -19,7 +19,7 @@ pub(crate) enum DeploymentQueue {
     Events,
     /// The queue for deliveries.
     Retry,
-    /// The queue for dead letters that their storage refuses.
+    /// The queue for dead letters that could not be stored.
     LastResort,
 }
 
@@ -47,8 +47,8 @@ impl DeploymentQueue {
 /// The name of the bucket of dead letters of `lastmile dev`.
 pub(crate) const DEV_CONTAINER: &str = "dead-letters";
 
-/// Returns the AWS configuration for a queue. For a queue on this machine, uses its own endpoint
-/// and dummy credentials; for others, the configuration of the environment.
+/// Returns the AWS configuration for a queue. A queue on this machine gets its own endpoint and
+/// dummy credentials; any other queue gets the configuration of the environment.
 pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     if is_here(queue) {
         local_clients(&queue.origin().ascii_serialization())
@@ -62,7 +62,7 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
 ///
 /// # Errors
 /// If the queue does not respond. For a queue on this machine, the message names the command that
-/// starts it.
+/// starts the server.
 pub(crate) async fn reach(stack: Option<&Stack>, queue: &Url) -> anyhow::Result<Client> {
     let config = match stack.is_some_and(|stack| stack.owns(queue)) {
         true => stack::aws().await,

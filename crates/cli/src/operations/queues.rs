@@ -125,7 +125,7 @@ pub(crate) fn mappings() -> impl Iterator<Item = Mapping> {
 mod tests {
     use super::*;
 
-    /// The resources of the template with this type: the name and the lines of each.
+    /// Returns the name and the lines of each resource of this type in the template.
     fn resources(of_type: &str) -> Vec<(&'static str, &'static str)> {
         let template = include_str!("../../../../template.yaml");
         let (_, all) = template.split_once("\nResources:\n").expect("it has resources");
@@ -135,7 +135,7 @@ mod tests {
         named.map(|(before, lines)| (before.lines().next_back().unwrap().trim(), lines)).collect()
     }
 
-    /// The name behind this text in the lines of a resource.
+    /// Returns the name that follows `before` in the lines of a resource.
     fn named(lines: &'static str, before: &str) -> Option<&'static str> {
         let (_, after) = lines.split_once(before)?;
         after.split(|letter: char| !letter.is_ascii_alphanumeric()).next()

@@ -68,9 +68,8 @@ pub(crate) fn first_request(
     Ok((request, shown))
 }
 
-/// Returns the query as people may see it. For an AWS target, which names the operation in the
-/// query, returns all values. Otherwise returns only values that a template rendered without a
-/// secret.
+/// Returns the query with redacted secrets. For an AWS target, shows all values, because the query
+/// names the operation. Otherwise, shows only values that a template rendered without a secret.
 fn query(destination: &Destination, url: &Url) -> String {
     let is_shown = |name: &str| {
         let mut made = destination.query.iter().filter(|parameter| parameter.name == name);

@@ -52,7 +52,7 @@ impl fmt::Display for RateUsed {
 }
 
 impl RateUsed {
-    /// Determines the rate of a new job: the given one, otherwise a rate within the limits of the
+    /// Determines the rate of a new job: the given rate, otherwise a rate within the limits of the
     /// destinations in the stack, otherwise the default.
     pub(crate) async fn of_plan(
         given: Option<Rate>,
@@ -82,17 +82,17 @@ impl RateUsed {
         }
     }
 
-    /// Returns the rate that the user has chosen.
+    /// Creates the rate of a job from a rate that the user has chosen.
     pub(crate) fn given(rate: Rate) -> Self {
         Self { rate, why: Why::Given }
     }
 
-    /// Determines the rate of a resumed job: the given one, otherwise that in the job's ledger.
+    /// Determines the rate of a resumed job: the given rate, otherwise the rate in the job's
+    /// ledger.
     pub(crate) fn of_job(given: Option<Rate>, job: &JobHeader) -> Self {
         match (given, job.rate) {
             (Some(rate), _) => Self::given(rate),
             (None, Some(rate)) => Self { rate, why: Why::OfJob },
-            // The ledger may have no rate.
             (None, None) => Self { rate: Rate::default(), why: Why::Default },
         }
     }

@@ -23,7 +23,7 @@ use crate::terminal::usage::usage_error;
 pub(crate) struct ReplayQueues {
     given: Option<Url>,
     stack: Option<Stack>,
-    /// The endpoint of the local AWS of the `lastmile dev` whose console this is.
+    /// The endpoint of the local AWS, if the console of `lastmile dev` sends the replays.
     own: Option<String>,
     /// The endpoint of the local AWS that is used by default.
     default: String,
@@ -50,7 +50,7 @@ impl ReplayQueues {
         })
     }
 
-    /// Uses the queues of the local AWS of this `lastmile dev`.
+    /// Selects the queues of the local AWS at this endpoint, for the console of `lastmile dev`.
     pub(crate) fn local(aws_endpoint: String) -> Self {
         let default = default_aws_endpoint();
         Self { given: None, stack: None, own: Some(aws_endpoint), default, is_bucket: false }

@@ -1,8 +1,9 @@
 //! Creates the samples of `lastmile publish --sample`: new events, as publishers send them.
 //!
-//! Separate from publishing, because `try` creates sample events too. There is a sample for every
-//! input format. The ingress and the events queue accept the printed form: one document per line in
-//! a pipe, indented on a terminal. The SDK builds the CloudEvents.
+//! Separate from publishing, because `try` creates sample events too. Each kind is a format that
+//! publishers send; messages of AWS services have no samples. Documents are printed one per line in
+//! a pipe, and indented on a terminal. The ingress and the events queue accept both forms. The
+//! CloudEvents SDK builds the CloudEvents.
 
 use adapters::machine::Machine;
 use clap::ValueEnum;

@@ -1,6 +1,6 @@
-//! Watches subscription files, and reads them again when one is saved.
+//! Watches subscription files, and reads them again when a file is saved.
 //!
-//! It polls modification times and lengths several times a second, because every editor and file
+//! Polls modification times and lengths several times a second, because every editor and file
 //! system changes them. A change is read once two consecutive checks show the same state, because
 //! editors write in several steps.
 
@@ -58,8 +58,8 @@ pub(crate) enum Saved {
 }
 
 impl SavedFiles {
-    /// Starts to watch these paths. Call this before reading the files, or a save between the two
-    /// is missed.
+    /// Starts to watch these paths. Call this function before reading the files; otherwise, a save
+    /// in between is missed.
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -251,7 +251,7 @@ mod tests {
         assert!(file.look().is_none());
         assert!(matches!(file.look(), Some(Saved::Valid { changed: 0, .. })));
         assert!(file.look().is_none());
-        // An editor that replaces the file.
+        // An editor may remove the file before it writes the new version.
         std::fs::remove_file(&file.paths[0]).expect("a file can be removed");
         assert!((1..MISSING_LOOKS).all(|_| file.look().is_none()));
         let Some(Saved::Unreadable(problem)) = file.look() else { panic!() };

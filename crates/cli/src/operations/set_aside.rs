@@ -30,8 +30,9 @@ pub(crate) async fn tell_resumed(stack: Option<&Stack>, before: &Catalogue, afte
     tell(stack, paused.filter(|name| goes_on(name)), Reason::Paused).await;
 }
 
-/// Prints the command that replays the dead letters of these subscriptions, and their number. The
-/// number comes from keys, so it includes dead letters of the subscription with other reasons.
+/// Prints, for each subscription, the number of dead letters and the command that replays them. The
+/// number is counted from object keys, which contain no reason, so it includes dead letters with
+/// other reasons.
 pub(crate) async fn tell(
     stack: Option<&Stack>,
     names: impl IntoIterator<Item = &SubscriptionName>,

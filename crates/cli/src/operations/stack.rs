@@ -66,8 +66,8 @@ impl Stack {
         Ok(DynamoTable::new(&aws().await, self.output("TableName")?.to_owned()))
     }
 
-    /// Returns the approximate number of messages in the queue with this output. The number
-    /// includes all subscriptions, because SQS cannot filter messages.
+    /// Returns the approximate number of messages in the queue whose URL is in this output. The
+    /// number includes messages for all subscriptions, because SQS cannot filter messages.
     pub(crate) async fn messages_in(&self, output: &str) -> anyhow::Result<u64> {
         let url = self.output(output)?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
@@ -126,7 +126,12 @@ impl Stack {
     /// If the output does not exist; the message names it.
     pub(crate) fn output(&self, name: &str) -> anyhow::Result<&str> {
         let output = self.outputs.get(name).map(String::as_str);
-        output.with_context(|| format!("the stack {} has no {name}", self.name))
+        output.with_context(|| {
+            format!(
+                "the stack {} has no output {name}: check that it is a lastmile stack",
+                self.name
+            )
+        })
     }
 
     pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
@@ -156,7 +161,7 @@ impl Stack {
     }
 
     /// Returns the maximum number of concurrent invocations of the stack's mappings; `None` if the
-    /// stack has no parameter `Concurrency`.
+    /// parameter `Concurrency` is missing or not a value that the template allows.
     pub(crate) fn concurrency(&self) -> Option<u32> {
         let shares = queues::shares_of(self.parameter("Concurrency").parse().ok()?)?;
         let of = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
@@ -166,8 +171,8 @@ impl Stack {
         Some(queues::mappings().map(of).sum())
     }
 
-    /// Returns the maximum number of provisioned event pollers of the events queue; `None` if it
-    /// has none.
+    /// Returns the maximum number of provisioned event pollers of the events queue; `None` if the
+    /// queue has no provisioned pollers.
     fn pollers(&self) -> Option<u32> {
         self.parameter("EventsPollers").split_once('-')?.1.parse().ok()
     }
@@ -184,8 +189,12 @@ impl Stack {
 
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
         let seconds = self.parameter("DispatchTimeout").parse::<u64>().ok();
-        let seconds =
-            seconds.with_context(|| format!("the stack {} has no DispatchTimeout", self.name))?;
+        let seconds = seconds.with_context(|| {
+            format!(
+                "the stack {} has no parameter DispatchTimeout: check that it is a lastmile stack",
+                self.name
+            )
+        })?;
         Ok(seconds.saturating_mul(SECOND_MS))
     }
 }

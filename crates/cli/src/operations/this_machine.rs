@@ -45,8 +45,8 @@ pub(crate) async fn listen_at(address: SocketAddr) -> anyhow::Result<TcpListener
     listener.with_context(|| format!("cannot listen on {address}; choose another --port"))
 }
 
-/// Returns the address at which this machine reaches a server of its own that listens on
-/// `listening`.
+/// Returns the address that clients on this machine use for a server that listens on `listening`:
+/// loopback, if the server listens on all interfaces.
 pub(crate) fn reached_at(listening: SocketAddr) -> SocketAddr {
     let mut at = listening;
     if listening.ip().is_unspecified() {

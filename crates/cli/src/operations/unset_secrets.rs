@@ -1,8 +1,8 @@
 //! Finds secrets of subscriptions that are unset environment variables on this machine.
 //!
-//! Separate from sending, which would find them only with the first event. When `dev` or `try`
-//! starts, the user can still set them. Stored secrets are not checked, because only a Lambda
-//! extension reads them.
+//! Separate from sending, which would find an unset variable only at the first event. When `dev` or
+//! `try` starts, the user can still set the variable. Secrets in AWS stores are not checked,
+//! because only a Lambda extension reads them.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
 }
 
 /// Creates a finding at the place where a document names the secret. Without a document, as in a
-/// deployment, uses the name of the subscription.
+/// deployment, the finding names the subscription instead of a file.
 fn at(
     reading: &Reading,
     subscription: &Subscription,

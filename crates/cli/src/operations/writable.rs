@@ -1,8 +1,8 @@
 //! Checks whether a deployed stack may write to the dead-letter sinks of its subscriptions.
 //!
 //! Separate from the other lints because it needs the permissions of a stack. Its functions may
-//! write to the ARNs in `ExtraSinkArns` and to queues of its own region, except those that they
-//! read themselves.
+//! write to its own bucket for dead letters and to the ARNs in `ExtraSinkArns`. A queue must also
+//! be in the region of the stack, and must not be one of its own queues.
 //!
 //! Does not evaluate the policies of buckets and queues.
 
@@ -36,7 +36,7 @@ impl Problem {
         Self { severity: Severity::Warning, message, help: None }
     }
 
-    /// Creates a finding about a whole file.
+    /// Creates a finding at the beginning of a file.
     pub(crate) fn in_file(self, file: String, field: &str) -> Finding {
         let Self { severity, message, help } = self;
         let field = field.to_owned();

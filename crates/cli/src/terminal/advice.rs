@@ -90,7 +90,7 @@ pub(crate) fn describe(error: &anyhow::Error) -> String {
         let is_said = |text: &String| beginnings.iter().any(|begin| text.starts_with(begin));
         said.iter().any(is_said)
     });
-    // The command may already have given more specific advice.
+    // Do not repeat advice that the error already contains.
     match advice {
         Some((_, advice)) if !chain.contains(advice) => format!("{chain}\n  {advice}"),
         Some(_) | None => chain,

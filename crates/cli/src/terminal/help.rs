@@ -5,7 +5,7 @@
 
 /// The heading of options that name subscription files.
 pub(crate) const FILES: &str = "Files";
-/// The heading of options that name the place where a command works.
+/// The heading of options that select a deployment, or one of its resources.
 pub(crate) const LOCATION: &str = "Location";
 /// The heading of options that filter dead letters.
 pub(crate) const FILTERS: &str = "Filters";
@@ -19,7 +19,7 @@ pub(crate) const CONFIRMATION: &str = "Confirmation";
 /// Formats the end of a command's help: its examples, and the page of the manual with details.
 ///
 /// The first argument is the path of the page in the repository. Each further argument is a
-/// complete command line. In it, `\` and a line end continue the command on the next line.
+/// complete command line. A `\` at the end of a line continues the command on the next line.
 macro_rules! examples {
     ($page:literal, $($line:literal),+ $(,)?) => {
         concat!("Examples:\n", $("  ", $line, "\n",)+ "\nMore: ", $page)

@@ -1,9 +1,9 @@
 //! Writes data to standard output (tables for people, JSON for tools), and everything else to
 //! standard error.
 //!
-//! Separate, and the only module that writes (a lint forbids `println!`), because most output
-//! quotes untrusted text of publishers, endpoints, and authors of subscription files. Invisible
-//! characters of such text never reach a terminal ([`text`]).
+//! Only this module writes output (a lint forbids `println!`), because most output quotes untrusted
+//! text of publishers, endpoints, and authors of subscription files. Invisible characters of such
+//! text never reach a terminal ([`text`]).
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -64,7 +64,7 @@ pub(crate) fn out_json(json: &str) -> anyhow::Result<()> {
     write(format!("{}\n", text::json(json)).as_bytes())
 }
 
-/// Writes bytes unchanged. On a terminal, escapes invisible characters.
+/// Writes bytes. On a terminal, escapes invisible characters; elsewhere, the bytes are unchanged.
 pub(crate) fn out_raw(bytes: &[u8]) -> anyhow::Result<()> {
     if stdout_is_terminal() {
         return out(&String::from_utf8_lossy(bytes));

@@ -1,7 +1,7 @@
 //! Redacts URLs in errors about the command line: their credentials and queries.
 //!
-//! Separate because a mistyped URL does not parse, but still contains its secret. Therefore any
-//! argument that contains the marks of a URL (`:/`, `@`, `?`) is treated as one.
+//! Separate because a mistyped URL does not parse, but still contains its secret. Therefore, any
+//! argument with `:/`, or with `:` before `@`, is treated as a URL.
 
 /// The text that replaces a secret.
 const HIDDEN: &str = "***";

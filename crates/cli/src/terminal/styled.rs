@@ -81,7 +81,7 @@ impl Rendered {
         &self.0
     }
 
-    /// Escapes a text, and adds it below this one. The text may have several lines.
+    /// Escapes a text of one or more lines, and appends it after a line end.
     pub(crate) fn and_then(mut self, text: &str) -> Self {
         self.0.push('\n');
         self.0.push_str(&text::plain(text));

@@ -57,7 +57,7 @@ fn shown(entry: &str) -> String {
 }
 
 /// Formats an address without its path. The path may be a credential, and only a subscription
-/// states whether it is one.
+/// states whether it must be hidden.
 fn shown_address(address: &str) -> String {
     match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => {

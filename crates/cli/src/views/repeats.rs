@@ -2,7 +2,7 @@
 
 use delivery::time::duration::SECOND_MS;
 
-/// The number of equal consecutive lines that are printed; further ones are only counted.
+/// The number of equal consecutive lines that are printed; further equal lines are only counted.
 const SHOWN_MAX: u64 = 3;
 /// The interval at which a repeated line is printed again, with the count of skipped lines.
 const COUNTED_MS: u64 = 10 * SECOND_MS;

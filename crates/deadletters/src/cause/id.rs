@@ -26,7 +26,8 @@ impl CauseId {
         Self(Uuid::new_v5(&CAUSES, name.to_string().as_bytes()))
     }
 
-    /// Returns prefixes of the ids, all of one length that makes each unique.
+    /// Returns a unique prefix of each id. All prefixes have the same length, at least eight
+    /// digits.
     #[must_use]
     pub fn shortened(ids: &[Self]) -> Vec<String> {
         let texts: BTreeSet<String> = ids.iter().map(ToString::to_string).collect();

@@ -1,5 +1,5 @@
 //! Recognises parts of a text that vary as a whole (times, addresses, ids, phone numbers), and
-//! numbers that are kept.
+//! numbers that do not vary (codes and ports of services).
 //!
 //! Separate because [`super::template`] splits a text into parts, and this module classifies each
 //! part by its form.
@@ -14,8 +14,8 @@ use super::word::{Word, has_few_capitals, is_duration};
 /// Minimum length of encoded bytes. Shorter parts are not treated as encoded bytes.
 const TOKEN_MIN_CHARS: usize = 16;
 const UUID_CHARS: usize = 36;
-/// First ephemeral client port, which varies. The default `ip_local_port_range` of Linux begins
-/// here.
+/// Lowest ephemeral port. Clients use varying ports from here on; this is the start of the default
+/// `ip_local_port_range` of Linux.
 const CLIENT_PORTS_FROM: u16 = 32_768;
 
 /// Returns the placeholder for a part that varies as a whole, such as a time; `None` for any other
@@ -58,8 +58,8 @@ pub(super) fn is_code(part: &str) -> bool {
     (2..=CODE_MAX_DIGITS).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit())
 }
 
-/// True if the part is a phone number with its country code, such as `+1-555-0100`. A malformed one
-/// such as `+4x` counts too.
+/// True if the part is a phone number with its country code, such as `+1-555-0100`. A malformed
+/// number such as `+4x` counts too.
 fn is_phone(part: &str) -> bool {
     let rest = part.strip_prefix('+').unwrap_or_default();
     rest.starts_with(|c: char| c.is_ascii_digit())

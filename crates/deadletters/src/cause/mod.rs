@@ -113,8 +113,8 @@ pub fn titled_cause(letter: &StoredDeadLetter) -> (CauseId, String) {
     (id_of(&described), described.title.template)
 }
 
-/// The cause of one dead letter. Callers that group dead letters repeatedly keep it, because
-/// finding the cause in the response is the slowest step.
+/// The cause of one dead letter. Callers that group dead letters repeatedly store this value,
+/// because finding the cause in the response is the slowest step.
 #[derive(Debug)]
 pub struct KnownCause {
     id: CauseId,
@@ -179,7 +179,7 @@ impl Causes {
     }
 
     /// Returns the causes: first those of deliveries that a person stopped, then by number of dead
-    /// letters. Trends compare the windows before `end_ms`.
+    /// letters. Trends compare the last two windows before `end_ms`.
     #[must_use]
     pub fn sorted(self, end_ms: u64) -> Vec<Cause> {
         let total: u64 = self.0.values().map(|group| group.count).sum();

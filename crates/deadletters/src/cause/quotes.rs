@@ -144,8 +144,7 @@ impl Quoted<'_, '_> {
         is_in(BEFORE_VALUES, word) || is_doubtful && !self.is_before(&AFTER_FIELDS)
     }
 
-    /// True if the quoted part is the name of a thing that is the same for every event: `unknown
-    /// field "x"`.
+    /// True if a word in [`NAMED`] precedes the quoted part: `unknown field "x"`.
     fn is_after_named(&self) -> bool {
         let [_, word] = self.words_before();
         is_in(NAMED, word)

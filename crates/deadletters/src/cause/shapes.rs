@@ -55,7 +55,8 @@ enum Errors {
     /// Only errors that name a field. Errors without a field only add to a message of another
     /// member.
     Located,
-    /// Only a list, or messages in lists. An object may be one error.
+    /// Only a list of errors, or an object that contains only lists of messages. Any other object
+    /// may be a single error.
     Listed,
 }
 
@@ -103,12 +104,12 @@ const FIELDS: [&str; 13] = [
     "name",
     "key",
 ];
-/// Names of members that name the field of a single error. The other names in [`FIELDS`] have other
-/// meanings there.
+/// Names of members that name the field of a single error. In a single error, the other names in
+/// [`FIELDS`] have other meanings.
 const FIELDS_OF_SINGLE: [&str; 5] = ["param", "field", "target", "attribute", "fieldname"];
 /// Names of members whose object is the error itself.
 const INNER: [&str; 4] = ["error", "errors", "fault", "exception"];
-/// Names of members whose object may be the error, if no text is beside them.
+/// Names of members whose object may be the error, if the outer object has no text and no code.
 const ENVELOPES: [&str; 6] = ["detail", "response", "data", "body", "meta", "result"];
 
 /// Returns the errors in a JSON value; empty if it contains no known member.

@@ -1,6 +1,6 @@
 //! Names of HTTP statuses, and texts that only repeat such a name.
 //!
-//! Separate because a response without a reason of its own must have an empty message.
+//! Separate because a response that states only its status must have an empty message.
 
 use http::StatusCode;
 

@@ -96,7 +96,7 @@ pub(super) fn of_code(code: &str) -> String {
 }
 
 /// Returns the template of one segment of a field path. An index becomes the placeholder for a
-/// number, and a long index that for an id.
+/// number.
 pub(super) fn of_segment(segment: &str) -> String {
     generalize(&segment.replace(' ', "_"))
 }
@@ -187,7 +187,7 @@ impl Template {
         self.0.push_str(chunk.strip_prefix(part).unwrap_or_default());
     }
 
-    /// Adds a part of the text, with placeholders for what varies in it.
+    /// Adds a part of the text, with placeholders for the pieces that vary.
     fn add_part(&mut self, part: &str) {
         let mut rest = part;
         loop {

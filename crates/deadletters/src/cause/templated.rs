@@ -104,8 +104,8 @@ impl Shared {
         });
     }
 
-    /// Returns the title with the shared values. A single dead letter does not show what varies, so
-    /// its ids, times and addresses stay hidden.
+    /// Returns the title with the shared values. For a single dead letter, ids, times and addresses
+    /// remain placeholders, because there is no other dead letter that shares their values.
     pub(super) fn shown(&self, title: &Templated) -> String {
         let (literals, placeholders) = parts(&title.template);
         let values = self.values.as_deref().unwrap_or_default();

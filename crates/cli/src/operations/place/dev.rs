@@ -1,6 +1,7 @@
 //! Finds the `lastmile dev` of a folder: its subscriptions, and the address of its local AWS.
 //!
-//! Separate because the addresses are in the lock file of its data folder, and only while it runs.
+//! Separate because `lastmile dev` writes its addresses to the lock file of its data folder. They
+//! are valid only while it runs.
 
 use std::path::{Path, PathBuf};
 
@@ -14,16 +15,17 @@ use crate::terminal::usage::usage_error;
 const DATA: &str = ".lastmile";
 /// The folder with the compiled subscriptions, in the data folder.
 const SUBSCRIPTIONS: &str = "subscriptions";
-/// The local AWS of a `lastmile dev` with the default port.
+/// The endpoint of the local AWS if `lastmile dev` uses the default port.
 pub(crate) const DEFAULT_AWS_ENDPOINT: &str = "http://127.0.0.1:4566";
 
-/// A `lastmile dev`, which may have ended.
+/// The data folder of a `lastmile dev` process, which may have ended.
 pub(super) struct Dev {
     data: PathBuf,
 }
 
 impl Dev {
-    /// Finds the `lastmile dev` of a folder: the one that runs in it, or whose data folder it is.
+    /// Finds the `lastmile dev` process that was started in this folder, or that uses this folder
+    /// as its data folder.
     ///
     /// # Errors
     /// A usage error if the folder does not exist. An error if no `lastmile dev` has run there.
@@ -36,8 +38,8 @@ impl Dev {
             )));
         }
         let all = [folder.join(DATA), folder.to_owned()];
-        // A folder without the lock must be an error: an empty one would look like a healthy
-        // deployment.
+        // A folder without the lock file must be an error. Otherwise, an empty folder would look
+        // like a healthy deployment.
         let used = all.into_iter().find(|data| data_lock::is_in(data));
         let data = used.ok_or_else(|| {
             anyhow::anyhow!(
@@ -48,27 +50,27 @@ impl Dev {
         Ok(Self { data })
     }
 
-    /// Finds the `lastmile dev` of the working folder.
+    /// Finds the `lastmile dev` process that was started in the working folder.
     pub(super) fn here() -> anyhow::Result<Self> {
         Self::in_folder(Path::new("."))
     }
 
-    /// Returns the location of its compiled subscriptions.
+    /// Returns the location of the subscriptions that this `lastmile dev` compiled.
     pub(super) fn subscriptions(&self) -> Location {
         Location::Folder(self.data.join(SUBSCRIPTIONS))
     }
 
-    /// Returns the endpoint of its local AWS.
+    /// Returns the endpoint of the local AWS that this `lastmile dev` runs.
     ///
     /// # Errors
-    /// If it does not run.
+    /// If this `lastmile dev` does not run.
     pub(super) fn aws_endpoint(&self) -> anyhow::Result<String> {
         data_lock::aws_endpoint(&self.data)
     }
 }
 
-/// Returns the endpoint of the local AWS that commands use by default: that of the `lastmile dev` in
-/// the working folder if it runs, otherwise that on the default port.
+/// Returns the endpoint of the local AWS that commands use by default. If a `lastmile dev` runs in
+/// the working folder, returns its endpoint; otherwise, the endpoint on the default port.
 pub(crate) fn default_aws_endpoint() -> String {
     let here = Dev::here().and_then(|dev| dev.aws_endpoint());
     here.unwrap_or_else(|_| DEFAULT_AWS_ENDPOINT.to_owned())

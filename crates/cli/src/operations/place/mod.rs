@@ -1,11 +1,12 @@
-//! Defines the place where a command works: a deployed stack, a `lastmile dev`, or the parts of a
-//! deployment that options name one by one.
+//! Defines the deployment on which a command works: a deployed stack, a `lastmile dev`, or single
+//! resources that options name.
 //!
 //! [`options`] declares the options. All commands resolve them here, so that an option means the
-//! same everywhere. The order of precedence for each part is: the option that names the part, the
-//! stack, the `lastmile dev` that `--to` names, the `lastmile dev` of the working folder.
+//! same everywhere. The order of precedence for each resource is: the option that names the
+//! resource, the stack, the `lastmile dev` that `--to` names, the `lastmile dev` of the working
+//! folder.
 //!
-//! Promises: a stack is described at most once, and only if a part of it is needed.
+//! Promises: a stack is described at most once, and only if one of its resources is needed.
 
 mod dev;
 mod options;
@@ -36,7 +37,7 @@ use crate::operations::stack::{self, Stack};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
-/// The place where a command works, as its options name it.
+/// The deployment on which a command works, as the options of the command specify.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     stack: StackArg,
@@ -45,7 +46,7 @@ pub(crate) struct Place {
     container: ContainerArg,
     queue_url: QueueUrlArg,
     ingress: IngressArg,
-    /// The stack, once it is described.
+    /// The description of the stack, which is read on first use.
     described: OnceCell<Stack>,
 }
 
@@ -64,7 +65,7 @@ impl Place {
         self.described.get_or_try_init(|| Stack::describe(name)).await.map(Some)
     }
 
-    /// Returns true if the options name subscriptions.
+    /// Returns true if `--to` or `--stack` specifies where the subscriptions are.
     pub(crate) fn has_subscriptions(&self) -> bool {
         self.to.to.is_some() || self.stack.stack.is_some()
     }
@@ -85,8 +86,9 @@ impl Place {
         }
     }
 
-    /// Checks that a command with files does not also name the subscriptions of a deployment.
-    /// Beside files, a stack and a `lastmile dev` only name the state of destinations.
+    /// Checks that a command with files does not also name the subscriptions of a deployment. If a
+    /// command has files, `--stack` and the folder of a `lastmile dev` only select the state of
+    /// destinations.
     ///
     /// # Errors
     /// A usage error that names the first file.
@@ -148,8 +150,8 @@ impl Place {
         }
     }
 
-    /// Formats the options that name the dead letters, for a printed command, which then reads the
-    /// same container.
+    /// Formats the options that select this container of dead letters, for a command that is
+    /// printed.
     pub(crate) fn dead_letter_options(&self) -> String {
         let options =
             [("--container", self.container.container.as_deref()), ("--stack", self.stack_name())];
@@ -200,8 +202,8 @@ impl Place {
     }
 }
 
-/// Creates the error for dead letters of a bucket without a named queue. They may belong to any
-/// deployment, so the queues of this machine are not used by default.
+/// Creates the error for dead letters in a bucket if no option names a queue. The dead letters may
+/// belong to any deployment, so the queues of this machine are not a safe default.
 pub(crate) fn no_queue_for_bucket() -> anyhow::Error {
     usage_error(
         "no queue is specified for the dead letters of a bucket: use --stack for the deployed stack, or --queue-url \

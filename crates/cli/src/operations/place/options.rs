@@ -1,5 +1,5 @@
-//! Declares the options that name a place, each of them once, and the combinations that commands
-//! have.
+//! Declares each option that selects a deployment, and the combinations of these options that
+//! commands accept.
 //!
 //! An option has the same help and the same meaning in every command. Each combination converts to
 //! a [`Place`].
@@ -15,8 +15,8 @@ use url::Url;
 use super::Place;
 use crate::terminal::help::LOCATION;
 
-/// The clap ids of the options that name a place other than a stack. If one of them is given, the
-/// stack of the environment is not used.
+/// The clap ids of the options that select anything except a stack. If one of these options is
+/// given, the stack of the environment is not used.
 pub(crate) const OTHER_PLACES: [&str; 5] = ["container", "ingress", "queue_url", "table", "to"];
 
 #[derive(Debug, Clone, Default, Args)]

@@ -99,7 +99,8 @@ impl Beside {
         topic_object::settings(&self.settings, &self.publishers).map_err(anyhow::Error::msg)
     }
 
-    /// Parses the settings, or only their valid part, so that an owner can repair the rest.
+    /// Parses the settings and the publishers. Ignores invalid publishers, and replaces invalid
+    /// settings by defaults, so that an owner can repair them.
     pub(super) fn usable_settings(&self) -> Settings {
         let all = topic_object::settings(&self.settings, &self.publishers);
         let without_publishers =
@@ -158,8 +159,8 @@ pub(super) fn own_destinations(
     Ok(own)
 }
 
-/// Checks that the owner's stored addresses are those that the plan was made for, or already the
-/// new ones.
+/// Fails if a stored address of the owner has changed since the plan was made, unless it already is
+/// the new address.
 pub(super) fn check_planned(
     current: &BTreeMap<String, String>,
     planned: &BTreeMap<String, String>,
@@ -190,8 +191,8 @@ pub(super) fn apply_destinations(
     object.destinations.extend(own.clone());
 }
 
-/// Applies the policies and the notifications of an owner. Replaces those in `wanted`; with
-/// `prune`, removes the owner's others.
+/// Adds or replaces the secret policies and the notifications in `wanted`. With `prune`, removes
+/// all other policies and notifications of the owner.
 pub(super) fn apply_settings(
     object: &mut SettingsObject,
     wanted: &SettingsObject,
@@ -217,15 +218,15 @@ pub(super) fn apply_settings(
     Ok(())
 }
 
-/// Applies the publishers of an owner. Replaces those of the topics in the files; with `prune`,
-/// removes the owner's others.
+/// Adds or replaces the publishers of the topics that the owner's files list. With `prune`, removes
+/// the owner's publishers of all other topics.
 pub(super) fn apply_publishers(
     object: &mut PublishersObject,
     wanted: &DeploymentObjects,
     owner: &str,
     prune: bool,
 ) -> anyhow::Result<()> {
-    // The topics in the files replace those that the owner listed before.
+    // The publishers in the files replace the owner's earlier publishers of the same topic.
     let is_listed = |topic: &TopicName| wanted.publishers.topics.contains_key(topic);
     object.topics.retain(|topic, of| of.owner != owner || !(prune || is_listed(topic)));
     for (topic, entry) in &wanted.publishers.topics {

@@ -1,4 +1,4 @@
-//! Changes a topic's object: pure functions from the object before to the object after.
+//! Computes the object of a topic after a change from the object before it. Pure.
 //!
 //! Separate from writing, because a change is repeated on a newer object after a concurrent write.
 //! Each entry has an owner, and an owner changes only its own entries.
@@ -51,13 +51,14 @@ pub(crate) enum Change {
         /// all its content would be lost.
         shown: Option<String>,
     },
-    /// Removes a subscription. If no subscription is left, the owner keeps an entry for the topic
-    /// itself.
+    /// Removes a subscription. If the topic then has no entries, adds an entry for the topic
+    /// itself, so that the topic continues to exist.
     Remove(String),
 }
 
 impl Change {
-    /// Applies the change to an object. Returns `None` if nothing is left of the topic.
+    /// Applies the change to an object. Returns `None` if the topic has no entries after the
+    /// change.
     ///
     /// # Errors
     /// [`Foreign`] if the change would affect an entry of another owner.
@@ -101,7 +102,7 @@ impl Change {
     }
 }
 
-/// The entries of an object, by their names.
+/// Operations on the entries of an object.
 trait Entries {
     /// Removes the entries for which `is_kept` is false.
     fn keep(&mut self, is_kept: impl Fn(&str) -> bool);
@@ -157,7 +158,7 @@ pub(crate) fn is_of(entry: &str, owner: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// An object of subscriptions with these names, owners and values.
+    /// Creates an object with subscriptions of these names, owners and values.
     fn object(entries: &[(&str, &str, u32)]) -> Object {
         let entry = |(name, owner, value): &(&str, &str, u32)| {
             ((*name).to_owned(), Cow::Owned(format!(r#"{{"owner":"{owner}","value":{value}}}"#)))
@@ -165,7 +166,7 @@ mod tests {
         TopicObject { topic: None, subscriptions: entries.iter().map(entry).collect() }
     }
 
-    /// An application without references.
+    /// Creates a change that applies entries, without new addresses for references.
     fn apply(wanted: &Object, prune: bool) -> Change {
         Change::Apply { wanted: wanted.clone(), prune, addresses: Arc::default() }
     }
@@ -235,7 +236,7 @@ mod tests {
         let topic = Some(Cow::Borrowed(r#"{"owner":"one","spec":{}}"#));
         let expected = TopicObject { topic, ..Object::default() };
         assert_eq!(left, Ok(Some(expected.clone())));
-        // Its owner can remove it as any other.
+        // The owner can remove this topic like any other.
         let prune = apply(&Object::default(), true);
         assert_eq!(prune.made_in(Some(&expected), "one"), Ok(None));
         let others = object(&[("a", "one", 1), ("b", "two", 1)]);

@@ -223,7 +223,7 @@ impl Topics {
     /// require the object and it is missing.
     ///
     /// # Errors
-    /// If the change is refused, or the object cannot be read or written.
+    /// If `change` returns an error, or the object cannot be read or written.
     pub(crate) async fn change_deployment<T: DeploymentObject + PartialEq + Clone>(
         &self,
         name: &str,

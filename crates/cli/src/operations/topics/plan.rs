@@ -152,7 +152,8 @@ impl<'t> Plan<'t> {
                 after.as_ref().is_some_and(|of| of.subscriptions.contains_key(subscription));
             *(if stays { &mut self.kept } else { &mut self.removed }) += 1;
         }
-        // A topic without entries is `None` before and after, so no change creates it.
+        // A missing topic that gets no entries is `None` before and after, so the plan does not
+        // create it.
         if after.as_ref() != before {
             self.changes.insert(name, TopicChange { change, before: current, after });
         } else if let (Some(object), Some([old, new])) = (before, &self.policies) {
@@ -165,8 +166,9 @@ impl<'t> Plan<'t> {
         Ok(())
     }
 
-    /// Returns the changed topics before and after, with the settings. Also returns problems:
-    /// subscriptions that become invalid, and subscriptions of the files that are invalid.
+    /// Returns the changed topics and the settings, before and after the change. Also returns
+    /// problems: subscriptions that the change makes invalid, and invalid subscriptions in the
+    /// files.
     pub(crate) fn catalogues(&self) -> anyhow::Result<([Catalogue; 2], Vec<String>)> {
         let before = self.before.usable_settings();
         let after = self.after.settings()?;
@@ -406,7 +408,7 @@ mod tests {
 
     use super::*;
 
-    /// Files with a subscription of each topic, to this address.
+    /// Parses files with one subscription for each topic, all with this address.
     fn files(topics: &[&str], address: &str) -> Reading {
         let document = |topic: &&str| {
             format!(

@@ -1,4 +1,4 @@
-//! Reads the versions of a topic's object, which a bucket keeps.
+//! Reads the versions of a topic's object that a bucket stores.
 //!
 //! Separate because two commands read versions: `rollback` restores one, and `subscriptions
 //! history` shows their differences.
@@ -68,7 +68,7 @@ impl Topics {
 }
 
 impl Changes {
-    /// Compares two versions of a topic; `None` stands for a removed topic.
+    /// Compares two versions of a topic; `None` means that the topic was removed.
     pub(crate) fn between(before: Option<&Object>, after: Option<&Object>) -> Self {
         let none = Object::default();
         let (before, after) = (before.unwrap_or(&none), after.unwrap_or(&none));

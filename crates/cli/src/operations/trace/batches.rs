@@ -5,8 +5,8 @@
 //! deliveries in the request. Pure.
 //!
 //! The deliveries of one request belong to one subscription. Their attempts have the same result
-//! and duration, and are logged together. Two such requests within [`TOGETHER_MS`] cannot be
-//! distinguished, so they are not found.
+//! and duration, and are logged together. Two requests with the same result and duration within
+//! [`TOGETHER_MS`] cannot be distinguished, so neither is found.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Combines log lines, dead letters and replays to one [`TracedDelivery`] for each delivery id.
+//! Combines log lines, dead letters and replays into one [`TracedDelivery`] for each delivery id.
 //!
 //! The log takes precedence, because it contains successful attempts. A dead letter supplies data
 //! that the log no longer contains: attempts, reason and time of publication.
@@ -157,8 +157,8 @@ fn trace_of(letter: &StoredDeadLetter) -> Option<String> {
     letter.traceparent.as_deref()?.split('-').nth(1).map(ToOwned::to_owned)
 }
 
-/// Lists the steps in the log. If the log has no attempts, adds those in the dead letter's history
-/// before them.
+/// Lists the steps in the log. If the log has no attempts, the attempts in the dead letter's
+/// history come first.
 fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     let is_attempt =
         |line: &&Line| line.name == "delivery.attempted" && line.field("leg") != "sink";

@@ -1,8 +1,8 @@
 //! Parses a log line of the functions from JSON.
 //!
-//! Separate because a deployment's lines are JSON, but the functions of this process create
-//! [`local::watch::Line`] directly. The same code then describes both. Fields that no description
-//! uses are dropped.
+//! Separate because the log lines of a deployment are JSON, but functions in this process create a
+//! [`local::watch::Line`] directly. The same code then describes lines from both sources. Fields
+//! that no description uses are dropped.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use local::watch::Line;
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;
 
-/// The fields that are kept: those of lines about a delivery, an unmatched event, or the outcome of
-/// a replay.
+/// The fields that are parsed. Lines about a delivery, an unmatched event, or the outcome of a
+/// replay contain them.
 const FIELDS: [&str; 32] = [
     "age_ms",
     "attempt",

@@ -1,7 +1,7 @@
-//! Combines log lines and dead letters to the deliveries of an event. Pure.
+//! Combines log lines and dead letters into the deliveries of an event. Pure.
 //!
 //! Separate from the command, which reads logs and containers. `wanted` selects log lines by a
-//! text, and `log_line` parses one. `deliveries` builds the view model, and `batches` finds the
+//! text, and `log_line` parses a line. `deliveries` builds the view model, and `batches` finds the
 //! deliveries of a request with several events. `scan` estimates the cost of a query of CloudWatch
 //! Logs. All functions are pure, so tests use log lines that real functions wrote.
 

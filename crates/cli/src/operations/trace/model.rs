@@ -38,7 +38,8 @@ pub(crate) struct TracedDelivery {
     pub(crate) end: DeliveryEnd,
     #[serde(rename = "ended_at", serialize_with = "at")]
     pub(crate) ended_ms: Option<u64>,
-    /// The time when the next attempt is due; `None` if the delivery has ended.
+    /// The time when the next attempt is due; `None` if the delivery has ended, or its last log
+    /// line does not report a wait.
     #[serde(rename = "continues_at", serialize_with = "at")]
     pub(crate) continues_ms: Option<u64>,
     pub(crate) attempts: u64,
@@ -50,8 +51,8 @@ pub(crate) struct TracedDelivery {
     pub(crate) replays: Vec<TracedReplay>,
 }
 
-/// The outcome of a delivery according to the log lines, or without them to the dead letter. A
-/// success takes precedence over other lines.
+/// The outcome of a delivery. The log lines determine it; if they contain no outcome, the dead
+/// letter does. A success takes precedence over other outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeliveryEnd {
@@ -88,7 +89,7 @@ pub(crate) struct Step {
 pub(crate) struct TracedLetter {
     pub(crate) container: Option<String>,
     pub(crate) key: Option<String>,
-    /// The queue or address that received the dead letter, if it is not a container.
+    /// The queue or address that received the dead letter; `None` if a container stores it.
     pub(crate) sink: Option<String>,
 }
 

@@ -8,7 +8,8 @@
 /// The price of scanning a GB. <https://aws.amazon.com/cloudwatch/pricing/>
 const GIGABYTE_MILLIDOLLARS: u64 = 5;
 const GIGABYTE: u64 = 1_000_000_000;
-/// The number of bytes above which the user must confirm a query, which then costs more than $0.10.
+/// The user must confirm a query that scans more than this number of bytes, because it costs more
+/// than $0.10.
 pub(crate) const LARGE_SCAN_BYTES: u64 = 20 * GIGABYTE;
 
 /// The size and the age of a log group, from `DescribeLogGroups`.
@@ -99,9 +100,8 @@ mod tests {
         let group =
             |stored_bytes, days| LogGroup { stored_bytes, oldest_ms: now_ms - days * DAY_MS };
         let all = [group(24 * GIGABYTE, 1), group(300 * GIGABYTE, 30)];
-        let of =
-            |hours: u64| Scan::estimate(&all, (now_ms - hours * HOUR_MS, now_ms), now_ms).bytes;
-        // One GB an hour, and ten a day.
+        let of = |hours: u64| Scan::of(&all, (now_ms - hours * HOUR_MS, now_ms), now_ms).bytes;
+        // The first group grows by 1 GB an hour, and the second by 10 GB a day.
         assert_eq!((of(12), of(24)), (17 * GIGABYTE, 34 * GIGABYTE));
         // The first group is a day old.
         assert_eq!((of(48), of(24 * 60)), (44 * GIGABYTE, 324 * GIGABYTE));

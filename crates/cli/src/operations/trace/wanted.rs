@@ -67,7 +67,7 @@ impl Wanted {
         }
     }
 
-    /// Returns true if a log line matches.
+    /// Returns true if a log line contains a wanted text, or a wanted id in one of [`ID_FIELDS`].
     pub(crate) fn is_in(&self, line: &str) -> bool {
         self.texts.iter().any(|text| match self.is_anywhere {
             true => line.contains(&inside_json(text)),
@@ -77,7 +77,8 @@ impl Wanted {
         })
     }
 
-    /// Formats the same rule as a regular expression of Logs Insights, between slashes.
+    /// Formats the rule of [`Self::is_in`] as a regular expression of Logs Insights, between
+    /// slashes.
     #[cfg(feature = "aws")]
     pub(crate) fn pattern(&self) -> String {
         let texts: Vec<String> =
@@ -90,7 +91,7 @@ impl Wanted {
     }
 }
 
-/// Escapes a text as inside a JSON string.
+/// Escapes a text for the inside of a JSON string.
 fn inside_json(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&json).to_owned()

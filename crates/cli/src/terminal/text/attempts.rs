@@ -23,7 +23,7 @@ pub(crate) struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
-    /// Returns one line for each stored entry, and one line that stands for all omitted entries.
+    /// Returns one line for each stored entry, and one line with the number of omitted entries.
     pub(crate) fn lines(self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut number = 0;

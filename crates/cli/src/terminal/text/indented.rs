@@ -6,7 +6,7 @@
 use serde::de::IgnoredAny;
 
 const INDENT: &str = "  ";
-/// The maximum depth of indentation. Deeper levels get the same indentation as this one.
+/// The maximum depth of indentation. Deeper levels are not indented further.
 const LEVELS_MAX: usize = 40;
 /// The maximum white space added, beyond twice the length of the text. An event may be nested
 /// deeply on purpose; the rest of its text then stays on one line.

@@ -192,7 +192,7 @@ pub(crate) fn outcome_beside(outcome: Option<&str>, status: u16) -> Option<&str>
 mod tests {
     use super::*;
 
-    /// One of each range.
+    /// Characters from each range that `is_invisible` covers.
     const HIDDEN: [char; 26] = [
         '\0',
         '\u{1b}',

@@ -70,7 +70,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. A cell may have several lines; in a pipe they are joined to one.
+    /// Adds a row. A cell may have several lines; in a pipe, commas join these lines.
     pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
         let is_wrapped = self.width.is_some();
         let shown = |cell: &str| {
