@@ -210,8 +210,9 @@ impl ReplayJob {
     /// chunks in progress are finished. If there are more than five dead letters, five are sent
     /// first as a probe. The run stops if the probe fails, or after ten consecutive failures.
     ///
-    /// # Errors Fails if the ledger or a dead letter cannot be read or written, or deliveries fail.
-    /// The ledger then contains the progress.
+    /// # Errors
+    /// Fails if the ledger or a dead letter cannot be read or written, or deliveries fail. The
+    /// ledger then contains the progress.
     pub async fn run(
         &mut self,
         sender: &ReplaySender,

@@ -71,8 +71,9 @@ impl ReplayTarget {
     /// Returns the target of a resumed job. A given URL replaces the shortened URL in the ledger if
     /// both match.
     ///
-    /// # Errors Fails if the ledger has a shortened URL and no URL is given, or the given URL does
-    /// not match.
+    /// # Errors
+    /// Fails if the ledger has a shortened URL and no URL is given, or the given URL does not
+    /// match.
     pub fn resumed(in_ledger: &str, given: Option<Url>) -> Result<Self, String> {
         let Some(given) = given.map(Self::Url) else { return in_ledger.parse() };
         let of_job = match in_ledger.strip_prefix(SHORTENED) {

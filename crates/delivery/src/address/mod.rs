@@ -32,7 +32,7 @@ pub struct AddressPolicy {
 /// Properties of a URL. Together with the host, they decide which addresses a request may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKind {
-    /// True if the URL uses plain HTTP. Requests may then reach only addresses in
+    /// True if the URL uses plain HTTP. Requests may then reach only hosts and addresses in
     /// `ALLOW_PRIVATE_DESTINATIONS`, even if an address is public.
     pub in_clear: bool,
     /// True if the function's own services listen on this port. Requests to any address of this

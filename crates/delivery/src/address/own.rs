@@ -21,8 +21,8 @@ pub struct OwnAddresses {
 impl OwnAddresses {
     /// Parses endpoints of the form `host:port`.
     ///
-    /// # Errors Fails at the first endpoint that does not have this form. The error quotes the
-    /// endpoint.
+    /// # Errors
+    /// Fails at the first endpoint that does not have this form. The error quotes the endpoint.
     pub fn parse<'a>(endpoints: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut own = Self::default();
         endpoints.into_iter().try_for_each(|endpoint| own.add(endpoint))?;
@@ -31,7 +31,8 @@ impl OwnAddresses {
 
     /// Adds the endpoint `host:port`.
     ///
-    /// # Errors Fails if the text does not have this form. The error quotes the text.
+    /// # Errors
+    /// Fails if the text does not have this form. The error quotes the text.
     pub fn add(&mut self, endpoint: &str) -> Result<(), String> {
         let (host, port) =
             host_and_port(endpoint).ok_or_else(|| format!("\"{endpoint}\" is not host:port"))?;

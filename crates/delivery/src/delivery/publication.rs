@@ -112,8 +112,7 @@ impl Publication {
         })
     }
 
-    /// Returns the publication with one of `parts` equal shares of its reply budget. `place` is the
-    /// index of the share.
+    /// Returns the publication with a share of its reply budget, which is divided by [`share`].
     #[must_use]
     pub fn with_share(mut self, parts: usize, place: usize) -> Self {
         if let Some(Onward { replies_left, .. }) = &mut self.onward {

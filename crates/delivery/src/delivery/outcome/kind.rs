@@ -67,8 +67,8 @@ impl Outcome {
         }
     }
 
-    /// Returns true if the outcome depends on the destination. Returns false if the function did
-    /// not try to send a request.
+    /// Returns true if the outcome reveals something about the destination. Returns false if the
+    /// function blocked, deferred or aborted the attempt.
     #[must_use]
     pub const fn tested_destination(self) -> bool {
         match self {
