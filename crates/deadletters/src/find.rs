@@ -18,13 +18,13 @@ use crate::walk::ReadAhead;
 /// Minimum length of a prefix of an id. Shorter prefixes would match by accident.
 const ID_PREFIX_MIN: usize = 8;
 
-/// Maximum number of blobs of a topic that are read to find other dead letters of one event. Keys
-/// do not contain event ids, so the newest blobs are read.
+/// Maximum number of blobs, newest first, that are read to find further dead letters of an event.
+/// Keys do not contain event ids, so this search reads blobs.
 pub const SAME_EVENT_READS_MAX: usize = 1_000;
 
 type Found = HashMap<(SubscriptionName, Uuid), StoredDeadLetter>;
 
-/// The other dead letters of an event.
+/// Dead letters of the same event as a given dead letter, without that dead letter.
 #[derive(Debug, Default)]
 pub struct SameEvent {
     /// The dead letters that were found, newest first.
@@ -34,7 +34,8 @@ pub struct SameEvent {
 }
 
 impl DeadLetters {
-    /// Returns the dead letters with these ids, prefixes of ids, keys or event ids, each once.
+    /// Finds dead letters by ids, prefixes of ids, keys or event ids. Returns each dead letter
+    /// once.
     ///
     /// # Errors
     /// Fails if the container cannot be read, or has no blob with a given key.
@@ -54,7 +55,7 @@ impl DeadLetters {
             self.find_by_id(&mut missing, &mut found).await?;
         }
         if !missing.is_empty() {
-            // Last, because it reads every blob.
+            // This search is last because it reads every blob.
             self.find_by_event(&missing, &mut found).await?;
         }
         let mut found: Vec<StoredDeadLetter> = found.into_values().collect();

@@ -1,4 +1,4 @@
-//! Parses keys of dead letters: the subscription and the hour, without reading the blob. Pure.
+//! Parses the hour in keys of dead letters, without reading the blobs. Pure.
 //!
 //! A key is `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`. Month, day and
 //! hour have no leading zeros. Therefore folders are compared by time, never by bytes.
@@ -18,13 +18,13 @@ pub(crate) const KEY_FOLDERS: usize = NAME_FOLDERS + 4;
 pub(crate) const LEDGER_FOLDER: &str = REPLAYS_FOLDER;
 /// Name of the folder of the dismissals, beside the namespaces.
 pub(crate) const DISMISSED_FOLDER: &str = "_dismissed";
-/// Names of folders beside the namespaces that are not namespaces.
+/// Names of the top-level folders that are not namespaces.
 pub(crate) const RESERVED_FOLDERS: [&str; 2] = [LEDGER_FOLDER, DISMISSED_FOLDER];
 
 /// Returns the time range of a year, month, day or hour folder, in milliseconds; `None` for any
 /// other folder.
 ///
-/// `segments` are the last one to four parts of the folder's path: year, month, day, hour.
+/// `segments` are one to four folder names, beginning with the year: year, month, day, hour.
 pub(crate) fn time_range(segments: &[&str]) -> Option<Range<u64>> {
     let number = |at: usize, default: i16| {
         segments.get(at).map_or(Some(default), |text| text.parse::<i16>().ok())

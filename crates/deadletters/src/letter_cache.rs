@@ -4,9 +4,9 @@
 //! twenty thousand blobs each time. Blobs never change, so no blob is read twice: a refresh only
 //! costs the listing, the ledgers and the new blobs.
 //!
-//! Promises: matches exactly as the commands do. Holds at most [`LETTERS_MAX`] dead letters,
-//! without their events, and reports if there are more. Holds at most [`KEYS_MAX`] keys of blobs
-//! without a match. Omits details that only the page of a single dead letter needs.
+//! Promises: filters match exactly as in the commands. The cache holds at most [`LETTERS_MAX`] dead
+//! letters, without their events, and reports if there are more. It holds at most [`KEYS_MAX`] keys
+//! of blobs without a match. It omits details that only the page of a single dead letter needs.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -29,10 +29,10 @@ pub const LETTERS_MAX: usize = 100_000;
 /// Maximum number of remembered keys of blobs without a match. Further blobs are read again.
 const KEYS_MAX: usize = 200_000;
 
-/// The dead letters of a container, as they were read at one time.
+/// A snapshot of the dead letters of a container.
 #[derive(Default)]
 pub struct LetterCache {
-    /// The summaries of the dead letters in any state, newest first, each once.
+    /// The summaries of all matching dead letters in any state, newest first, without duplicates.
     pub letters: Vec<Arc<StoredDeadLetter>>,
     /// The states of all dead letters of the container, read at the same time.
     pub states: Arc<LetterStates>,
@@ -92,9 +92,9 @@ impl LetterCache {
 }
 
 impl DeadLetters {
-    /// Reads the dead letters that match in any state. Does not read the blobs in `before` again.
-    /// `before` must have the same filter, except that its time range may be older. If the new
-    /// range may match more than the old one, everything is read again.
+    /// Reads the dead letters that match the filter, whatever their state. Does not read the blobs
+    /// in `before` again. `before` must have the same filter, except that its time range may be
+    /// older. If the new range may match more than the old one, everything is read again.
     ///
     /// # Errors
     /// Fails if the container cannot be read.
@@ -106,7 +106,8 @@ impl DeadLetters {
         let filter = &filter.clone().of_any_state();
         let range_ms = (filter.since_ms, filter.until_ms);
         let before = before
-            // `None` (no limit) sorts before every time, so the first range is the wider one.
+            // `None` (no limit) sorts before every time, so this comparison also accepts a cache
+            // without a beginning.
             .filter(|before| before.range_ms.0 <= range_ms.0 && before.range_ms.1 == range_ms.1);
         let blobs = self.blobs(filter).map_ok(|blob| async move {
             let known = before.and_then(|before| before.blobs.get(&blob.key));

@@ -60,6 +60,6 @@ fn is_of_everything(filter: &Filter) -> bool {
     let names = [&filter.namespace, &filter.topic, &filter.subscription];
     let times = [filter.since_ms, filter.until_ms];
     let is_of_all_names = names.into_iter().all(Option::is_none);
-    // A filter by state skips blobs by their names.
+    // A filter by state skips blobs by their keys.
     is_of_all_names && times.into_iter().all(|time| time.is_none()) && filter.is_of_any_state()
 }

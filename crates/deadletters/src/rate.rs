@@ -51,8 +51,8 @@ impl Rate {
         self.wait_ms(letters)
     }
 
-    /// Returns the minimum time between the start and a dead letter, given the number of dead
-    /// letters sent before.
+    /// Returns the minimum time from the start of sending until the next dead letter, in
+    /// milliseconds. `sent_before` is the number of dead letters already sent.
     pub(crate) fn wait_ms(self, sent_before: u64) -> u64 {
         sent_before.saturating_mul(self.period_ms) / self.count
     }

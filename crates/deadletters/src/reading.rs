@@ -115,7 +115,7 @@ mod tests {
 
     const KEY: &str = "shop/orders/billing/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
 
-    /// The dead letters of a folder with one file, of zeros.
+    /// Returns the dead letters of a folder with one file, which is filled with zeros.
     fn with_file(folder: &Path, key: &str, bytes: u64) -> DeadLetters {
         let path = folder.join(key);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -142,7 +142,7 @@ mod tests {
             Entry { key: KEY.to_owned(), bytes: 2_000, modified_ms: 0, etag: String::new() };
         let size = "the object has 67108865 bytes; the limit is 67108864 bytes";
         let listed = letters.newest(&Filter::default(), None).await.unwrap();
-        // The listing of this one gave a smaller size.
+        // The listing of `stale` reported a smaller size than the blob has.
         assert_eq!((listed, letters.read(&stale).await.unwrap()), (vec![], None));
         assert_eq!(letters.container.requests(), 5, "four listings, and one read");
         let unreadable = letters.unreadable_blobs();

@@ -30,13 +30,13 @@ pub(crate) enum Content {
     Summary,
 }
 
-/// Number of bytes that one permit of [`READ_PERMITS`] stands for.
+/// Number of bytes of memory that one of the [`READ_PERMITS`] reserves.
 pub(crate) const PERMIT_BYTES: u64 = 1_024;
 /// Number of permits for the memory of concurrent reads: enough for one blob of the maximum size,
 /// or for many of the usual 2 KB.
 pub(crate) const READ_PERMITS: u32 = 64 * 1_024;
 
-/// The blobs that are not dead letters.
+/// The number of blobs that could not be read as dead letters, with an example.
 #[derive(Debug, Clone, Default)]
 pub struct UnreadableBlobs {
     /// The number of blobs that were not dead letters or were too large.

@@ -177,7 +177,8 @@ impl LetterStates {
         &self.dismissals.unreadable
     }
 
-    /// Returns the unreadable ledgers. Their dead letters may count as open although they are not.
+    /// Returns the unreadable ledgers. Dead letters of their jobs may count as open although they
+    /// were replayed.
     #[must_use]
     pub fn unreadable(&self) -> &[UnreadableLedger] {
         &self.replayed.unreadable

@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use crate::facts::RESPONSE_MAX_CHARS;
 
-/// Maximum length of a response that a summary keeps. In Base64, a cause reads twice as many
-/// characters.
+/// Maximum number of characters of a response that a summary keeps. Base64 is longer than the text
+/// that a cause reads, so the limit of a cause is doubled.
 const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
 
 /// Removes everything from a dead letter that lists and counts do not need.

@@ -6,9 +6,9 @@
 //! request. If a caller wants all blobs, without a time range, a subscription is listed page by
 //! page instead, because a page holds more blobs than most hours.
 //!
-//! Promises: hours come newest first, and blobs of one hour together, also across subscriptions. At
-//! most [`EXTRA_PAGES_MAX`] pages of blobs are held in addition to the first page of each
-//! subscription.
+//! Promises: with [`ReadAhead::NewestOnly`], hours come newest first, and each hour comes with the
+//! blobs of all subscriptions. At most [`EXTRA_PAGES_MAX`] pages of blobs are held in addition to
+//! the first page of each subscription.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -40,7 +40,7 @@ pub(crate) enum ReadAhead {
     Everything,
 }
 
-/// The state of a walk.
+/// A walk over the hours of a container, from the newest to the oldest.
 pub(crate) struct Walk {
     container: DeadLetterContainer,
     filter: Filter,
@@ -102,7 +102,7 @@ impl Walk {
         }
     }
 
-    /// Returns the blobs of the next hour, last written first. Returns those of several hours
+    /// Returns the blobs of the next hour, last written first. Returns the blobs of several hours
     /// unless the walk is [`ReadAhead::NewestOnly`].
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Entry>>> {
         loop {
@@ -299,7 +299,7 @@ mod tests {
         let letters = DeadLetters::new(container);
         let everything = Filter::default();
         assert_eq!(letters.keys(&everything).await.unwrap(), expected);
-        // Namespaces, topics, subscriptions, and three pages.
+        // One request each for namespaces, topics and subscriptions, and three pages of blobs.
         assert_eq!(letters.container.requests(), 6);
         for (read_ahead, extra) in [(ReadAhead::ManyHours, 0), (ReadAhead::Everything, 2)] {
             let mut walk = Walk::new(&letters.container, &everything, read_ahead);

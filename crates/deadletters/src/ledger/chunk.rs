@@ -1,6 +1,6 @@
 //! Computes the ledger entries of a chunk when it is started or resumed. Pure.
 //!
-//! Separate because this module decides which dead letters are sent again and which never are.
+//! Separate because these rules decide whether a resumed job sends a dead letter again.
 
 use std::collections::HashSet;
 
@@ -93,7 +93,8 @@ mod tests {
         let none = HashSet::new();
         let new = start_chunk("j", &plan, None, &none, true, 9);
         assert!(new.iter().all(|entry| entry.state == Intent));
-        // No dead letter is sent that others have closed; entries that are sent stay so.
+        // Dead letters that others have closed are not sent. An entry in state `Sent` does not
+        // change.
         let closed = HashSet::from([1, 2, 7].map(Uuid::from_u128));
         let states: Vec<_> = start_chunk("j", &plan, Some(&before), &closed, false, 9)
             .iter()
@@ -101,7 +102,7 @@ mod tests {
             .collect();
         use ReplayState::Closed;
         assert_eq!(states, [Closed, Sent, Intent, Skipped, Missing, Unfit, Closed]);
-        // An end says that an uncertain one was sent; the chunk does not repeat it.
+        // A recorded result proves that an uncertain dead letter was sent, so it is not sent again.
         let end = Some(KnownEnd { state: ReplayOutcome::Delivered, at: moment::rfc3339(8) });
         let ended = [LedgerEntry { end, ..entry(1, ReplayState::Intent) }];
         for skip in [false, true] {

@@ -66,7 +66,8 @@ impl ReplayCounts {
     }
 }
 
-/// Returns the chunks that contain uncertain dead letters, with their number in each chunk.
+/// Returns the numbers of the chunks that contain uncertain dead letters, each with the count of
+/// these dead letters.
 pub(crate) fn uncertain_chunks(chunks: &BTreeMap<u32, Vec<LedgerEntry>>) -> Vec<(u32, u64)> {
     let counted =
         chunks.iter().map(|(number, entries)| (*number, ReplayCounts::count(entries).uncertain));

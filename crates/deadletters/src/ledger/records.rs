@@ -26,7 +26,7 @@ pub const UNKNOWN_AFTER_MS: u64 = 2 * LIFETIME_MAX_MS + 4 * DAY_MS;
 pub enum ReplayEndState {
     /// The job does not record results.
     NotRecorded,
-    /// The delivery may still end.
+    /// The delivery has no result yet, but may still get one.
     UnderWay,
     /// No result was reported in time. The delivery may have succeeded or failed.
     Unknown,
@@ -45,14 +45,14 @@ pub struct ReplayRecord {
     pub ending: Ending,
 }
 
-/// The source from which the results of a job's deliveries are known.
+/// The source of the results of a job's deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// Reports of the functions, which are stored beside the ledger.
     Recorded,
     /// The response of the topic or URL: a delivery has ended as soon as its target accepts it.
     Accepted,
-    /// No source: the job's results are never known.
+    /// No source: nothing reports the results of the job.
     Untold,
 }
 
@@ -100,15 +100,16 @@ impl LedgerEntry {
         self.state == ReplayState::Sent && self.is_overdue(now_ms)
     }
 
-    /// True if the delivery, if it was sent, must have ended by now.
+    /// True if a delivery that was sent at the time of this entry must have ended by `now_ms`.
     pub(crate) fn is_overdue(&self, now_ms: u64) -> bool {
         let sent_ms = moment::parse(&self.at);
         sent_ms.is_some_and(|sent_ms| now_ms.saturating_sub(sent_ms) > UNKNOWN_AFTER_MS)
     }
 }
 
-/// Adds a record if it determines the state of its dead letter. A record of a successful delivery
-/// does; without one, the newest record of a replay that was or may have been sent does.
+/// Adds a record to `known` if it determines the state of its dead letter. A successful delivery
+/// takes precedence; otherwise the newest replay counts. Replays that were certainly not sent are
+/// ignored.
 pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: ReplayRecord) {
     let was_sent = matches!(record.entry.state, ReplayState::Sent | ReplayState::Intent);
     if !was_sent && record.entry.end.is_none() {
@@ -150,7 +151,7 @@ mod tests {
         // The entries were sent in millisecond 7.
         assert_eq!(at(7 + UNKNOWN_AFTER_MS), ((1, 1, 0), ReplayEndState::UnderWay));
         assert_eq!(at(8 + UNKNOWN_AFTER_MS), ((1, 0, 1), ReplayEndState::Unknown));
-        // One that comes later still counts.
+        // A result that arrives later still counts.
         assert_eq!(state(1, u64::MAX), ReplayEndState::Ended(end));
     }
 

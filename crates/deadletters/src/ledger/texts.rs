@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{JobHeader, LedgerEntry, PlannedReplay};
 
-/// The version of the texts that are written.
+/// The version of the ledger format that this program writes and reads.
 pub(crate) const VERSION: u32 = 1;
 
 #[derive(Deserialize)]

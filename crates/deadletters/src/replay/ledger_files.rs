@@ -76,8 +76,8 @@ pub struct Jobs {
 }
 
 impl DeadLetters {
-    /// Returns the newest replay of each of these dead letters, or of all dead letters. For
-    /// unfinished jobs, reads only the chunks that contain one of them.
+    /// Returns the newest replay of each of these dead letters, or of all dead letters if `ids` is
+    /// `None`. For unfinished jobs, reads only the chunks that contain one of the dead letters.
     ///
     /// # Errors
     /// Fails if the container cannot be read.
@@ -126,7 +126,8 @@ impl DeadLetters {
     }
 
     /// Calls `visit` with the ledger of each job. A ledger contains only the entries of the dead
-    /// letters in `ids`, or all entries. Returns the unreadable ledgers. See [`Self::ledger_of`].
+    /// letters in `ids`, or all entries if `ids` is `None`. Returns the unreadable ledgers. See
+    /// [`Self::ledger_of`].
     async fn each_ledger(
         &self,
         ids: Option<&[Uuid]>,
@@ -283,7 +284,7 @@ impl DeadLetters {
             let entries = self.ledger_file(job, &number.to_string(), read_entries).await?;
             anyhow::Ok(entries.map(|entries| (number, entries)))
         });
-        // Any order is fine: the map sorts them by number.
+        // The reads may finish in any order, because the map sorts the chunks by number.
         let chunks: Vec<_> =
             stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
         Ok(chunks.into_iter().flatten().collect())
@@ -345,7 +346,7 @@ mod tests {
         };
         let first = replayed().await;
         assert!(first.get(&Uuid::from_u128(1)).is_some());
-        // Nobody can read it now, and its ETag is the same.
+        // The file is now invalid, but its ETag is unchanged.
         std::fs::write(&path, vec![b' '; done.len()]).unwrap();
         File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
         let again = replayed().await;

@@ -1,5 +1,5 @@
-//! Replays dead letters: sends the original event only to its own subscription, as a new delivery
-//! with a new id and no attempts.
+//! Replays dead letters. By default, sends the original event only to the subscription of the dead
+//! letter, as a new delivery with a new id and no attempts.
 //!
 //! A job first writes its complete plan. Then it sends chunks of ten, and writes each chunk to the
 //! ledger before and after sending. A job that was killed at any time can be resumed from its
@@ -212,7 +212,7 @@ impl ReplayJob {
     ///
     /// # Errors
     /// Fails if the ledger or a dead letter cannot be read or written, or deliveries fail. The
-    /// ledger then has the progress.
+    /// ledger then contains the progress.
     pub async fn run(
         &mut self,
         sender: &ReplaySender,
@@ -308,7 +308,7 @@ impl ReplayJob {
         self.plan.chunks(CHUNK).nth(number.saturating_sub(1) as usize).unwrap_or_default()
     }
 
-    /// Writes all entries into one blob, if every dead letter is finished.
+    /// Writes all entries to `done.ndjson`, if every dead letter is finished.
     async fn finish(&self) -> anyhow::Result<ReplayCounts> {
         let counts = self.counts();
         if counts.finished() == self.plan.len() as u64 {

@@ -20,7 +20,8 @@ pub struct ReplayPlan {
     letters: Vec<PlanEntry>,
     /// The ids of the planned dead letters.
     planned: HashSet<Uuid>,
-    /// Numbers of dead letters without a subscription, by the reserved name in its place.
+    /// Numbers of dead letters without a subscription. The key is a reserved name in place of the
+    /// subscription, such as `shop/orders/_malformed`.
     pub without_subscription: BTreeMap<String, u64>,
     /// Number of dead letters that are malformed replies, which are not events and cannot be sent
     /// as replies.
@@ -31,7 +32,7 @@ pub struct ReplayPlan {
     pub subscriptions: BTreeMap<String, u64>,
 }
 
-/// True if the name is that of a subscription. False for a reserved name in place of a
+/// True if the name belongs to a subscription. False for a reserved name in place of a
 /// subscription, such as `shop/ordrs/_unknown`.
 #[must_use]
 pub fn is_subscription(name: &str) -> bool {
@@ -45,14 +46,14 @@ struct PlanEntry {
     id: Uuid,
     key: String,
     subscription: String,
-    /// The earlier dead letter of which this dead letter was a replay, if any.
+    /// The earlier dead letter whose failed replay became this dead letter, if any.
     replay_of: Option<Uuid>,
     is_set_aside: bool,
 }
 
 impl ReplayPlan {
-    /// Adds a dead letter to the plan. A dead letter that has no subscription, or is a malformed
-    /// reply, is counted; it is planned only if the target is not its subscription.
+    /// Adds a dead letter to the plan. If the target is [`ReplayTarget::Subscription`], only counts
+    /// dead letters without a subscription and malformed replies.
     pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
         let name = letter.subscription.to_string();
         if matches!(target, ReplayTarget::Subscription) {
@@ -121,7 +122,7 @@ impl ReplayPlan {
         (before - self.letters.len()) as u64
     }
 
-    /// Returns the key of any planned dead letter.
+    /// Returns the key of an arbitrary planned dead letter; `None` if the plan is empty.
     #[must_use]
     pub fn any_key(&self) -> Option<&str> {
         self.letters.first().map(|entry| entry.key.as_str())
@@ -154,8 +155,8 @@ impl ReplayPlan {
         self.letters.iter().filter(is_sent).count() as u64
     }
 
-    /// Returns the dead letters in the order of sending: those that became dead letters first come
-    /// first.
+    /// Returns the dead letters in the order of sending: oldest first, by the time at which they
+    /// became dead letters.
     pub(super) fn ordered(mut self) -> Vec<PlannedReplay> {
         self.letters.sort_by_key(|entry| (entry.decided_ms, entry.id));
         self.letters.into_iter().map(|entry| PlannedReplay { key: entry.key }).collect()
@@ -172,7 +173,7 @@ mod tests {
     use crate::replay::Replayed;
     use crate::samples::letter;
 
-    /// The states when a job has sent these dead letters.
+    /// Returns the states of dead letters after a job has sent these.
     fn sent(letters: &[u128]) -> LetterStates {
         let record = |number: &u128| {
             let letter = Uuid::from_u128(*number);

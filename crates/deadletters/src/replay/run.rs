@@ -207,7 +207,8 @@ impl<'a, 'h> Run<'a, 'h> {
         restore(&mut entries, before, &later);
         let items = self.read_items(number, &mut entries, &later).await?;
         let key = self.job.letters.ledger_key(name, &number.to_string());
-        // Before sending: after a crash the ledger must contain everything that may have been sent.
+        // Write before sending: after a crash the ledger must contain everything that may have been
+        // sent.
         container.put(&key, write_entries(&entries)).await?;
         let results = self.send(&items).await;
         let not_sent: Vec<Uuid> =

@@ -72,7 +72,8 @@ impl ReplayTarget {
     /// both match.
     ///
     /// # Errors
-    /// Fails if the ledger has a shortened URL and none is given, or the given URL does not match.
+    /// Fails if the ledger has a shortened URL and no URL is given, or the given URL does not
+    /// match.
     pub fn resumed(in_ledger: &str, given: Option<Url>) -> Result<Self, String> {
         let Some(given) = given.map(Self::Url) else { return in_ledger.parse() };
         let of_job = match in_ledger.strip_prefix(SHORTENED) {
@@ -260,7 +261,7 @@ fn message(
 }
 
 /// Splits messages into batches within the limits of SQS: at most ten messages, whose total size is
-/// at most that of one message.
+/// at most the limit for one message.
 fn batches(entries: Vec<BatchEntry>) -> Vec<Vec<BatchEntry>> {
     let mut batches: Vec<(usize, Vec<BatchEntry>)> = Vec::new();
     for entry in entries {
@@ -418,7 +419,7 @@ mod tests {
             })
         };
         assert!(ReplayTarget::resumed(&stored, None).is_err_and(|it| it.contains("--to-url")));
-        // The ledger of an earlier version has all of it.
+        // A ledger that an earlier version wrote contains the full URL.
         for in_ledger in [&stored, whole.as_str()] {
             assert_eq!(resumed(in_ledger, &whole), Ok(ReplayTarget::Url(whole.clone())));
             assert_eq!(resumed(in_ledger, &url("https://u:hush@a.example.com/y")), Err(()));

@@ -1,4 +1,4 @@
-//! Parses a URL as people write it. If a text was meant to be a URL, the module names the mistake.
+//! Parses URLs that people write. Describes the mistake in a text that was meant to be a URL.
 //!
 //! This module is separate because files and command-line options share these messages. No message
 //! quotes more than a scheme, because the rest of a URL may contain credentials.
@@ -12,7 +12,7 @@ const SCHEME_MAX: usize = 20;
 ///
 /// # Errors
 ///
-/// Fails if the text is not such a URL. The error describes the mistake and shows the expected
+/// Fails if the text is not an HTTP URL. The error describes the mistake and shows the expected
 /// form.
 pub fn http_url(text: &str) -> Result<Url, String> {
     let refused = |problem: String| Err(format!("{problem}; expected https://… or http://…"));

@@ -1,10 +1,10 @@
 //! Decides which addresses requests may go to.
 //!
-//! A subscription names an endpoint that we do not control. Its name may resolve to this machine,
-//! to a metadata service of the cloud or into a private network. Such addresses are refused unless
-//! `ALLOW_PRIVATE_DESTINATIONS` allows them. The function's own addresses are always refused. The
-//! checks are pure. The sender checks the URL first, and before it connects, each address that the
-//! name resolves to.
+//! A subscription names an endpoint that we do not control. The endpoint's host name may resolve to
+//! this machine, to a metadata service of the cloud or into a private network. Such addresses are
+//! refused unless `ALLOW_PRIVATE_DESTINATIONS` allows them. The function's own addresses are always
+//! refused. The checks are pure. The sender first checks the URL. Before it connects, it checks
+//! each address to which the host name resolves.
 
 mod http_url;
 mod own;
@@ -29,12 +29,11 @@ pub struct AddressPolicy {
     own: OwnAddresses,
 }
 
-/// The properties of a URL that, together with its host, decide which addresses a request to it may
-/// reach.
+/// Properties of a URL. Together with the host, they decide which addresses a request may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKind {
-    /// True if the URL uses plain HTTP. Even a public address may then be reached only if it is
-    /// allowed.
+    /// True if the URL uses plain HTTP. Requests may then reach only hosts and addresses in
+    /// `ALLOW_PRIVATE_DESTINATIONS`, even if an address is public.
     pub in_clear: bool,
     /// True if the function's own services listen on this port. Requests to any address of this
     /// machine are then refused, even to an allowed one.
@@ -47,7 +46,7 @@ pub enum Refusal {
     /// The URL has no host, so no address can be checked.
     #[error("the URL has no host")]
     NoHost,
-    /// The URL leads to a service that runs beside the function, in its own sandbox.
+    /// The URL leads to a service that runs in the function's sandbox.
     #[error("{0} is an address of the function itself on this port; requests to it are blocked")]
     Own(HostAddress),
     /// The URL uses plain HTTP, and neither its host name nor its address is in
@@ -62,7 +61,7 @@ pub enum Refusal {
     NotPublic(HostAddress),
 }
 
-/// The host of a URL, with the address that it resolved to, if it is known.
+/// The host of a URL, and the address to which the host resolved, if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostAddress {
     host: String,
@@ -179,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Resolves the URL's host to these addresses.
+    /// Checks a request to a URL whose host resolves to these addresses.
     fn led(policy: &AddressPolicy, url: &str, addresses: &[&str]) -> Result<(), Refusal> {
         let url: Url = url.parse().unwrap();
         let addresses: Vec<IpAddr> =

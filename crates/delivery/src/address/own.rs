@@ -1,5 +1,5 @@
-//! The function's own addresses. Services in its sandbox listen there, and return its events and
-//! secrets.
+//! The function's own addresses. Services in the function's sandbox listen there, and return its
+//! events and secrets.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ impl OwnAddresses {
     /// Parses endpoints of the form `host:port`.
     ///
     /// # Errors
-    /// The first endpoint that does not have this form.
+    /// Fails at the first endpoint that does not have this form. The error quotes the endpoint.
     pub fn parse<'a>(endpoints: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut own = Self::default();
         endpoints.into_iter().try_for_each(|endpoint| own.add(endpoint))?;
@@ -32,7 +32,7 @@ impl OwnAddresses {
     /// Adds the endpoint `host:port`.
     ///
     /// # Errors
-    /// The text, if it does not have this form.
+    /// Fails if the text does not have this form. The error quotes the text.
     pub fn add(&mut self, endpoint: &str) -> Result<(), String> {
         let (host, port) =
             host_and_port(endpoint).ok_or_else(|| format!("\"{endpoint}\" is not host:port"))?;

@@ -2,8 +2,8 @@
 //!
 //! The key depends only on the message, so handling a message twice creates only one blob. The text
 //! of the event is written as it was published, before the added members. The written blob is read
-//! back at once. If it does not return the event byte for byte, because an added member replaces
-//! one of its members, the published text is written too.
+//! back at once. An added member may replace a member of the event, so that reading does not return
+//! the event byte for byte. In that case, the published text is written too.
 //!
 //! A format may be unable to hold an event, for example plain text, or, in a CloudEvents format, a
 //! custom event without a type. Such an event is stored in the nested layout of the namespace

@@ -173,7 +173,8 @@ fn headers(headers: &[(String, String)]) -> String {
     serde_json::to_string(headers).unwrap_or_default()
 }
 
-/// Writes the last failure of the destination, which other deliveries found, as a JSON object.
+/// Writes the last failure of the destination, which other deliveries encountered, as a JSON
+/// object.
 fn destination_state(failing: &FailingDestination) -> String {
     let FailingDestination { since_ms, outcome, status, detail } = failing;
     let mut object = Object::default();

@@ -11,7 +11,8 @@ use crate::delivery::{DeadLetter, Delivery};
 use crate::event::json::{Object, quoted};
 use crate::event::{Members, Shape, convert};
 
-/// Name of the member with the published text; present if nothing else restores it.
+/// Name of the member with the published text; present if the other members cannot restore the
+/// text.
 pub(crate) const ORIGINAL: &str = "original";
 /// Name of the member with the published text in base64; present if some JSON parsers would reject
 /// the text.
@@ -24,8 +25,9 @@ pub(crate) const PUBLISHED: &str = "published";
 /// Value of [`PUBLISHED`] for an event that is the value of `data`.
 pub(crate) const IN_DATA: &str = "data";
 
-/// Begins an object with the members of the event, without reserved names. If the event has no
-/// reserved name, its text is kept byte for byte. Returns `None` if the event is not an object.
+/// Begins an object with the members of the event, without those that have a reserved name. If no
+/// member has a reserved name, the text of the event is kept byte for byte. Returns `None` if the
+/// event is not an object.
 pub(super) fn open(event: &str, reserved: &[&str]) -> Option<Object> {
     let members = Members::parse(event).ok().filter(|_| event.trim_start().starts_with('{'))?;
     let is_reserved = |name: &str| reserved.contains(&name);

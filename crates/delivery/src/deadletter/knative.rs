@@ -52,8 +52,8 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     Some(object.finish())
 }
 
-/// The last failed request: the one to the sink if there was one, otherwise the last one to the
-/// subscriber or, for a reply, to the reply address.
+/// The last failed request: to the sink if there was such a request, otherwise to the subscriber
+/// or, for a reply, to the reply address.
 struct Failed<'a> {
     address: Option<&'a str>,
     status: Option<u16>,
@@ -76,10 +76,10 @@ impl<'a> Failed<'a> {
     }
 }
 
-/// Returns the last response, cut to the size limit, without control characters, which attributes
-/// must not contain. Trailing control characters are removed, and others become spaces. Knative
-/// removes all of them. Removing them could join the parts of a credential, which is hidden only
-/// where it occurs as a whole.
+/// Returns the last response, cut to the size limit. Attributes must not contain control
+/// characters, so trailing ones are removed and others become spaces. Knative removes all control
+/// characters, but that could join two parts of a credential, and only complete credentials are
+/// hidden.
 fn error_data(response: &[u8], form: ErrorData) -> String {
     match form {
         ErrorData::Text => {

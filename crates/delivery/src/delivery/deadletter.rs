@@ -22,8 +22,8 @@ use crate::time::duration::DAY_MS;
 
 impl DeadLetter {
     /// Returns the dead letter of a delivery whose subscription does not exist. It is stored in the
-    /// default container, and storing is retried for two days. For a delivery to a sink, it is the
-    /// original dead letter with the failure at the sink.
+    /// default container, and storing is retried for two days. For a delivery to a sink, returns
+    /// the original dead letter with the failure at the sink.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
         // Completes the original dead letter, because a dead letter never contains another one.
@@ -134,7 +134,7 @@ impl DeadLetter {
     }
 
     /// Returns true if the delivery did not fail: its subscription was paused, or its destination
-    /// was disabled. It can be replayed.
+    /// was disabled. Such a dead letter can be replayed.
     #[must_use]
     pub fn is_set_aside(&self) -> bool {
         self.newest_reason().known().is_some_and(Reason::sets_aside)
@@ -151,8 +151,8 @@ impl DeadLetter {
         self
     }
 
-    /// Returns the reason of the last delivery: that to the sink if there was one, otherwise the
-    /// original one.
+    /// Returns the reason why the last delivery ended. The last delivery is the one to the sink if
+    /// there was one, otherwise the original delivery.
     #[must_use]
     pub fn newest_reason(&self) -> &Word<Reason> {
         self.returned.as_ref().map_or(&self.reason, |returned| &returned.reason)

@@ -116,7 +116,8 @@ pub struct Delivery {
     /// Remaining reply budget; `None` for published events, where the topic's limit applies.
     pub replies_left: Option<u32>,
     /// The topics whose dead letters led to this delivery, and the topic of notices if the event is
-    /// a reply to a notice. Dead letters of this delivery never go to one of them.
+    /// a reply to a notice. Dead letters of this delivery are never published to any of these
+    /// topics.
     pub via: Vec<TopicName>,
     /// The permission to share a request with other deliveries. An unknown value counts as
     /// disabled.
@@ -220,7 +221,8 @@ impl Delivery {
             published_ms,
             starts_ms,
             attempts: 0,
-            // The current time would differ if the record is processed twice.
+            // The current time must not be used, because it would differ if the record is processed
+            // twice.
             due_ms: starts_ms,
             target: DeliveryTarget::Destination,
             hops: 0,
@@ -239,8 +241,8 @@ impl Delivery {
         }
     }
 
-    /// Delays the start until this long after publication, unless it is later already. Call this
-    /// function only before the first attempt.
+    /// Delays the start until `delay_ms` after publication, unless the start is later already. Call
+    /// this function only before the first attempt.
     #[must_use]
     pub fn delayed(self, delay_ms: u64) -> Self {
         let starts_ms = self.starts_ms.max(self.published_ms.saturating_add(delay_ms));

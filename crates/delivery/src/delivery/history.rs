@@ -92,8 +92,8 @@ impl History {
         self.last.iter()
     }
 
-    /// Returns the first attempt, from which a schedule with fixed moments counts. It is never
-    /// omitted: at most one entry of probation precedes it.
+    /// Returns the first attempt. Schedules with fixed times count from this attempt. It is never
+    /// omitted, because at most one entry of probation precedes it.
     #[must_use]
     pub fn first_attempt(&self) -> Option<&Entry> {
         self.first.iter().find(|entry| entry.outcome != Outcome::Probation)

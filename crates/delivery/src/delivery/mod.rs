@@ -7,7 +7,7 @@
 
 mod addresses;
 mod deadletter;
-#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+#[expect(clippy::module_inception, reason = "the module is named after its main type")]
 mod delivery;
 mod detail;
 mod failing;

@@ -48,7 +48,7 @@ pub struct Publication {
 /// names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Onward {
-    /// Number of replies and topics between the original event and these deliveries.
+    /// Number of replies and forwards between the original event and these deliveries.
     pub hops: u32,
     /// Remaining reply budget, shared by all deliveries of the event.
     pub replies_left: u32,
@@ -112,8 +112,7 @@ impl Publication {
         })
     }
 
-    /// Returns the publication with the share of the reply budget for part number `place` of
-    /// `parts`.
+    /// Returns the publication with a share of its reply budget, which is divided by [`share`].
     #[must_use]
     pub fn with_share(mut self, parts: usize, place: usize) -> Self {
         if let Some(Onward { replies_left, .. }) = &mut self.onward {
@@ -146,7 +145,7 @@ pub fn share(number: u32, parts: usize, place: usize) -> u32 {
 }
 
 impl fmt::Display for Part {
-    /// Prints the part for people. Example: `elements from 20 on, subscriptions from "b" on,
+    /// Prints the part for people. Example: `events from index 20, subscriptions from "b",
     /// subscriptions before "c"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "events from index {}", self.first)?;

@@ -1,4 +1,4 @@
-//! [`Reason`]: the reasons of dead letters.
+//! [`Reason`]: the reason why a delivery became a dead letter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -129,8 +129,8 @@ impl Reason {
         matches!(self, Self::Paused | Self::DestinationDisabled)
     }
 
-    /// Returns the text that Event Grid namespaces write for this reason. For reasons that Event
-    /// Grid does not have, it is the name of the reason.
+    /// Returns the text that Event Grid namespaces write for this reason. For a reason that Event
+    /// Grid does not have, returns the name of the reason.
     #[must_use]
     pub fn sentence(self) -> String {
         let sentence = match self {

@@ -1,5 +1,5 @@
-//! [`Returned`]: the failed delivery of a dead letter to its sink, which the dead letter then
-//! reports.
+//! [`Returned`]: the failed delivery of a dead letter to its sink. The dead letter contains this
+//! record.
 //!
 //! This module is separate because such a delivery has ended: only the fields that the blob shows
 //! are kept.

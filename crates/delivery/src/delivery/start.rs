@@ -48,7 +48,7 @@ mod tests {
 
     const PUBLISHED_MS: u64 = 1_796_115_600_000;
 
-    /// An event that is published for this moment.
+    /// Returns an event with this `deliverat`.
     fn event(deliver_at: &str) -> Event {
         let text = format!(
             r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","deliverat":"{deliver_at}"}}"#

@@ -1,7 +1,7 @@
 //! [`Store`]: the container or queue in which a dead letter is stored.
 //!
-//! This module is separate because a dead letter contains its storage, and another module derives
-//! the storage from the sink of the subscription.
+//! This module is separate because a dead letter contains its [`Store`]. Another module derives the
+//! [`Store`] from the sink of the subscription.
 
 use crate::subscription::sink::{Container, SinkQueue};
 

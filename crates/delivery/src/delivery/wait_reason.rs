@@ -38,7 +38,8 @@ pub enum WaitReason {
     /// Other functions use all permits of the destination. The delivery waits for its turn, which
     /// is the estimated time of a free permit.
     Turn,
-    /// Other functions use all permits of the destination, and no turn is free yet.
+    /// Other functions use all permits of the destination, and other deliveries have taken all
+    /// turns so far.
     NoTurn,
     /// The invocation had no time left for an attempt.
     Time,

@@ -25,8 +25,9 @@ impl<T> Word<T> {
     /// any.
     ///
     /// # Errors
-    /// Fails if an unknown value is empty, too long or contains other characters. Values are
-    /// written to logs, metrics and dead letters.
+    /// Fails if an unknown value is empty, too long, or contains characters other than letters,
+    /// digits, `_` and `-`. The reason is that values are written to logs, metrics and dead
+    /// letters.
     pub fn read(text: &str, known: Option<T>) -> Result<Self, String> {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let is_word = (1..=WORD_MAX_BYTES).contains(&text.len()) && text.bytes().all(is_part);

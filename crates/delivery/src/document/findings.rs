@@ -41,7 +41,7 @@ pub struct Finding {
     pub message: String,
     /// The correct spelling or value, if it is known.
     pub help: Option<String>,
-    /// The unresolved reference, if the finding is about one.
+    /// The unresolved reference; `None` if the finding is not about a reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<MissingReference>,
 }
@@ -99,7 +99,7 @@ words! {
         /// container.
         DeadLetters = "deadLetters",
         /// Events are sent to the address with a token. If the entry lacks the fields for a token,
-        /// they are sent without one.
+        /// the events are sent without a token.
         Token = "token",
     }
 }
@@ -127,7 +127,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A position in one of several files. Positions are ordered as the files are read.
+/// A position in one of several files. Positions sort by file, in reading order, then by line and
+/// column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePosition {
     /// The index of the file, in the order in which files are read.
@@ -283,8 +284,8 @@ impl Findings {
         format!("{}:{}:{}", self.file(position.file), position.line, position.column)
     }
 
-    /// Returns all findings by file and line, without duplicates. Duplicates occur because a part
-    /// of a template may be read several times.
+    /// Returns all findings, sorted by position and without duplicates. Duplicates occur because a
+    /// part of a template may be read several times.
     pub fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
         // The sort is stable, so findings at one position keep their order.

@@ -1,10 +1,10 @@
-//! Hints for an unknown name or value: "did you mean …?", or the list of known ones.
+//! Hints for an unknown name or value: "did you mean …?", or the list of known names or values.
 //!
 //! This module is separate because it only compares strings, whether they name fields, types or
 //! values.
 
-/// Returns a hint for an unknown word: the most similar known word, otherwise the list. A word that
-/// is known but invalid in this position is not suggested again.
+/// Returns a hint for an unknown word: the most similar known word, or all known words if none is
+/// similar. A word that is known but invalid in this position is not suggested again.
 pub fn hint(word: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| {
         **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)

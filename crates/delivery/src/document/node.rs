@@ -10,7 +10,7 @@ use super::findings::SourcePosition;
 pub struct Placed<T> {
     /// The value or the name of a field.
     pub value: T,
-    /// The file, line and column at which it begins.
+    /// The file, line and column at which the value or the name begins.
     pub position: SourcePosition,
 }
 
@@ -26,7 +26,7 @@ impl Node {
         Self::of_json_at(value, SourcePosition::NOWHERE)
     }
 
-    /// Converts a JSON value and sets this position everywhere in it. The position is, for example,
+    /// Converts a JSON value, and gives all nodes in it this position. For example, the position is
     /// that of the text from which the value was derived.
     pub fn of_json_at(value: &serde_json::Value, position: SourcePosition) -> Self {
         use serde_json::Value as Json;
@@ -145,7 +145,7 @@ pub enum Value {
     Bool(bool),
     /// A whole number, in the range of `i128`.
     Integer(i128),
-    /// Any other number, with the digits of the file.
+    /// Any other number, with its digits as the file states them.
     Fraction(Fraction),
     /// A string, quoted or not.
     Text(String),

@@ -103,7 +103,8 @@ impl PartialOrd for Number {
     }
 }
 
-/// Parses a whole number with an optional sign. A number that is too large is clamped.
+/// Parses a whole number with an optional sign. A number outside the range of `i64` is clamped to
+/// that range.
 fn read_exponent(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

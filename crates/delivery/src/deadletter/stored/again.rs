@@ -4,7 +4,7 @@
 //! This module is separate from the reader, because it decides the next step. A dead letter about a
 //! published event is replayed to its destination, and one about a reply to the reply address. A
 //! dead letter that its sink refused is replayed to that sink. A recipient that has already
-//! accepted its part receives nothing again.
+//! accepted its request receives nothing again.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +64,8 @@ pub struct Failure<'a> {
 }
 
 impl StoredDeadLetter {
-    /// Describes the last failure: the one at the sink if there was one, otherwise the original
-    /// one.
+    /// Describes the last failure: of the delivery to the sink if there was one, otherwise of the
+    /// original delivery.
     #[must_use]
     pub fn failure(&self) -> Failure<'_> {
         if let Some(sink) = &self.sink {

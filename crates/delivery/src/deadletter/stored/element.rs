@@ -1,8 +1,8 @@
 //! Reads the dead letter of a blob: finds its format, its event and the fields about the failure.
 //!
-//! This module is separate because only the members show the format. The nested layout has the
-//! event in a member of its own, and the custom format has it in `data`. In all other formats, the
-//! event's members come first in the object, and the added fields follow.
+//! This module is separate because only the members of a blob reveal its format. The nested layout
+//! has the event in a member of its own, and the custom format has it in `data`. In all other
+//! formats, the event's members come first in the object, and the added fields follow.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ impl<'a> Element<'a> {
                 });
             }
         }
-        Err("neither a dead letter with deadletterProperties nor one of the flat formats"
+        Err("the blob has neither deadletterProperties nor the fields of another dead-letter format"
             .to_owned())
     }
 
@@ -71,8 +71,8 @@ impl<'a> Element<'a> {
         })
     }
 
-    /// Returns the published event. Its text is identical to the published one if the blob
-    /// preserves it.
+    /// Returns the text of the published event. It is identical byte for byte if the blob preserves
+    /// the published text.
     pub(super) fn event(&self) -> String {
         if let Some(text) = self.fields.original_text() {
             return text;
@@ -105,7 +105,8 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Restores the object of an event in a flat layout: its own members, and the replaced ones.
+    /// Restores an event from a flat layout: the members that the blob shows, and those that
+    /// members of the format replaced.
     fn among_members(&self) -> String {
         let is_own = |name: &str| !self.added.contains(&name);
         let original = self.fields.original_members();

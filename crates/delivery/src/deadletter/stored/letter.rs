@@ -100,7 +100,8 @@ pub struct StoredDeadLetter {
     pub event_id: Option<String>,
     /// The value of the event's `type` or `eventType`; `None` if the event has none.
     pub event_type: Option<String>,
-    /// Source in the event; for the Event Grid schema, its `topic`.
+    /// The value of the event's `source`, or of `topic` in the Event Grid schema; `None` if the
+    /// event has none.
     pub source: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 //! This module is separate from [`crate::deadletter`], which writes, because the reader accepts
 //! more than is written. It reads every format and both layouts, the spellings
 //! `deadLetterProperties` and `brokerProperties`, and blobs without our own fields. A blob may be
-//! an object or an array of one.
+//! an object or an array of one object.
 //!
 //! `read(key(letter), bytes(letter))` returns the id, reason, attempts and published text of the
 //! dead letter, byte for byte. The key identifies a dead letter, so a blob cannot pass for a
@@ -47,7 +47,7 @@ fn of_element(text: &str, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, 
     Element::parse(&members, &own)?.letter(key_parts)
 }
 
-/// Returns the event of a dead letter whose JSON is this text.
+/// Returns the published event of a dead letter, given the dead letter's JSON.
 pub(super) fn event_of(text: &str) -> Result<String, String> {
     let members = Members::parse(text).map_err(|error| error.to_string())?;
     let own = members.text(LASTMILE).unwrap_or_default();

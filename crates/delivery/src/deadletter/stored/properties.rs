@@ -35,7 +35,7 @@ pub(super) struct Properties<'a> {
 pub(super) enum Published<'a> {
     /// The published event is the value of `data`.
     InData,
-    /// The published event is the value of `data`, between these two texts.
+    /// The published event is the first text, then the value of `data`, then the second text.
     AroundData(String, String),
     /// The published event has these members beside `data`. This form is read, but no longer
     /// written.
@@ -63,7 +63,8 @@ impl<'a> Properties<'a> {
         self.own.get(name).or_else(added)
     }
 
-    /// Returns the first of these fields whose value is a string, number or boolean, as text.
+    /// Returns the value of the first of these fields that has a string, number or boolean, as
+    /// text.
     fn first(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.get(name).and_then(scalar)).map(Cow::into_owned)
     }
@@ -109,7 +110,8 @@ impl<'a> Properties<'a> {
         Some(Published::AroundData(before, after))
     }
 
-    /// True if a string in `event` is an event that was published as a JSON string, and not text.
+    /// True if a string in `event` was published as a JSON string. False if the string contains
+    /// text that is not JSON.
     pub(super) fn event_is_json(&self) -> bool {
         self.own.text(EVENT_IS).as_deref() == Some(JSON)
     }

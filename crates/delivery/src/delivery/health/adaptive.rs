@@ -2,14 +2,14 @@
 //! destination.
 //!
 //! A destination has its full limit (`maxConcurrency`, the ceiling) until responses show overload:
-//! 429, 503 or timeouts. Then the limit is halved. It grows by one after as many successes as it
-//! allows concurrent requests. At the ceiling, the limit is removed. TCP congestion control works
-//! in the same way.
+//! 429, 503 or timeouts. Then the limit is halved. After as many successes as the limit allows
+//! concurrent requests, the limit grows by one. At the ceiling, it is removed. TCP congestion
+//! control works in the same way.
 //!
 //! - One unlucky response does not change the limit. At least two responses, and a fifth of the
 //!   latest ones, must show overload.
-//! - The number of latest responses is at least the number of requests under way, because timeouts
-//!   arrive last.
+//! - The share of overload responses is computed as if there were at least as many responses as
+//!   requests in flight, because timeouts arrive last.
 //! - An event itself may cause a timeout, so timeouts alone leave a few concurrent requests.
 //! - Subscriptions of one address may have different ceilings. The highest one decides when the
 //!   limit is removed, and each subscription keeps its own ceiling.
@@ -56,7 +56,7 @@ pub struct AdaptiveLimit {
     answers: u32,
     /// Number of counted responses that show overload.
     too_much: u32,
-    /// Maximum number of requests that were in flight before there was a limit.
+    /// Maximum number of requests that were in flight since the limit was last halved.
     under_way: u32,
     /// The highest `maxConcurrency` of the subscriptions that share this destination.
     ceiling: u32,
@@ -246,7 +246,8 @@ mod tests {
         assert_eq!(limits.limit(50), Some(25), "it is not forgotten");
         enough(&mut limits, of_one(Outcome::Busy, 10));
         assert_eq!(limits.limit(50), Some(12), "it is halved, and not one");
-        // Also where the first limit follows from a response to the other subscription.
+        // The higher ceiling also counts if the response that causes the first limit belongs to the
+        // subscription with the lower ceiling.
         let mut limits = AdaptiveLimit::default();
         (0..9).for_each(|_| limits.note(attempt(Outcome::Busy, 1)));
         limits.note(of_one(Outcome::Busy, 1));
@@ -305,14 +306,15 @@ mod tests {
             enough(&mut limits, attempt(outcome, at_ms));
             assert_eq!(limits.limit(CEILING), Some(limit));
         }
-        // A ceiling that is not higher anyway.
+        // Timeouts cannot lower the limit below five, which is the ceiling here.
         let mut limits = AdaptiveLimit::default();
         enough(&mut limits, Observed { ceiling: 5, ..attempt(Outcome::TimedOut, 1) });
         assert!(!limits.is_watched());
     }
 
-    /// The least and the average limit of 1,000 rounds in which this many of a hundred requests time out. Each round begins as
-    /// many requests as the limit allows, and its timeouts come after its successes.
+    /// Returns the lowest and the average limit of 1,000 rounds in which `time_out` percent of the
+    /// requests time out. Each round begins as many requests as the limit allows, and its timeouts
+    /// arrive after its successes.
     fn of_hundred(time_out: u64) -> (u32, u32) {
         let (mut limits, mut random) = (AdaptiveLimit::default(), 1_u64);
         let (mut least, mut sum) = (CEILING, 0);

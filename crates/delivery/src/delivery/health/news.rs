@@ -90,8 +90,8 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns true if the destination is unhealthy or was recently. A process that has no state of
-    /// the destination must then create one.
+    /// Returns true if the destination is unhealthy or was unhealthy recently. A process that has
+    /// no state of the destination must then create one.
     #[must_use]
     pub fn is_news(&self) -> bool {
         self.is_unhealthy() || self.ended_ms.is_some()

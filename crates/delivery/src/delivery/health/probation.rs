@@ -32,7 +32,7 @@ pub const LONGEST_MS: u64 = 5 * MINUTE_MS;
 /// Maximum duration over which deferred deliveries are spread after a probation.
 pub const SPREAD_MS: u64 = 15 * MINUTE_MS;
 /// Time that deliveries of other processes wait for the result of a probe that is under way.
-/// Without this, they would wait for another whole probation.
+/// Without this limit, these deliveries would wait for another complete probation.
 pub const PROBE_MS: u64 = 10 * SECOND_MS;
 /// Time after which a probe without a recorded outcome counts as lost, because its process was
 /// frozen or panicked.
@@ -74,7 +74,7 @@ pub enum Admission {
     Deferred(Deferral),
 }
 
-/// The range from which a deferred delivery's next time is chosen.
+/// The range of times from which the next try of a deferred delivery is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deferral {
     /// The earliest time at which the delivery may be tried again, in milliseconds since 1970.
@@ -105,7 +105,8 @@ pub struct Failures {
     since_ms: u64,
     /// Duration of the last probation that ended, in milliseconds.
     lasted_ms: u64,
-    /// The delivery of all failures so far; `None` after a second delivery failed.
+    /// The only delivery that has failed so far; `None` without a failure, or if several deliveries
+    /// failed.
     only_delivery: Option<Uuid>,
     probation: Option<Probation>,
 }
@@ -315,7 +316,7 @@ impl Probation {
 mod tests {
     use super::*;
 
-    /// The deferral of the first delivery.
+    /// Returns the deferral of the first deferred delivery, which has only one possible time.
     fn at(from_ms: u64) -> Admission {
         Admission::Deferred(Deferral { from_ms, spread_ms: 0 })
     }
@@ -324,7 +325,8 @@ mod tests {
         Uuid::from_u128(number)
     }
 
-    /// State after this many failures in a row, of this many events; the number of each failure is its time.
+    /// Returns the state after `failed` consecutive failures of `events` different events. Each
+    /// failure occurs one millisecond after the previous one.
     fn after(failed: u32, events: u128, outcome: Outcome) -> Failures {
         let mut failures = Failures::default();
         for failure in 0..failed {
@@ -462,7 +464,7 @@ mod tests {
         let mut record = |outcome| failures.record_outcome(&[id(2)], (outcome, None), now_ms);
         assert!((0..4).all(|_| record(Outcome::Busy).is_none()));
         assert_eq!(record(Outcome::Busy), Some(Finding::Began { lasts_ms: 20_000 }));
-        // Three successes in a row remove all failures.
+        // One success ends the probation, and three more remove all counted failures.
         let mut successes = after(10, 2, Outcome::Busy);
         for _ in 0..4 {
             assert!(successes.count > 0);
@@ -493,7 +495,7 @@ mod tests {
         let mut failures = after(10, 2, Outcome::Busy);
         assert_eq!(failures.admit(1_000), at(10_009));
         for _ in 0..3 {
-            // The outage is ten seconds old then.
+            // At the end of the probation, the outage has lasted ten seconds.
             let spread = Deferral { from_ms: 10_009, spread_ms: 10_000 };
             assert_eq!(failures.admit(1_000), Admission::Deferred(spread));
         }

@@ -10,7 +10,7 @@ use super::Finding;
 use super::shared::Spell;
 use crate::time::duration::MINUTE_MS;
 
-/// Time after the last slow response until a response in time ends the slow period.
+/// Time after the last slow response before a response in time can end the slow period.
 pub const LASTS_MS: u64 = 10 * MINUTE_MS;
 /// Minimum time between two publications of a slow period that continues.
 const PUBLISH_EVERY_MS: u64 = LASTS_MS / 2;

@@ -67,8 +67,8 @@ impl Outcome {
         }
     }
 
-    /// Returns true if a request may have reached the destination. Returns false if none was sent,
-    /// so that the outcome does not depend on the destination.
+    /// Returns true if the outcome reveals something about the destination. Returns false if the
+    /// function blocked, deferred or aborted the attempt.
     #[must_use]
     pub const fn tested_destination(self) -> bool {
         match self {

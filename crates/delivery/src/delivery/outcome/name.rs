@@ -34,7 +34,7 @@ words! {
 }
 
 impl NoResponse {
-    /// Returns the outcome that this name stands for.
+    /// Returns the outcome that has this short name.
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {

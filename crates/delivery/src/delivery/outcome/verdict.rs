@@ -19,7 +19,7 @@ pub enum Verdict {
     /// The delivery is retried, unless it has reached a limit of attempts or time.
     Retry {
         /// Minimum time between the outcome and the next attempt. It is the policy's minimum wait
-        /// for the status, or the capped `Retry-After`.
+        /// for the status or the capped `Retry-After`, whichever is longer.
         least_wait_ms: u64,
     },
     /// The delivery fails for this reason and is never retried.

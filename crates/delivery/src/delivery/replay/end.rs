@@ -24,14 +24,14 @@ pub enum ReplayOutcome {
     /// The event was delivered.
     Delivered,
     /// The delivery became a dead letter again.
-    #[serde(alias = "dead_again")] // another spelling that is accepted
+    #[serde(alias = "dead_again")] // an earlier spelling, still accepted
     DeadAgain,
     /// The delivery failed, and its subscription drops dead letters.
     Dropped,
 }
 
 impl ReplayOutcome {
-    /// Returns the name that storage, logs, JSON and people use.
+    /// Returns the name of the outcome in storage, logs, JSON and texts for people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ pub struct StoredReplayEnd {
 impl ReplayEnd {
     /// Returns the replay result that a successful delivery implies; `None` if the delivery belongs
     /// to no replay. A successful delivery to a dead-letter sink means that the replayed delivery
-    /// failed again, unless the delivery to the sink is what was replayed.
+    /// failed again, unless the replay itself was a delivery to the sink.
     #[must_use]
     pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
         match &delivery.target {

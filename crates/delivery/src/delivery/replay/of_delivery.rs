@@ -12,7 +12,8 @@ const ENDS_FOLDER: &str = "ends";
 /// Maximum length of a job name in bytes.
 const JOB_NAME_MAX_BYTES: usize = 100;
 
-/// Returns true if the text is a valid job name, which is a segment of a key without encoding.
+/// Returns true if the text is a valid job name. Such a name can be a segment of a key without
+/// encoding.
 #[must_use]
 pub fn is_job_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

@@ -110,8 +110,8 @@ impl DestinationState {
         state
     }
 
-    /// Returns true if a finding of this time is newer than the state. A process that was frozen
-    /// may report an old finding.
+    /// Returns true if a finding at the time `at_ms` is newer than the state. A process that was
+    /// frozen may report an old finding.
     fn is_news(&self, at_ms: u64) -> bool {
         let failed_ms = self.failing.map(Spell::last_ms);
         failed_ms.into_iter().chain(self.ended_ms).all(|known_ms| at_ms >= known_ms)

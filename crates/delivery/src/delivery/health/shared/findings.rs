@@ -61,7 +61,7 @@ pub(super) const ATTEMPTS_KEPT: usize = 5;
 pub struct Findings {
     /// The URL of the destination, without credentials and query.
     pub destination: String,
-    /// The full name of the subscription whose attempts these are.
+    /// The full name of the subscription to which the attempts belong.
     pub subscription: String,
     /// The change of the probation, and the time of the finding.
     pub failing: Option<(Finding, u64)>,
@@ -91,7 +91,7 @@ impl Findings {
         namespace_of(&self.subscription)
     }
 
-    /// Returns findings without any content yet.
+    /// Returns empty findings about a destination.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
         let (failing, ceiling, row, slow, attempts, disable, last_failure) = Default::default();

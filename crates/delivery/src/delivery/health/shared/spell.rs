@@ -43,7 +43,7 @@ impl Spell {
     }
 }
 
-/// Merges a finding of this time into the stored period. If two processes report the same
+/// Merges a finding at the time `at_ms` into the stored period. If two processes report the same
 /// condition, the longer period wins: the process that reported the shorter period had not read the
 /// longer one.
 pub(super) fn merged_spell(

@@ -71,7 +71,8 @@ pub struct DestinationState {
 
 impl Document for DestinationState {
     fn expires_ms(&self) -> Option<u64> {
-        // Only an operator enables a destination, so this state does not expire.
+        // Only an operator can enable a disabled destination, so the state of such a destination
+        // does not expire.
         let is_disabled = self.disabled.is_some();
         (!is_disabled).then(|| self.changed_ms.saturating_add(FORGOTTEN_MS))
     }
