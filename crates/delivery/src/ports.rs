@@ -180,14 +180,14 @@ pub trait SubscriptionSource {
     /// A description of the problem, for people, if no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// Returns the catalogue with these topics, which are read if they are missing. The default is
-    /// for sources that always read all topics.
+    /// Returns the catalogue with these topics, which are read if they are missing. The default
+    /// implementation is for sources that always read all topics.
     fn with_topics(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Arc<Catalogue>> + Send {
-        // A catalogue of all topics needs no further ones.
+        // The catalogue already has all topics.
         let _ = topics;
         ready(known)
     }
@@ -248,8 +248,9 @@ pub struct ConsentError {
 
 /// Stores the consents of destinations.
 ///
-/// Promise: this process finds a stored consent at once, and others find it within half a minute,
-/// until it is removed. If consents cannot be read, the result is an error and never `None`.
+/// Promise: this process finds a stored consent immediately, and other processes find it within
+/// half a minute. A consent is stored until it is removed. If consents cannot be read, the result
+/// is an error and never `None`.
 pub trait Consents {
     /// Returns the consent with this key; `None` if none is stored.
     ///
@@ -326,7 +327,7 @@ pub trait JitterSource {
 /// Looks up the keys with which publishers authenticate.
 ///
 /// Promise: the values were current a few minutes ago, and are never logged. A key that cannot be
-/// read does not affect the results for the others.
+/// read does not affect the results for other keys.
 pub trait PublisherKeys {
     /// Returns the key for each name, in the order of the names, or the reason why the key cannot
     /// be read.

@@ -63,8 +63,8 @@ mod tests {
         let url: Url = "https://example.com/in?code=secret".parse().unwrap();
         let other: Url = "https://example.com/in".parse().unwrap();
         let key = ConsentKey::of("n", &url, &Consent::EventGrid(NoFields));
-        // sha256 of "eventgrid\nhttps://example.com/in?code=secret"; kept consents are found under
-        // it for ever.
+        // SHA-256 of "eventgrid\nhttps://example.com/in?code=secret"; stored consents have this
+        // key, so it must never change.
         assert_eq!(key.to_string(), KEY);
         let with_rate = Consent::CloudEvents(CloudEventsHandshake {
             origin: "A.example.com".to_owned(),
