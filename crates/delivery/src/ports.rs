@@ -340,14 +340,14 @@ pub trait PublisherKeys {
 /// The ports for requests to destinations, used by dispatch and by commands that send requests
 /// themselves.
 pub trait RequestPorts: Clock + Send + Sync {
-    /// See [`Self::http`].
+    /// The type that [`Self::http`] returns.
     type Http: SendHttp + Sync;
-    /// See [`Self::secrets`].
+    /// The type that [`Self::secrets`] returns.
     type Secrets: Secrets + Sync;
-    /// See [`Self::identity`].
+    /// The type that [`Self::identity`] returns.
     type Identity: AwsIdentity + Sync;
 
-    /// Returns the sender of every request that leaves AWS.
+    /// Returns the sender of all HTTP requests to destinations and token servers.
     fn http(&self) -> &Self::Http;
     /// Returns the source of the secrets that requests contain or are signed with.
     fn secrets(&self) -> &Self::Secrets;
@@ -357,11 +357,11 @@ pub trait RequestPorts: Clock + Send + Sync {
 
 /// The ports that dispatch and deadletter share.
 pub trait StoragePorts: Clock + Send + Sync {
-    /// See [`Self::queues`].
+    /// The type that [`Self::queues`] returns.
     type Queues: Queue + Sync;
-    /// See [`Self::blobs`].
+    /// The type that [`Self::blobs`] returns.
     type Blobs: PutBlob + Sync;
-    /// See [`Self::sinks`].
+    /// The type that [`Self::sinks`] returns.
     type Sinks: PutMessage + Sync;
 
     /// Returns the queues of the deployment.
@@ -374,11 +374,11 @@ pub trait StoragePorts: Clock + Send + Sync {
 
 /// All external needs of the dispatch function.
 pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
-    /// See [`Self::subscriptions`].
+    /// The type that [`Self::subscriptions`] returns.
     type Subscriptions: SubscriptionSource + Sync;
-    /// See [`Self::consents`].
+    /// The type that [`Self::consents`] returns.
     type Consents: Consents + Sync;
-    /// See [`Self::table`].
+    /// The type that [`Self::table`] returns.
     type Table: Table + Sync;
 
     /// Returns the source of topics and subscriptions.
@@ -391,9 +391,9 @@ pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
 
 /// All external needs of the ingress function.
 pub trait IngressPorts: Clock + Send + Sync {
-    /// See [`Self::events`].
+    /// The type that [`Self::events`] returns.
     type Events: PublishEvents + Sync;
-    /// See [`Self::keys`].
+    /// The type that [`Self::keys`] returns.
     type Keys: PublisherKeys + Sync;
 
     /// Returns the publisher that sends messages to the events queue.

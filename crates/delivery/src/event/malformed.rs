@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-/// The reason why a text is not a valid event. It does not contain the whole text.
+/// The reason why a text is not a valid event. It does not contain the text itself.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// The text is not JSON.

@@ -42,7 +42,7 @@ pub(super) enum Reported {
     Nothing,
 }
 
-/// An entry of a mapping whose keys are free names and not fields.
+/// An entry of a mapping whose keys are chosen by the user, such as the names of parameters.
 pub struct Entry<'a> {
     /// The key of the entry as text.
     pub name: &'a str,
@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns `base` with the fields of this mapping, which replace fields with the same name. If
-    /// such a field is a mapping, its fields are merged too, but no deeper mappings.
+    /// the field is a mapping in both, its fields are merged too. Deeper mappings are replaced.
     pub fn laid_over(&self, base: Node) -> Node {
         base.with_fields_of(self.node, 2)
     }
@@ -175,7 +175,7 @@ impl<'a> Cursor<'a> {
         original.flatten().unwrap_or_else(|| self.field.clone())
     }
 
-    /// Returns the name of the field, which is the end of its path.
+    /// Returns the name of the field, which is the last segment of its path.
     pub fn name(&self) -> &str {
         self.field.rsplit('.').next().unwrap_or_default()
     }
@@ -420,7 +420,8 @@ impl<'a> Cursor<'a> {
         read_each(&self.list()?, read)
     }
 
-    /// Returns the entries of a mapping whose keys are free names and not fields.
+    /// Returns the entries of a mapping whose keys are chosen by the user, such as the names of
+    /// parameters. Reports any other value and returns `None`.
     pub fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
