@@ -347,7 +347,7 @@ pub trait RequestPorts: Clock + Send + Sync {
     /// The type that [`Self::identity`] returns.
     type Identity: AwsIdentity + Sync;
 
-    /// Returns the sender of all HTTP requests to destinations and token servers.
+    /// Returns the sender of all HTTP requests: deliveries, handshakes and token requests.
     fn http(&self) -> &Self::Http;
     /// Returns the source of the secrets that requests contain or are signed with.
     fn secrets(&self) -> &Self::Secrets;
