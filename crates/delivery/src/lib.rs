@@ -14,7 +14,7 @@
 //! - [`event`]: published events. [`document`]: trees of values with positions, and the declaration
 //!   of fields.
 //! - [`template`]: bodies, header values, query values and paths that are made from an event.
-//! - [`subscription`]: which events go where, and how hard to try.
+//! - [`subscription`]: topics and subscriptions, with filters, destinations and retry policies.
 //! - [`delivery`](mod@delivery): the state of one event for one subscription, its attempts and its
 //!   end.
 //! - [`native`]: reads and writes documents in the native form. [`deadletter`]: writes and reads

@@ -37,7 +37,7 @@ pub enum QueueName {
     /// - parts of large records
     /// - events and dead letters for other topics
     /// - replies and replays
-    /// - records that wait for their subscriptions
+    /// - records whose subscriptions could not be read yet
     Retry,
     /// Due deliveries to slow destinations, so that no other delivery waits behind them.
     Slow,
@@ -99,7 +99,7 @@ impl Attribute {
 pub enum MessageGroup {
     /// The group consists of the deliveries of a subscription.
     Subscription(SubscriptionName),
-    /// The group that a publisher set. Its id is separate from the ids of subscriptions' groups, so
+    /// The group that a publisher set. It never has the same id as the group of a subscription, so
     /// that a publisher cannot use up the fair share of a subscription.
     Publisher(Option<String>),
     /// The unchanged group of a message that one of our programs sent.
@@ -217,8 +217,8 @@ pub struct Record {
     pub body: Arc<str>,
     /// The value of the attribute `topic`, as the publisher wrote it.
     pub topic: Option<String>,
-    /// The attribute with one of the names of [`Attribute`]. [`Self::trusted_attribute`] decides
-    /// whether it is trusted.
+    /// The attribute `publication`, `delivery` or `deadletter`, if the message has one. Use
+    /// [`Self::trusted_attribute`], because a publisher may have forged it.
     pub attribute: Option<Attribute>,
     /// Message group in a fair queue; `None` if the sender set none.
     pub group: Option<String>,

@@ -180,14 +180,14 @@ pub trait SubscriptionSource {
     /// A description of the problem, for people, if no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// Returns the catalogue with these topics, which are read if they are missing. The default is
-    /// for sources that always read all topics.
+    /// Returns the catalogue with these topics, which are read if they are missing. The default
+    /// implementation is for sources that always read all topics.
     fn with_topics(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Arc<Catalogue>> + Send {
-        // A catalogue of all topics needs no further ones.
+        // The catalogue already has all topics.
         let _ = topics;
         ready(known)
     }
@@ -248,8 +248,9 @@ pub struct ConsentError {
 
 /// Stores the consents of destinations.
 ///
-/// Promise: this process finds a stored consent at once, and others find it within half a minute,
-/// until it is removed. If consents cannot be read, the result is an error and never `None`.
+/// Promise: this process finds a stored consent immediately, and other processes find it within
+/// half a minute. A consent is stored until it is removed. If consents cannot be read, the result
+/// is an error and never `None`.
 pub trait Consents {
     /// Returns the consent with this key; `None` if none is stored.
     ///
@@ -326,7 +327,7 @@ pub trait JitterSource {
 /// Looks up the keys with which publishers authenticate.
 ///
 /// Promise: the values were current a few minutes ago, and are never logged. A key that cannot be
-/// read does not affect the results for the others.
+/// read does not affect the results for other keys.
 pub trait PublisherKeys {
     /// Returns the key for each name, in the order of the names, or the reason why the key cannot
     /// be read.
@@ -339,14 +340,14 @@ pub trait PublisherKeys {
 /// The ports for requests to destinations, used by dispatch and by commands that send requests
 /// themselves.
 pub trait RequestPorts: Clock + Send + Sync {
-    /// See [`Self::http`].
+    /// The type that [`Self::http`] returns.
     type Http: SendHttp + Sync;
-    /// See [`Self::secrets`].
+    /// The type that [`Self::secrets`] returns.
     type Secrets: Secrets + Sync;
-    /// See [`Self::identity`].
+    /// The type that [`Self::identity`] returns.
     type Identity: AwsIdentity + Sync;
 
-    /// Returns the sender of every request that leaves AWS.
+    /// Returns the sender of all HTTP requests: deliveries, handshakes and token requests.
     fn http(&self) -> &Self::Http;
     /// Returns the source of the secrets that requests contain or are signed with.
     fn secrets(&self) -> &Self::Secrets;
@@ -356,11 +357,11 @@ pub trait RequestPorts: Clock + Send + Sync {
 
 /// The ports that dispatch and deadletter share.
 pub trait StoragePorts: Clock + Send + Sync {
-    /// See [`Self::queues`].
+    /// The type that [`Self::queues`] returns.
     type Queues: Queue + Sync;
-    /// See [`Self::blobs`].
+    /// The type that [`Self::blobs`] returns.
     type Blobs: PutBlob + Sync;
-    /// See [`Self::sinks`].
+    /// The type that [`Self::sinks`] returns.
     type Sinks: PutMessage + Sync;
 
     /// Returns the queues of the deployment.
@@ -373,11 +374,11 @@ pub trait StoragePorts: Clock + Send + Sync {
 
 /// All external needs of the dispatch function.
 pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
-    /// See [`Self::subscriptions`].
+    /// The type that [`Self::subscriptions`] returns.
     type Subscriptions: SubscriptionSource + Sync;
-    /// See [`Self::consents`].
+    /// The type that [`Self::consents`] returns.
     type Consents: Consents + Sync;
-    /// See [`Self::table`].
+    /// The type that [`Self::table`] returns.
     type Table: Table + Sync;
 
     /// Returns the source of topics and subscriptions.
@@ -390,9 +391,9 @@ pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
 
 /// All external needs of the ingress function.
 pub trait IngressPorts: Clock + Send + Sync {
-    /// See [`Self::events`].
+    /// The type that [`Self::events`] returns.
     type Events: PublishEvents + Sync;
-    /// See [`Self::keys`].
+    /// The type that [`Self::keys`] returns.
     type Keys: PublisherKeys + Sync;
 
     /// Returns the publisher that sends messages to the events queue.

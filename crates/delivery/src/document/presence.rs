@@ -14,7 +14,8 @@ pub trait Presence {
     /// Reads the field with this name. Reports an invalid or missing field and returns `None`.
     fn read(&self, fields: &Fields<'_>, name: &'static str) -> Option<Self::Value>;
 
-    /// Returns the value as a document states it; `None` if the document omits the field.
+    /// Returns the value to write into a document. Returns `None` for an absent value or a default,
+    /// which a document omits.
     fn write(&self, value: &Self::Value) -> Option<Json>;
 
     /// Returns the value for display, without secrets; `None` if there is no value.
@@ -33,11 +34,11 @@ pub struct Required<K>(pub K);
 /// A field without a default. The text describes what its absence means.
 pub struct Optional<K>(pub K, pub &'static str);
 
-/// A field with a default value of its own.
+/// A field with a default value, which applies if no document states the field.
 pub struct Or<K, V>(pub K, pub V);
 
-/// Reads the field if a document states it. The outer `None` means that no document does, and the
-/// inner one that the value is invalid.
+/// Reads the field. Returns `None` if no document states the field, and `Some(None)` if its value
+/// is invalid.
 fn stated<K: Kind>(kind: &K, fields: &Fields<'_>, name: &'static str) -> Option<Option<K::Value>> {
     let at = if K::NULL_IS_ABSENT { fields.given(name) } else { fields.get(name) };
     at.map(|at| kind.read_over(&at, &fields.bases_of(name, &at)))

@@ -4,12 +4,12 @@ use serde_json::{Value as Json, json};
 
 use super::declaration::{Declaration, text};
 
-/// Name of a schema's member that holds the name of its definition. The combined schema of all
-/// documents contains each definition once.
+/// Name of the schema member that contains the name of the schema's definition. The combined schema
+/// of all documents contains each definition once.
 pub const DEFINITION: &str = "$definition";
 
-/// Returns the JSON Schema of a record. Its properties are a list of pairs, because JSON objects
-/// would lose their order.
+/// Returns the JSON Schema of a record. The properties are a list of pairs, because a JSON object
+/// would not keep their order.
 pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
     let required: Vec<&str> =
         declarations.iter().filter(|of| of.is_required).map(|of| of.name).collect();

@@ -17,7 +17,7 @@ use crate::time::duration::format_ms;
 
 /// A field type: how the values of a field are read, written, described and shown.
 pub trait Kind {
-    /// The Rust type of the values of such a field.
+    /// The Rust type of a value with this field type.
     type Value;
 
     /// True if `null` counts as absent. Exported resources have `null` for absent mappings.
@@ -150,20 +150,20 @@ impl<T: Copy> Kind for Word<T> {
     }
 }
 
-/// The field type of strings that are parsed into `T`. Messages do not quote them, because a string
-/// may be a secret by mistake.
+/// The field type of strings that are parsed into `T`. Messages do not quote the string, because a
+/// user may have written a secret there by mistake.
 pub struct Parsed<T> {
     /// A noun for the string, for messages.
     what: &'static str,
     /// The syntax of the string, for messages.
     rule: &'static str,
-    /// The name of its definition in the JSON Schema.
+    /// The name of the field type's definition in the JSON Schema.
     definition: &'static str,
     parsed: PhantomData<T>,
 }
 
 impl<T> Parsed<T> {
-    /// Returns a field type with these texts for messages, and this name of the definition.
+    /// Creates a field type from its texts for messages and the name of its definition.
     pub const fn new(what: &'static str, rule: &'static str, definition: &'static str) -> Self {
         Self { what, rule, definition, parsed: PhantomData }
     }
@@ -189,7 +189,7 @@ impl<T: FromStr + Display> Kind for Parsed<T> {
 pub struct Checked {
     /// Maximum number of characters in the string.
     pub max_chars: usize,
-    /// Checks a string, and returns the rule that it violates.
+    /// Checks a string. The error states the rule that the string violates.
     pub check: fn(&str) -> Result<(), String>,
     /// Returns the members of the JSON Schema other than `type` and `maxLength`.
     pub schema: fn() -> Json,

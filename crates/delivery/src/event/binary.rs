@@ -53,18 +53,18 @@ impl ContentMode {
 
 /// Name of the CloudEvents attribute that corresponds to the content type of a message.
 const CONTENT_TYPE: &str = "datacontenttype";
-/// Attributes that the result begins with, in this order.
+/// Attributes that come first in a structured event, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
-/// Returns the value of a header as text. Bytes that are not UTF-8 are percent-encoded, which keeps
-/// their meaning.
+/// Returns the value of a header as text. Bytes that are not UTF-8 are percent-encoded, so that
+/// none is lost.
 #[must_use]
 pub fn header_text(value: &[u8]) -> String {
     let mut text = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
         text.push_str(chunk.valid());
         for byte in chunk.invalid() {
-            write!(text, "%{byte:02X}").expect("a String takes everything");
+            write!(text, "%{byte:02X}").expect("writing to a String cannot fail");
         }
     }
     text
@@ -75,7 +75,7 @@ pub fn header_text(value: &[u8]) -> String {
 /// and percent-encoded. `content_type` is the content type of the data.
 ///
 /// # Errors
-/// The name of the first header whose value is not percent-encoded UTF-8.
+/// A message that names the first header whose value is not percent-encoded UTF-8.
 pub fn structured(
     attributes: &[(String, String)],
     content_type: Option<&str>,
@@ -207,7 +207,8 @@ mod tests {
         structured(&attributes, content_type, data).expect("every value is encoded")
     }
 
-    /// The rows of the HTTP binding are in `tests/tests/rules/conformance/binding.rs`.
+    /// The test cases of the HTTP protocol binding are in
+    /// `tests/tests/rules/conformance/binding.rs`.
     #[test]
     fn the_content_type_alone_says_the_mode() {
         for (content_type, mode) in [
@@ -229,7 +230,7 @@ mod tests {
             ("Grüße 😀", Some("Grüße 😀")),
             (r#""""#, Some("")),
             ("", Some("")),
-            // No quoted string: it stays as it is.
+            // A text that is not a quoted string stays unchanged.
             (r#"""#, Some(r#"""#)),
             (r#""a"b""#, Some(r#""a"b""#)),
             ("a+b", Some("a+b")),

@@ -5,8 +5,8 @@
 //! copied, and never parsed and serialized again. A CloudEvent is not converted, because no
 //! specification maps its attributes to another schema.
 //!
-//! The mapping is that of Event Grid, "event schemas": the CloudEvents `source` is the topic, and
-//! `type` is the event type.
+//! The mapping follows "event schemas" in the documentation of Event Grid: the CloudEvents `source`
+//! is the topic, and `type` is the event type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -158,8 +158,8 @@ mod tests {
                 }
                 None => assert!(converted.is_err(), "{written}"),
             }
-            let unchanged = event_grid(&published, None).expect("it is one");
-            assert_eq!(*unchanged, *text, "what was published stays as it is");
+            let unchanged = event_grid(&published, None).expect("an Event Grid event");
+            assert_eq!(*unchanged, *text, "the published text is unchanged");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Parses the extension attribute `deliverat`: the time for which a CloudEvent is published.
+//! Parses the extension attribute `deliverat`: the earliest time at which a CloudEvent is
+//! delivered.
 //!
 //! This module is separate because every entry point needs it: the queue, HTTP, replies and the
 //! command line. An event with an invalid `deliverat` is malformed, so no delivery ignores the

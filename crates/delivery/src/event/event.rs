@@ -177,8 +177,8 @@ impl Event {
     pub fn recall(text: &Arc<str>, input: Input) -> Self {
         match decode_one(text, input) {
             Element::Event(event) => event,
-            // The input of the topic may have changed since then. The text is still the validated
-            // event.
+            // The input of the topic may have changed after the event was queued. The text is still
+            // the validated event.
             Element::Malformed { text, why: Malformed::NotJson(_) } => {
                 Self::unread(&text, Shape::Opaque)
             }
@@ -195,8 +195,8 @@ impl Event {
         Self { text: Arc::clone(text), shape, members: Arc::default() }
     }
 
-    /// Returns the event with a known schema, without parsing its text again. An event that was
-    /// opaque has no members. An event that becomes opaque loses its members.
+    /// Replaces the schema of the event without parsing its text again. An event that was opaque
+    /// has no members. An event that becomes opaque loses its members.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         match shape {
@@ -205,10 +205,10 @@ impl Event {
         }
     }
 
-    /// Replaces the text with one of equal length. The members must be at the same positions.
+    /// Replaces the text with another text of equal length. All members must keep their positions.
     #[must_use]
     pub(crate) fn with_text(&self, text: &str) -> Self {
-        debug_assert_eq!(text.len(), self.text.len(), "its members are where they were");
+        debug_assert_eq!(text.len(), self.text.len(), "a new length would move the members");
         Self { text: text.into(), ..self.clone() }
     }
 

@@ -24,7 +24,7 @@ impl Object {
     pub(crate) fn raw(&mut self, name: &str, value: Option<&str>) {
         let Some(value) = value else { return };
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        write!(self.0, "{}:{value}", quoted(name)).expect("a String takes everything");
+        write!(self.0, "{}:{value}", quoted(name)).expect("writing to a String cannot fail");
     }
 
     /// Adds a member whose value is a string.

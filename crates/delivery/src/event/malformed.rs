@@ -1,11 +1,11 @@
 //! The reasons why a text is not a valid event.
 //!
-//! This module is separate because parsing the members of a text can fail with these reasons too,
-//! and an event is created from its members.
+//! This module is separate because two modules return these reasons: the parser of members, and the
+//! decoder that creates an event from its members.
 
 use thiserror::Error;
 
-/// The reason why a text is not a valid event. The caller keeps the text.
+/// The reason why a text is not a valid event. It does not contain the text itself.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// The text is not JSON.
@@ -14,11 +14,12 @@ pub enum Malformed {
     /// Two members have the same name.
     #[error("the member \"{0}\" is defined twice")]
     DuplicateMember(String),
-    /// The text is not a valid CloudEvent, but the topic accepts only CloudEvents, or the text
-    /// declares itself one.
+    /// The text is not a valid CloudEvent, although it has the member `specversion` or its topic
+    /// accepts only CloudEvents.
     #[error("the event is not a valid CloudEvent: {0}")]
     CloudEvent(String),
-    /// The topic accepts only events in the Event Grid schema, and the text is not one.
+    /// The topic accepts only events in the Event Grid schema, but the text lacks a required member
+    /// of that schema.
     #[error("the event is not a valid Event Grid event: {0}")]
     EventGrid(String),
     /// The text is not a message of the service that the topic's input names.
@@ -27,7 +28,8 @@ pub enum Malformed {
     /// The value of `deliverat` is not a date-time of RFC 3339.
     #[error("deliverat must be an RFC 3339 date-time such as 2026-12-01T09:00:00Z")]
     NoMoment,
-    /// `deliverat` is 14 days or more after the publication. The values are both times, as text.
+    /// `deliverat` is 14 days or more after the publication. The values are `deliverat` and the
+    /// time of publication, as text.
     #[error("deliverat is {0}, but must be within 14 days of the publication at {1}")]
     TooFarAhead(String, String),
 }

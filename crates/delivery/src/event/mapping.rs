@@ -1,5 +1,5 @@
-//! The input mapping of a topic: the fields of a custom event that are its id, type, subject and so
-//! on.
+//! The input mapping of a topic, which selects the fields of a custom event that contain its id,
+//! type, subject and other attributes.
 //!
 //! This module is separate from events because a mapping belongs to the topic: publishers keep
 //! their own schema (Event Grid, "input schema mapping").
@@ -116,7 +116,7 @@ impl Kind for Attribute {
 /// Reads the mapping of an attribute that must not have a default.
 fn found(fields: &Fields<'_>) -> Option<Field> {
     if let Some(key) = fields.key("default") {
-        let message = format!("{} has no default", fields.parent().name());
+        let message = format!("{} cannot have a default", fields.parent().name());
         key.error(Message::new(message).help("set field to a path in the event"));
     }
     let path = fields.required("field").and_then(|at| at.parsed("a path", PATH_RULE));
@@ -172,8 +172,8 @@ pub struct Mapped {
     pub data_version: Option<String>,
 }
 
-/// Facts about the publication of a custom event. They are the values of attributes that are not
-/// mapped.
+/// Facts about the publication of a custom event, which supply the values of attributes without a
+/// mapping.
 #[derive(Clone, Copy)]
 pub struct Published<'a> {
     /// SQS message id of the published record.

@@ -21,8 +21,9 @@ pub struct Members<'a> {
     spans: Cow<'a, [Span]>,
 }
 
-/// The position of a member in its text. Positions are kept as long as the event. For the largest
-/// payload of Lambda, made of the shortest possible members, they need about 30 MB.
+/// The position of a member in its text. An event stores the positions of all of its members. In
+/// the worst case, a Lambda payload of maximum size with the shortest possible members, they need
+/// about 30 MB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
     name: Name,
@@ -39,7 +40,8 @@ pub(super) enum Name {
 }
 
 impl Name {
-    /// Returns the length of the name. It is compared first, because most names differ in it.
+    /// Returns the length of the name. Lengths are compared first, because most names differ in
+    /// length.
     fn len(&self) -> usize {
         match self {
             Self::Plain(range) => range.len(),
@@ -214,7 +216,7 @@ impl Spans<'_> {
         let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
         debug_assert!(
             self.text.get(begin..begin + part.len()) == Some(part),
-            "it is a part of the text"
+            "the slice must belong to the text"
         );
         begin..begin + part.len()
     }

@@ -9,7 +9,7 @@ pub mod binary;
 pub(crate) mod convert;
 mod deliver_at;
 pub mod envelope;
-#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+#[expect(clippy::module_inception, reason = "the module is named after its main type")]
 mod event;
 pub(crate) mod json;
 mod malformed;

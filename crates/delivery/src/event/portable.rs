@@ -118,7 +118,7 @@ mod tests {
         assert!(portable(&nested(NESTING_MAX)).is_some());
         assert_eq!(portable(&nested(NESTING_MAX + 1)), None);
         assert_eq!(portable(&nested(500_000)), None);
-        // Neither within a string nor beside each other.
+        // Brackets in a string do not count as nesting, and neither do brackets beside each other.
         let flat = format!("[\"{}\\\"{}\",[],{{}}]", "[".repeat(200), "{".repeat(200));
         assert!(portable(&flat).is_some());
         let siblings = format!("[{}[]]", "[],".repeat(200));

@@ -2,7 +2,7 @@
 //!
 //! The module compares the effective values of two catalogues, document by document and field by
 //! field, so stating a default is not a change. A new document is listed with the values that it
-//! states. A changed mapping is listed once, at its topic.
+//! states. A changed input mapping is listed once, at its topic, and not at each subscription.
 //!
 //! Values of headers, queries and credentials of addresses may be secret, so the result contains
 //! only the fact that they changed. Secrets are listed by name, with the hosts that receive them.

@@ -1,6 +1,6 @@
 //! An endpoint that always behaves in the same way.
 //!
-//! This module is separate because two explanations use it: the life of a delivery, and the
+//! This module is separate because two explanations use it: the attempts of a delivery, and the
 //! probation of its destination.
 
 use std::str::FromStr;
@@ -23,7 +23,7 @@ pub enum Always {
     Dns,
     /// The TLS certificate of the endpoint is refused.
     Tls,
-    /// The address of the endpoint is one that requests must not reach.
+    /// The endpoint has an address to which no requests are allowed, such as a private one.
     Blocked,
     /// No request is sent to the endpoint, because something is missing on our side, such as a
     /// secret.

@@ -1,8 +1,8 @@
 //! Explains which subscriptions of a topic match an event, and why.
 //!
-//! This module is separate from the attempts of a delivery, because no delivery exists yet. The
-//! subscriptions that match are the same as those of [`Catalogue::matching`], from which deliveries
-//! are created.
+//! This module is separate from the attempts of a delivery, because no delivery exists yet.
+//! [`Catalogue::matching`] decides which subscriptions match, both here and when deliveries are
+//! created.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct EventMatch {
     /// The result of the subscription's filter.
     pub filter: Explanation,
     /// Earliest time of an attempt if the event were published now, in milliseconds since 1970;
-    /// `None` if the delivery is due at once.
+    /// `None` if the delivery would be due immediately.
     pub starts_ms: Option<u64>,
     /// Headers whose values in the request differ from those in the event.
     pub changed_headers: Vec<ChangedHeader>,

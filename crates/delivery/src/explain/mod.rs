@@ -95,7 +95,7 @@ pub fn explain_jittered(
     published_ms: u64,
     jitter: Jitter,
 ) -> Life {
-    // A paused subscription would only show a dead letter.
+    // The explanation of a paused subscription would contain only a dead letter.
     let subscription = &Subscription { paused: false, ..subscription.clone() };
     let origin = Origin { message: "explain".to_owned(), index: 0 };
     let event = Event::recall(&EVENT.into(), Input::CloudEvents);

@@ -1,7 +1,7 @@
 //! Explains the probation of a destination whose endpoint always behaves in the same way.
 //!
 //! This module is separate because it is about the destination and all of its deliveries, not about
-//! the life of one delivery.
+//! the attempts of one delivery.
 
 use super::endpoint::Endpoint;
 use crate::delivery::health::probation::{FAILURES, LONGEST_MS, first_ms};

@@ -16,7 +16,7 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
 /// Number of bytes that are searched in the body of a failed response. It is twice the stored size,
-/// so that the search sees more than the beginning of a credential that crosses the limit.
+/// so that the search also finds a credential that crosses the end of the stored part.
 const SEARCHED_BYTES: usize = 2 * RESPONSE_KEPT_BYTES;
 
 /// True if some part of an exchange may be stored: a detail, the body or the headers of a failure,
@@ -182,7 +182,8 @@ mod tests {
         let shown = |v| format!(r#""datacontenttype":"text/plain; echo=\"[secret]\"; v={v}""#);
         let reply = reply_of(&event, &echo);
         assert!(reply.contains(&shown("short")), "{reply}");
-        // Without a source the response is not an event, so every value is hidden.
+        // Without a source the response is not an event, so every credential is hidden, even a
+        // short one.
         let letter = reply_of(&event[..2], &echo);
         assert!(letter.contains(&shown("[secret]")), "{letter}");
     }

@@ -99,8 +99,8 @@ fn to_topic(
     }
 }
 
-/// Creates the message that publishes a dead letter to a topic, as its event with the facts about
-/// the failure.
+/// Creates the message that publishes a dead letter to a topic. The published event is the original
+/// event with facts about the failure.
 fn published(
     letter: &DeadLetter,
     event: &Event,
@@ -121,7 +121,7 @@ fn published(
     Message { wait_ms: starts_ms.saturating_sub(now_ms), ..message }
 }
 
-/// Returns the time from which the time to live of a delivery to a sink counts. It is after the
+/// Returns the start of the time to live of a delivery to a sink. It is not before the end of the
 /// dead letter's delay; otherwise a short time to live would end before the first attempt.
 fn lifetime_start_ms(letter: &DeadLetter, now_ms: u64) -> u64 {
     letter.not_before_ms.max(now_ms)

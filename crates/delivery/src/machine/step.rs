@@ -5,9 +5,9 @@
 //! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
 //! ```
 //!
-//! One HTTP exchange happens between the two. [`group`] puts due deliveries into groups, one
-//! request each. A group has one delivery unless the subscription batches. Production, the
-//! simulation and explanations use the same functions.
+//! One HTTP exchange happens between the two calls. [`group`] puts due deliveries into groups, and
+//! each group becomes one request. A group has one delivery unless the subscription batches.
+//! Production, the simulation and explanations use the same functions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -71,8 +71,8 @@ impl End {
         }
     }
 
-    /// Returns the result of the replay, if the delivery is one and its result is final. `stored`
-    /// contains the container and key of the dead letter, if they are known.
+    /// Returns the result of a replay, if the delivery is a replay and its result is final.
+    /// `stored` contains the container and key of the dead letter, if they are known.
     #[must_use]
     pub fn of_replay(
         &self,
@@ -117,11 +117,11 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if age_ms >= LIFETIME_MAX_MS {
         return Arrival::Ended(Reason::TimeToLiveExceeded);
     }
-    // The single attempt after a refused batch is made whatever the limits of the policy.
+    // The single attempt after a refused batch ignores the limits of the retry policy.
     if delivery.batching == Batching::RetryAlone {
         return Arrival::Attempt;
     }
-    // The maximum may have been lowered since the last attempt.
+    // The maximum number of attempts may have been lowered since the last attempt.
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Ended(Reason::MaxDeliveryAttemptsExceeded);
     }
@@ -133,10 +133,10 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
 }
 
 /// Returns the time in milliseconds during which a delivery may still be attempted. A longer wait
-/// would only delay its dead letter. Never 0 if [`arrive`] allows an attempt.
+/// would only delay its dead letter. The result is never 0 if [`arrive`] allows an attempt.
 #[must_use]
 pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -> u64 {
-    // The single attempt after a refused batch is made whatever the limits of the policy.
+    // The single attempt after a refused batch ignores the limits of the retry policy.
     let own_ms = policy.time_to_live_ms.filter(|_| delivery.batching != Batching::RetryAlone);
     let own_end_ms = own_ms.map_or(u64::MAX, |own_ms| delivery.starts_ms.saturating_add(own_ms));
     let end_ms = own_end_ms.min(delivery.published_ms.saturating_add(LIFETIME_MAX_MS));
@@ -259,8 +259,8 @@ fn batch_key_of(
 
 /// Settles a delivery that shared its request. A response that is never retried may be about only
 /// one event of the batch. Each event therefore gets one attempt in a request of its own, unless
-/// the subscription applies the response to all. The same applies if the request could not be
-/// built, because no endpoint has refused the events.
+/// the subscription applies the response to all events. If the request could not be built, each
+/// event always gets such an attempt, because no endpoint has refused it.
 #[must_use]
 pub fn settle_batched(
     delivery: &mut Delivery,
@@ -340,7 +340,8 @@ fn next_due_ms(
     outcome_ms.saturating_add(waits::retry_ms(scheduled_ms, least_wait_ms, spread, left_ms))
 }
 
-/// Adds the detail of the last exchange to the dead letter, if there is one.
+/// Adds the detail of the last exchange to the dead letter, if the delivery ended with a dead
+/// letter and the exchange has a detail.
 fn with_exchange_detail(end: End, exchange: &Exchange) -> End {
     match (end, &exchange.detail) {
         (End::DeadLetter(letter), Some(detail)) => {

@@ -1,9 +1,9 @@
 //! Decides where a dead letter is stored, and where it goes after a permanent refusal.
 //!
-//! This module is separate from storing, because two functions store by the same rules. A dead
-//! letter goes to its own container or queue. After a permanent refusal, it goes to the
-//! deployment's container, with the reason in its blob. After a temporary refusal, it is stored
-//! later in the same container or queue.
+//! This module is separate from the code that writes, because two functions of the deployment
+//! follow the same rules. A dead letter first goes to the container or queue of its subscription.
+//! After a permanent refusal, it goes to the deployment's container, with the reason in its blob.
+//! After a temporary refusal, it is stored later in the same container or queue.
 
 use crate::delivery::Store;
 use crate::subscription::sink::{Container, SinkQueue};

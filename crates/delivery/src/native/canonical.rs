@@ -6,8 +6,8 @@
 //! different defaults. Members are sorted. Secrets are written as names. Credentials that a file
 //! has in clear text, in a URL or a hidden header, are written unchanged.
 //!
-//! If the documents are read, the result is the same topics and subscriptions, and writing those
-//! creates the same documents.
+//! Reading the documents yields the same topics and subscriptions. Writing these again yields the
+//! same documents.
 
 use serde_json::{Map, Value as Json, json};
 

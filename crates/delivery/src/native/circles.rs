@@ -78,8 +78,8 @@ fn circles<'c>(ways: &Ways<'c>) -> Vec<Vec<&'c SubscriptionName>> {
     circles
 }
 
-/// Returns the subscriptions that lead from the first topic of a path through the others back to
-/// it.
+/// Returns the subscriptions that forward events along a path and from its last topic back to its
+/// first. The list begins with the first subscription by name.
 fn circle<'c>(ways: &Ways<'c>, path: &[(&TopicName, usize)]) -> Vec<&'c SubscriptionName> {
     let way = |(topic, walked): &(&TopicName, usize)| Some(ways.get(*topic)?.get(walked - 1)?.1);
     let mut circle: Vec<&SubscriptionName> = path.iter().filter_map(way).collect();

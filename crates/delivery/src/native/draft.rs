@@ -72,9 +72,9 @@ impl<'a> Draft<'a> {
         take(&mut self.described_topics, name, at, "topic")
     }
 
-    /// Registers the name of a topic that an object of another dialect defines. Reports a duplicate
-    /// and returns false. A native document with the same name may set the input, but not
-    /// `delivery`, which the object sets.
+    /// Registers the name of a topic that an object of another dialect defines. If it is a
+    /// duplicate, reports this at `at` and returns false. A native document with the same name may
+    /// set the input, but not `delivery`, because the object configures the delivery.
     fn name_object(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
         if let Some(delivery) = self.deliveries.remove(name) {
             let message =
@@ -205,8 +205,9 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// True unless the sink of a subscription is a topic that no document defines, which is reported.
-/// Also adds a warning about a route that cannot work. Both are reported once for each position.
+/// Reports an error and returns false if the sink of a subscription is a topic that no document
+/// defines. Reports a warning and returns true if dead letters would go to the default container
+/// instead. Each finding is reported once for each position.
 fn has_dead_letter_route(
     described: &Described<'_>,
     routes: &Routes,

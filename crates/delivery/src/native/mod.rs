@@ -1,7 +1,7 @@
 //! Reads native documents into a [`Catalogue`](crate::subscription::catalogue::Catalogue), and
 //! writes it back.
 //!
-//! This module is separate because everything behind this boundary is valid: a
+//! This module is separate because all data that it returns is valid: a
 //! [`Subscription`](crate::subscription::Subscription) has all of its defaults, every range is
 //! checked and every address is parsed. Every other format is translated into this form first.
 //!

@@ -24,9 +24,10 @@ pub struct NamedSecret {
     pub field: String,
 }
 
-/// Returns each secret of a subscription once, with a position. It is the position of the secret's
-/// name. If that is unknown, it is that of `auth`, which may be in a Destinations document,
-/// otherwise that of the subscription's name.
+/// Returns each secret of a subscription once, with the first of these positions that is known:
+/// - the position of the secret's name
+/// - the position of `auth`, which may be in a Destinations document
+/// - the position of the subscription's name
 pub(super) fn named_secrets(
     subscription: &Subscription,
     origins: &Origins,

@@ -14,7 +14,7 @@ use crate::subscription::profile::Profile;
 ///
 /// A position is `file:line:column`; several are separated by commas. Any other text names a
 /// different source of the value, such as the class of a broker. A field without an entry has the
-/// value of the profile. The fields are those of [`settings`], and `url`.
+/// value of the profile. The fields are those of [`settings`], and `url` and `paused`.
 pub type Origins = BTreeMap<String, String>;
 
 /// True if every origin belongs to a field of [`settings`], or to `url` or `paused`.

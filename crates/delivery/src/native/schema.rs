@@ -94,7 +94,8 @@ fn of_record<R: Record>() -> Json {
     schema
 }
 
-/// Returns the schema of a document of this `kind`. The description is that of its `spec`.
+/// Returns the schema of a document of this `kind`. It allows `apiVersion`, `kind` and these
+/// members, and no others.
 pub fn document<const N: usize>(kind: &str, members: [(&str, Json); N], required: &[&str]) -> Json {
     let mut properties =
         vec![json!(["apiVersion", { "const": API_VERSION }]), json!(["kind", { "const": kind }])];

@@ -58,7 +58,8 @@ impl<'a> Stated<'a> {
         let is_setting =
             |(path, at): &(&str, &Cursor<'_>)| at.is_stated() && !path.ends_with("reference");
         let origins = stated.filter(is_setting).map(|(path, at)| {
-            // `none` replaces the whole mapping, so one field stands for all of the mapping.
+            // `none` replaces the whole mapping. Its position is recorded for one field of the
+            // mapping.
             let path = match path {
                 "deadLetter" => "deadLetter.sink",
                 "batch" => "batch.maxEvents",

@@ -20,7 +20,7 @@ use crate::subscription::topic_settings::TopicSettings;
 pub struct TopicDocument<'a> {
     /// Cursor at the root of the document.
     pub document: Cursor<'a>,
-    /// True unless the document refers to something unusable, which was already reported.
+    /// False if the document refers to something unusable. That problem was already reported.
     pub is_usable: bool,
 }
 
@@ -64,8 +64,8 @@ fn read_spec<'a>(
     defaults: &Node,
     draft: &mut Draft<'a>,
 ) -> Option<TopicSettings> {
-    // Reads `delivery` only to report findings. Each Subscription reads it again, below its own
-    // settings.
+    // Reads `delivery` only to report findings. Each Subscription reads `delivery` again, as
+    // defaults for its own settings.
     spec.given("delivery")
         .iter()
         .for_each(|of| check_defaults(of, "a Topic cannot have", defaults));

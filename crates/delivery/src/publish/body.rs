@@ -1,7 +1,7 @@
 //! Converts the body of a publish request into the body of a message.
 //!
 //! A publisher that declares an event format must send valid events. An invalid event is refused
-//! here, while in the queue it would become a dead letter.
+//! here. If it were enqueued, it would become a dead letter.
 
 use super::http_request::HttpRequest;
 use super::refusal::Refusal;
@@ -35,7 +35,7 @@ pub struct Published {
 /// # Errors
 /// - 400 for invalid events
 /// - 413 for a request that exceeds the size of a message
-/// - 415 for a content type that no event has, or a compressed body
+/// - 415 for an unsupported content type, or a compressed body
 pub fn message(
     request: &HttpRequest<'_>,
     route: &Route,
@@ -151,7 +151,8 @@ fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
     }
 }
 
-/// True if the header names an attribute that is the data in JSON. Such a header is not allowed.
+/// True for `ce-data` and `ce-data_base64`. These headers are not allowed, because the body is the
+/// data.
 fn is_data(name: &str) -> bool {
     matches!(name, "ce-data" | "ce-data_base64")
 }
@@ -259,12 +260,12 @@ mod tests {
             (vec![JSON], r#" [{"n":1},{"n":2},{"n":3}]"#, r#" [{"n":1},{"n":2},{"n":3}]"#, 3),
             (binary("application/json"), r#"{"n": 1.50}"#, structured, 1),
             (binary("text/plain"), "hi", text, 1),
-            // A body in an event format is the event, whatever headers repeat.
+            // A body in an event format is the event, even if headers repeat its attributes.
             (binary("application/cloudevents+json"), CLOUD, CLOUD, 1),
             (binary("Application/CloudEvents-Batch+JSON"), two.as_str(), two.as_str(), 2),
             (vec![BATCH], " [ ]", " [ ]", 0),
             (vec![JSON], "[]", "[]", 0),
-            // A mark of byte order is skipped.
+            // A byte order mark is skipped.
             (vec![STRUCTURED], marked.as_str(), CLOUD, 1),
         ] {
             let found = read(&headers, body, Input::Auto);
@@ -351,12 +352,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_a_message_with_its_topic_is_refused() {
-        // The name and type of the attribute, and the topic.
+        // The topic attribute needs space for its name, its type and its value.
         let room = MESSAGE_MAX_BYTES - "topicStringshop/orders".len();
         let sized = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
         let largest = room - ATTRIBUTE_MAX_BYTES;
         assert!(read(&[JSON], &sized(largest), Input::Auto).is_ok());
-        // One event that is too large, and several that together are.
+        // One event alone is too large, and two smaller events are too large together.
         let two = format!("[{},{}]", sized(room / 2), sized(room / 2));
         for (body, why) in [(sized(largest + 1), "limit is 1032192"), (two, "limit is 1048576")] {
             let refusal = read(&[JSON], &body, Input::Auto).expect_err("it is too large");

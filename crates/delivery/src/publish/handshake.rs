@@ -60,8 +60,8 @@ impl AllowedOrigins {
 /// Returns the response headers that grant a handshake; `None` if the request publishes events.
 ///
 /// # Errors
-/// - 405 for any other method
-/// - 400 without an origin
+/// - 405 for a method that is not allowed
+/// - 400 for OPTIONS without an origin
 /// - 403 for an origin that is not allowed
 pub fn handshake(
     request: &HttpRequest<'_>,

@@ -13,7 +13,7 @@ pub(super) const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; chars
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Returns the content type for an event that is sent unchanged, but not to a destination.
+/// Returns the content type with which commands publish an unchanged event over HTTP.
 pub const fn content_type(shape: Shape) -> &'static str {
     match shape {
         Shape::CloudEvent => CLOUD_EVENT,

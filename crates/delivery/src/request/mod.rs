@@ -19,7 +19,7 @@ mod context;
 pub mod new_key;
 mod notification;
 mod rendered;
-#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+#[expect(clippy::module_inception, reason = "the module is named after its main type")]
 mod request;
 mod signature;
 pub mod signer;
@@ -138,7 +138,7 @@ pub fn compose(
 }
 
 /// Refuses a signed request that could invoke any function through the Lambda API. A path that was
-/// rendered from an event may lead there.
+/// rendered from an event may point to this API.
 fn check_lambda_api(destination: &Destination, url: &Url) -> Result<(), Unsendable> {
     let scope = destination.auth.as_ref().and_then(Auth::signing_scope);
     match scope.is_some_and(|scope| scope.is_of_api(url)) {
@@ -245,7 +245,8 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
 }
 
 /// Returns the header with the origin; `None` unless the destination has the CloudEvents handshake.
-/// With it, every delivery must contain the header (CloudEvents "HTTP 1.1 Web Hooks", 4.1.2).
+/// With this handshake, every delivery must contain the header (CloudEvents "HTTP 1.1 Web Hooks",
+/// 4.1.2).
 fn origin_header(destination: &Destination) -> Option<(String, String)> {
     let Some(Consent::CloudEvents(CloudEventsHandshake { origin, .. })) = &destination.consent
     else {

@@ -1,8 +1,8 @@
 //! Composes the headers that Event Grid adds to a delivery (`aeg-…`).
 //!
-//! The sources are "webhook event delivery" and "Event Grid message delivery and retry".
-//! `aeg-delivery-count` is the number of attempts before this one. A batch has the highest count of
-//! its deliveries, and no version if the versions differ.
+//! The sources are "webhook event delivery" and "Event Grid message delivery and retry" in the
+//! documentation of Event Grid. `aeg-delivery-count` is the number of attempts before this one. A
+//! batch has the highest count of its deliveries, and no version if the versions differ.
 
 use serde_json::value::RawValue;
 

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(signature, ("webhook-signature".to_owned(), format!("{one} {one}")));
     }
 
-    /// The key pair of RFC 8037, appendix A, as a seed and as a pair. Ed25519 is deterministic; openssl made this.
+    /// The key pair of RFC 8037, appendix A, as a seed and as a pair. The expected signature is from openssl.
     #[test]
     fn a_private_key_signs_beside_a_secret_and_its_signature_is_that_of_openssl() {
         const SEED: &str = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=";
@@ -224,7 +224,7 @@ mod tests {
             ("env:A", "not base64!"),
             ("env:B", "whsec_"),
             ("env:C", "whsk_aGFsZiBhIGtleQ=="),
-            // The pair above with another public key.
+            // This is the private key of RFC 8037 with the public key of a different pair.
             (
                 "env:D",
                 "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2D1WpgBgrEKt9VL/tPJZAc6DuFy89qmIyWvAhpo9wdRGg==",

@@ -63,8 +63,8 @@ pub enum InvalidSignature {
 
 impl Verifier {
     /// Returns a verifier that accepts signatures with these keys. A shared secret is base64, with
-    /// or without `whsec_`; a public key begins with `whpk_`. A private key is replaced by its
-    /// public key.
+    /// or without `whsec_`; a public key begins with `whpk_`. If a private key is given, its public
+    /// key verifies the signatures.
     ///
     /// # Errors
     /// [`KeyError`] for the first text that is not a valid key. The error does not quote the text.
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(checked(&[OTHER_PUBLIC], by_key(BY_KEY), AT_MS), Err(InvalidSignature::NoMatch));
         let verifier = Verifier::new([PUBLIC]).expect("a key");
         assert_eq!(verifier.check(by_key(BY_KEY), b"{}", AT_MS), Err(InvalidSignature::NoMatch));
-        // This entry has the same bytes under the other scheme.
+        // This entry has the bytes of the `v1a` signature, but names the scheme `v1`.
         let as_shared = BY_KEY.replace("v1a,", "v1,");
         for keys in [&[PUBLIC][..], &[PUBLIC, OTHER_PUBLIC]] {
             let checked = checked(keys, by_key(&as_shared), AT_MS);

@@ -38,11 +38,11 @@ pub(super) enum Reported {
     All,
     /// The cursor reports errors, but neither warnings nor notes.
     Errors,
-    /// No findings, because the same values were read before.
+    /// The cursor reports nothing: its values were read before, or are not in a file.
     Nothing,
 }
 
-/// An entry of a mapping whose keys are free names and not fields.
+/// An entry of a mapping whose keys are chosen by the user, such as the names of parameters.
 pub struct Entry<'a> {
     /// The key of the entry as text.
     pub name: &'a str,
@@ -67,8 +67,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns a cursor that reports unknown fields as warnings. It is for formats that others
-    /// define, because a newer version of the format may have the field.
+    /// Returns a cursor that reports unknown fields as warnings. It is for formats of other
+    /// projects, because a newer version of such a format may define the field.
     pub fn lenient(self) -> Self {
         Self { unknown: Severity::Warning, ..self }
     }
@@ -104,8 +104,8 @@ impl<'a> Cursor<'a> {
         self.node.clone()
     }
 
-    /// Records the paths of this value and its parts, so that findings about a translation can name
-    /// them.
+    /// Records the paths of this value and of all nested values, so that findings about a
+    /// translation can name the original fields.
     fn note_fields(&self) {
         self.findings.note_translated(self.position, &self.field);
         let entries = self.peek_entries().into_iter().map(|entry| entry.value);
@@ -117,8 +117,8 @@ impl<'a> Cursor<'a> {
         self.node
     }
 
-    /// Returns `base` with the fields of this mapping, which replace fields with the same name.
-    /// Nested mappings are merged in the same way.
+    /// Returns `base` with the fields of this mapping, which replace fields with the same name. If
+    /// the field is a mapping in both, its fields are merged too. Deeper mappings are replaced.
     pub fn laid_over(&self, base: Node) -> Node {
         base.with_fields_of(self.node, 2)
     }
@@ -175,7 +175,7 @@ impl<'a> Cursor<'a> {
         original.flatten().unwrap_or_else(|| self.field.clone())
     }
 
-    /// Returns the name of the field, which is the end of its path.
+    /// Returns the name of the field, which is the last segment of its path.
     pub fn name(&self) -> &str {
         self.field.rsplit('.').next().unwrap_or_default()
     }
@@ -287,7 +287,7 @@ impl<'a> Cursor<'a> {
         if self.is_in_template { super::template_text::literal(text) } else { Some(text) }
     }
 
-    /// Returns the text at a path of fields; otherwise an empty text. Reports nothing.
+    /// Returns the text at a path of fields, or an empty text if there is none; reports nothing.
     pub fn text_at(&self, path: &str) -> &'a str {
         self.peek(path).and_then(|value| value.peek_text()).unwrap_or_default()
     }
@@ -297,8 +297,8 @@ impl<'a> Cursor<'a> {
         self.peek_text().or_else(|| self.expected(TEXT))
     }
 
-    /// Reads a string and parses it. Errors do not quote the string, because it may be a secret by
-    /// mistake.
+    /// Reads a string and parses it. Errors do not quote the string, because a user may have
+    /// written a secret there by mistake.
     pub fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
         parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
@@ -420,7 +420,8 @@ impl<'a> Cursor<'a> {
         read_each(&self.list()?, read)
     }
 
-    /// Returns the entries of a mapping whose keys are free names and not fields.
+    /// Returns the entries of a mapping whose keys are chosen by the user, such as the names of
+    /// parameters. Reports any other value and returns `None`.
     pub fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);

@@ -60,8 +60,8 @@ impl<'a> Fields<'a> {
         stated.filter(|cursor| !cursor.is_null())
     }
 
-    /// Returns the mappings that supply missing fields for the value of this field at the cursor
-    /// `at`. They are the values of this field in later documents.
+    /// Returns the mappings that supply missing fields to the mapping at `at`, which is a value of
+    /// this field. They are the values of the field in documents with lower precedence.
     pub fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
         let is_it = |of: &Cursor<'a>| std::ptr::eq(of.node, at.node);
         let all = self.entry(name).into_iter().chain(self.stated_by_bases(name));
@@ -97,13 +97,13 @@ impl<'a> Fields<'a> {
         own.filter(|own| !own.is_null()).or(base)
     }
 
-    /// Returns the field if this mapping itself contains it. Otherwise reports at the mapping that
-    /// it is missing.
+    /// Returns the field if this mapping itself contains it. Otherwise reports a missing field at
+    /// the position of the mapping.
     pub fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).or_else(|| self.report_missing(name))
     }
 
-    /// Reports at the mapping that a field is missing, and returns `None`.
+    /// Reports a missing field at the position of the mapping, and returns `None`.
     pub fn report_missing<T>(&self, name: &'static str) -> Option<T> {
         let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
         missing.refuse(format!("{name} is missing"))
@@ -139,7 +139,7 @@ impl<'a> Fields<'a> {
         self.given(name).and_then(|_| self.key(name))
     }
 
-    /// Reports each field that was not read as unknown.
+    /// Reports an unknown field for each field that no code has read.
     pub fn report_unknown(&self) {
         let mut known = self.asked.take();
         known.sort_unstable();

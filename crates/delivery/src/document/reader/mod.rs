@@ -2,8 +2,9 @@
 //!
 //! This module is separate so that the modules of the dialects contain only their fields and
 //! meanings. A method returns the value, or reports a finding and returns `None`; reading then
-//! continues. A finding has the position of the value. For an unknown field it has the position of
-//! the key, and for a missing field that of the parent.
+//! continues. A finding has the position of the value. A finding about an unknown field has the
+//! position of the key. A finding about a missing field has the position of the mapping that lacks
+//! the field.
 
 mod cursor;
 mod fields;

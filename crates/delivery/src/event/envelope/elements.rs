@@ -14,8 +14,8 @@ use super::service::decode_text;
 use crate::event::json::{array, without_mark};
 use crate::event::{Element, Input, Malformed};
 
-/// The undecoded elements of a record's body, in order. A JSON array has one element per member,
-/// and an S3 notification has one per record. Any other body is one element.
+/// The undecoded elements of a record's body, in order. Each value of a JSON array is an element,
+/// and so is each record of an S3 notification. Any other body is one element.
 #[derive(Debug)]
 pub struct Elements<'a> {
     body: &'a Arc<str>,

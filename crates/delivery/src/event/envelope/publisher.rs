@@ -1,7 +1,7 @@
 //! Publishers that cannot name a topic, and the input format of their records.
 //!
-//! This module is separate because each service identifies its publishers differently, and a Topic
-//! document lists them.
+//! This module is separate because each service identifies its publishers differently, and the
+//! publishers are fields of Topic documents.
 
 use std::fmt;
 

@@ -105,7 +105,7 @@ fn test_event(text: &str, members: &Members<'_>) -> Result<String, String> {
     })
 }
 
-/// Returns the members of a member that is an object; `None` for other values.
+/// Returns the nested members of the member `name`; `None` if its value is not an object.
 fn object<'a>(members: &Members<'a>, name: &str) -> Option<Members<'a>> {
     members
         .get(name)

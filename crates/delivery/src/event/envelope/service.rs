@@ -1,7 +1,7 @@
 //! Decodes the text of one element as a message of the service that the topic's input names.
 //!
-//! This module is separate from [`Elements`](super::Elements), which splits a record whatever its
-//! elements mean.
+//! This module is separate from [`Elements`](super::Elements), which splits a record without
+//! interpreting its elements.
 
 use std::sync::Arc;
 

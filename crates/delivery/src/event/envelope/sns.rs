@@ -1,8 +1,8 @@
 //! Converts messages of Amazon SNS, as a queue without raw message delivery receives them.
 //!
 //! The adapter of the CloudEvents project reads the headers of an HTTP subscriber. A queue gets the
-//! same values in the body, but gets the ARN of its subscription only inside `UnsubscribeURL`. A
-//! message that is a CloudEvent itself becomes the event.
+//! same values in the body, but gets the ARN of its subscription only inside `UnsubscribeURL`. If
+//! the published message is itself a CloudEvent, it becomes the event unchanged.
 //!
 //! Receivers of events must not be able to change the subscription of the queue. Members that allow
 //! this are removed, and confirmations are malformed events.
@@ -43,8 +43,8 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
     ))
 }
 
-/// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification whose topic has a
-/// different input. Returns `None` for an event without such members.
+/// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification on a topic whose input
+/// is not SNS. Returns `None` for an event without such members.
 pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
     let text = event.text();
     let members = match event.shape() {

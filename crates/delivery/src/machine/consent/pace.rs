@@ -2,8 +2,8 @@
 //!
 //! Each function counts only its own requests. Its share of the rate ([`RateShare`]) is the allowed
 //! rate divided by the maximum number of concurrent functions. One function alone therefore never
-//! uses the whole rate. All together exceed it only in a short burst, of up to ten seconds' worth
-//! of requests.
+//! uses the whole rate. All functions together can exceed the rate only in a burst. A burst has at
+//! most as many requests as the rate allows in ten seconds.
 //!
 //! Each waiting delivery gets its own slot, so that a hundred deliveries do not return at the same
 //! time. A slot is a hint: a returning delivery is sent if the rate allows it, and is assigned a
@@ -14,7 +14,7 @@ use super::rate::Rate;
 use crate::time::duration::SECOND_MS;
 use crate::waits::DELAY_MAX_MS;
 
-/// Burst size as a time: as many requests as the rate allows in ten seconds may be sent at once.
+/// Burst size as a time: a burst has at most as many requests as the rate allows in ten seconds.
 const BURST_MS: u64 = 10 * SECOND_MS;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 
@@ -50,7 +50,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Counts a request that may be sent now, or reserves a slot for a later one.
+    /// Counts a request if it may be sent now. Otherwise reserves a later slot for it.
     ///
     /// # Errors
     /// The wait in milliseconds until the slot, at most 15 minutes.
@@ -63,8 +63,8 @@ impl Pace {
             return Ok(());
         }
         let free_ms = self.reserved_until_ms.saturating_sub(ahead_ms);
-        // SQS cannot delay a message longer. A delivery that returns early calls this function
-        // again.
+        // SQS cannot delay a message by more than 15 minutes. For a delivery that returns before
+        // its slot, this function is called again.
         let latest_ms = now_ms.saturating_add(DELAY_MAX_MS);
         self.last_slot_ms =
             free_ms.max(self.last_slot_ms.saturating_add(interval_ms)).min(latest_ms);
@@ -129,8 +129,8 @@ mod tests {
         assert!((0..100).all(|_| pace.go(share, 1).is_err_and(|wait_ms| wait_ms <= 900_000)));
     }
 
-    /// Simulates deliveries that are redelivered in their slots: the requests in each minute, and
-    /// the time of the last.
+    /// Simulates deliveries that return in their slots. Returns the number of requests in each
+    /// minute, and the time of the last request.
     fn simulate(deliveries: usize, rate: &str) -> (Vec<u32>, u64) {
         let (mut pace, share) = (Pace::default(), share(rate, 1));
         let mut due: BinaryHeap<std::cmp::Reverse<u64>> =
@@ -142,7 +142,7 @@ mod tests {
                     minutes[usize::try_from(now_ms / MINUTE_MS).unwrap()] += 1;
                     last_ms = now_ms;
                 }
-                // As SQS does: whole seconds, rounded up.
+                // SQS delays a message by whole seconds, so the wait is rounded up.
                 Err(wait_ms) => {
                     due.push(std::cmp::Reverse(now_ms + wait_ms.div_ceil(1_000) * 1_000));
                 }

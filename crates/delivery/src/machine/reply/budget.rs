@@ -12,9 +12,9 @@
 //! - A dead letter for a topic is never refused. Events that follow from it share the rest of its
 //!   delivery's budget.
 //!
-//! A share belongs to one branch, so concurrent branches need no common counter. If more
-//! subscriptions can reply than the budget has deliveries, each has a share of one, and their
-//! number is the limit.
+//! A share belongs to one branch, so concurrent branches need no common counter. If the budget is
+//! smaller than the number of subscriptions that can reply, each subscription has a share of one.
+//! The limit is then the number of these subscriptions.
 
 use std::collections::BTreeSet;
 
@@ -141,7 +141,8 @@ fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) ->
     let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.settings.max_replies);
     let matching = catalogue.matching(topic, &ALL_NAMES, &delivery.event, now_ms);
     let leading_on = matching.filter(|subscription| leads_on(subscription, catalogue)).count();
-    // The delivery's own subscription may have changed since, and be missing from the count.
+    // The count may be 0, because the delivery's own subscription may have changed after the
+    // delivery was created.
     let share = budget / u32::try_from(leading_on).unwrap_or(u32::MAX).max(1);
     // A share is at least one, because most subscriptions that can reply do not.
     share.max(budget.min(1))

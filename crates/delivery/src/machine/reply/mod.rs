@@ -123,9 +123,9 @@ impl Answered<'_> {
     }
 
     /// Returns a dead letter without any part of the reply. It does not contain the original event
-    /// either, because that event would then seem to be the unreadable one.
+    /// either, because the original event would then seem to be unreadable.
     fn dead_letter_without_reply(&self, why: Cow<'static, str>) -> Vec<FollowUp> {
-        // A text that was composed for this reply may quote it.
+        // An error text that was composed for this reply may quote the reply.
         let why = match why {
             Cow::Borrowed(why) => why,
             Cow::Owned(_) => "the reply cannot be read",
@@ -202,7 +202,7 @@ pub(crate) enum ReplyKind {
     Event,
     /// The response cannot be decoded as an event.
     Unreadable,
-    /// The body is longer than the part that was read, or than a reply may be.
+    /// The body is larger than a reply may be, or was not read completely.
     TooLarge,
 }
 
@@ -225,7 +225,7 @@ enum ReplyContent<'a> {
 }
 
 impl ReplyContent<'_> {
-    /// Converts an event whose `deliverat` is too far in the future to unreadable content.
+    /// Replaces an event by unreadable content if its `deliverat` is too far in the future.
     /// Everything else stays unchanged.
     fn possible(self, now_ms: u64) -> Self {
         match self {

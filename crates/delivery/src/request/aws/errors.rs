@@ -8,8 +8,8 @@ words! {
     /// The meaning of an AWS error for a delivery, and the equivalent HTTP status.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AwsFailure {
-        /// The service has already accepted an event with this id. This is a success, with status
-        /// 200.
+        /// The service has already accepted an event with this id. The attempt counts as status
+        /// 200, a success.
         Repeated = "repeated",
         /// The service received too many requests. The attempt counts as status 429 and is retried.
         Throttled = "throttled",
@@ -17,13 +17,14 @@ words! {
         Unavailable = "unavailable",
         /// The Lambda function failed. The attempt counts as status 502 and is retried.
         Function = "function",
-        /// The request is invalid, and would be invalid if it were repeated. The status is 400.
+        /// The request is invalid, so repeating it cannot succeed. The attempt counts as status
+        /// 400.
         Refused = "refused",
-        /// The role of the deployment has no permission. The status is 403.
+        /// The role of the deployment has no permission. The attempt counts as status 403.
         Denied = "denied",
-        /// The AWS resource does not exist. The status is 404.
+        /// The AWS resource does not exist. The attempt counts as status 404.
         NotFound = "not found",
-        /// The event is too large for the service. The status is 413.
+        /// The event is too large for the service. The attempt counts as status 413.
         TooLarge = "too large",
         /// The credentials of the deployment are invalid at the moment. The attempt counts as
         /// aborted and is retried.

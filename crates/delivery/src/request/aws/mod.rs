@@ -2,8 +2,8 @@
 //!
 //! This module is separate from requests to URLs because each AWS service has its own protocol. The
 //! event is one member of a message, and a response with status 200 may be a failure. There is no
-//! SDK client: these requests are sent and signed by the same sender as all others, with its
-//! limits.
+//! SDK client: the sender of all other requests also sends and signs these requests, so the same
+//! limits apply.
 //!
 //! A request has the members that the AWS SDK would send for the same parameters. Only the ARN
 //! determines the resource.

@@ -188,8 +188,8 @@ fn seconds(expires_in: &Value) -> Option<u64> {
     }
 }
 
-/// Returns the error code of a response if it is a known one. Any other text is dropped, because it
-/// could be anything, even a secret.
+/// Returns the error code of a response if it is one of [`CODES`]. Any other text is dropped,
+/// because it may be a secret.
 fn error_code(body: &[u8]) -> Option<&'static str> {
     #[derive(Deserialize)]
     struct Refusal {

@@ -14,7 +14,7 @@ use crate::subscription::secret::Secret;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use crate::waits;
 
-/// Time before its expiration in which a token is no longer used.
+/// A token is no longer used during this time before its expiration.
 const ENDS_EARLY_MS: u64 = MINUTE_MS;
 /// Maximum time for which a token is used, whatever lifetime its server states.
 const LIFE_MAX_MS: u64 = DAY_MS;
@@ -31,7 +31,7 @@ pub struct Token<T = Secret> {
 }
 
 impl<T> Token<T> {
-    /// Returns a token that was requested, received and expires at these times.
+    /// Creates a token from the times at which it was requested, was received and expires.
     #[must_use]
     pub fn ending(value: T, asked_ms: u64, granted_ms: u64, ends_ms: u64) -> Self {
         let life_ms = ends_ms.saturating_sub(asked_ms);
@@ -39,7 +39,8 @@ impl<T> Token<T> {
         Self::used_until(value, granted_ms, asked_ms.saturating_add(used_ms))
     }
 
-    /// Returns a token that was received at one time and is used until another.
+    /// Creates a token that is used until `until_ms`, but for at least [`LIFE_MIN_MS`] after it was
+    /// received.
     pub(super) fn used_until(value: T, granted_ms: u64, until_ms: u64) -> Self {
         Self { value, until_ms: until_ms.max(granted_ms.saturating_add(LIFE_MIN_MS)) }
     }

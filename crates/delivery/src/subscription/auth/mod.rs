@@ -25,8 +25,8 @@ use crate::subscription::kinds::headers::{self, STATED_PATTERN};
 use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::{Keyring, SecretName};
 
-/// Name of the header that types of authentication set. `header` names its own instead, and
-/// `clientCertificate` sets no header.
+/// Name of the header that most types of authentication set. The type `header` sets a configured
+/// header instead, and `clientCertificate` sets none.
 pub const AUTHORIZATION: &str = "authorization";
 
 alternatives! {

@@ -19,8 +19,8 @@ use crate::subscription::kinds::headers::STATED_PATTERN;
 use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::SecretName;
 
-/// Form fields of a token request that documents state in fields of their own, or that are always
-/// sent. `parameters` must not contain them.
+/// Form fields of a token request that have their own field in documents, or that are always sent.
+/// `parameters` must not contain them.
 pub const NAMED_PARAMETERS: [&str; 6] =
     ["grant_type", "client_id", "client_secret", "scope", "audience", "resource"];
 /// Maximum number of additional form fields in a token request.

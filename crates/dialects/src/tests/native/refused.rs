@@ -421,11 +421,11 @@ mapping: {id: ^{}}
 mapping: {id: ^orderId}
     mapping.id: expected a mapping, found text
 mapping: {id: {field: a, ^default: b}}
-    mapping.id.default: id has no default; set field to a path in the event
+    mapping.id.default: id cannot have a default; set field to a path in the event
 mapping: {topic: {field: a, ^default: b}}
-    mapping.topic.default: topic has no default
+    mapping.topic.default: topic cannot have a default
 mapping: {eventTime: {field: a, ^default: b}}
-    mapping.eventTime.default: eventTime has no default
+    mapping.eventTime.default: eventTime cannot have a default
 mapping: {eventTime: {field: ^'a[*]'}}
     mapping.eventTime.field: not a path; a path selects one value
 mapping: {eventType: ^{}}

@@ -1,15 +1,15 @@
 //! Composes the requests of the two handshakes, and judges the responses.
 //!
-//! Event Grid posts a validation event. The endpoint echoes its code with a 200, or responds with a
-//! 200 alone and a person opens the validation URL in the event.
+//! Event Grid posts a validation event with a code. The endpoint consents by a 200 that echoes the
+//! code. After a 200 without the code, a person must open the validation URL in the event.
 //! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
 //!
 //! CloudEvents sends OPTIONS. The endpoint names the origin that it allows, or a person calls the
 //! callback URL.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //!
-//! The request has the signature of the subscription, and its headers that do not depend on an
-//! event, because an endpoint may require them. A status alone is never a consent. The functions
+//! The request is signed like a delivery, and has the subscription's headers that do not depend on
+//! an event, because an endpoint may require both. A status alone is never a consent. The functions
 //! are pure: the code and the time are arguments.
 
 use crate::subscription::CloudEventsHandshake;
@@ -31,7 +31,7 @@ use crate::subscription::{Consent, Subscription};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment::rfc3339;
 
-/// Timeout of a handshake request. It is that of Event Grid, and is used for both handshakes.
+/// Timeout of a handshake request. Both handshakes use the value of Event Grid.
 pub const ASK_TIMEOUT_MS: u64 = 30 * SECOND_MS;
 /// Name of the header with the allowed number of requests per minute, in a response or a callback
 /// request.
@@ -225,10 +225,10 @@ fn echo(body: &[u8]) -> Option<String> {
     value.as_str().map(|code| code.trim().to_owned())
 }
 
-/// Judges the response to OPTIONS. The allowed origin in a successful response decides. Without
-/// that header, the result is pending if a callback may still follow. A callback may follow even
-/// from an endpoint that does not support the handshake: a person may find the callback URL in its
-/// log (4.1.3).
+/// Judges the response to OPTIONS. In a successful response, the header with the allowed origin
+/// decides. Without this header, the result is pending if a callback may still follow. A callback
+/// may follow even from an endpoint that does not support the handshake: a person may find the
+/// callback URL in its log (4.1.3).
 fn judge_permission(
     origin: &str,
     asked: Option<u32>,
@@ -267,8 +267,8 @@ fn judge_permission(
     }
 }
 
-/// Returns the rate that a callback request grants: the rate in the request, otherwise the
-/// requested rate.
+/// Returns the rate that a callback grants. If the callback states no rate, this is the rate that
+/// the handshake requested. Event Grid has no rates, so its callbacks grant an unlimited rate.
 ///
 /// # Errors
 /// A description of the problem, if the rate is invalid.
@@ -280,8 +280,8 @@ pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     }
 }
 
-/// Returns the rate of an endpoint that consents without naming a rate, which is the requested
-/// rate.
+/// Returns the rate for an endpoint that consents without naming a rate. It is the requested rate,
+/// or unlimited if none was requested.
 fn asked_rate(asked: Option<u32>) -> Rate {
     asked.and_then(std::num::NonZeroU32::new).map_or(Rate::Unlimited, Rate::PerMinute)
 }
