@@ -45,7 +45,7 @@ pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
     }
     let worst = |all: &[Duration]| all.iter().max().copied().unwrap_or_default().as_millis();
     let mut text = String::from(
-        "A new process gets one batch with an event for each of nine hostile topics, then one for a neighbour. The topics: ",
+        "A new process gets one batch with an event for each of nine hostile topics, then one for a neighbour. The hostile topics are:  ",
     );
     let names: Vec<String> = hostile().into_keys().collect();
     write!(

@@ -28,11 +28,11 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
         text.push_str(&format!("- {line}\n"));
     }
     text.push_str(&format!(
-        "- Medians of {ROUNDS} rounds in which all contenders take turns. CPU is the CPU time of the live threads\n"
+        "- Figures: medians of {ROUNDS} rounds in which all contenders take turns. CPU is the CPU time of the live threads\n"
     ));
     goals_table(&mut text, results);
     text.push_str(&format!(
-        "\n## Delivering\n\n{SUBSCRIPTIONS} subscriptions; each event goes to one destination, which responds with 204.\n\n"
+        "\n## Delivering\n\ndispatch has {SUBSCRIPTIONS} subscriptions. Each event goes to one destination, which responds with 204.\n\n"
     ));
     contenders_table(&mut text, results, &[DISPATCH, FLOOR, FLOOR_THREADED, NODE, PYTHON]);
     text.push_str("\n## Storing\n\n");
@@ -108,7 +108,7 @@ fn refusals_table(text: &mut String, results: &Results) {
     let requests = number(Scenario::Refused, Run::sqs_requests_per_message);
     let cpu = number(Scenario::Refused, Run::cpu_us_per_event);
     text.push_str(&format!(
-        "Batches of ten; each event gets a 503 and is sent to the retry queue: {cpu:.1} µs of CPU and {requests:.2} requests to SQS per event.\n\n"
+        "In batches of ten, each event gets a 503 and is sent to the retry queue. dispatch needs {cpu:.1} µs of CPU and {requests:.2} requests to SQS per event.\n\n"
     ));
     text.push_str(&format!(
         "| one invocation of {MANY_RECORDS} records | peak memory |\n|---|---|\n"
@@ -135,7 +135,7 @@ fn instructions_table(text: &mut String, results: &Results) {
         return;
     }
     text.push_str(
-        "Counted by callgrind at batch 10, without instructions of the kernel.\n\n| | instructions per event |\n|---|---|\n",
+        "callgrind counts the instructions per event at batch 10, without those of the kernel.\n\n| | instructions per event |\n|---|---|\n",
     );
     for (name, per_event) in &results.instructions {
         text.push_str(&format!("| {name} | {per_event} |\n"));
