@@ -225,12 +225,12 @@ mod tests {
         assert_eq!(kept(&mut topics), [true, false, true, true]);
         // A topic above the limit stays cached beside small topics, even if the small topics are
         // read again.
-        topics.keep(a.clone(), of(10 * KEPT_BYTES, "1"));
-        topics.keep(c.clone(), of(1, "1"));
-        topics.keep(d.clone(), of(1, "1"));
+        topics.keep(a.clone(), kept_topic(10 * KEPT_BYTES, "1"));
+        topics.keep(c.clone(), kept_topic(1, "1"));
+        topics.keep(d.clone(), kept_topic(1, "1"));
         assert_eq!(kept(&mut topics), [true, false, true, true]);
         // Two topics above the limit do not fit together.
-        topics.keep(b.clone(), of(10 * KEPT_BYTES, "1"));
+        topics.keep(b.clone(), kept_topic(10 * KEPT_BYTES, "1"));
         assert_eq!(kept(&mut topics), [false, true, true, true]);
         topics.keep(b.clone(), kept_topic(1, "1"));
         assert_eq!(topics.bytes, 3);

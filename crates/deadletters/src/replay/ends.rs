@@ -109,7 +109,7 @@ impl DeadLetters {
 
 /// Adds a result, unless a better one for the same dead letter is known. A duplicated delivery may
 /// have two results, and counts as delivered if one of them is `delivered`.
-fn keep_best(ends: &mut Ends, end: StoredReplayEnd) {
+fn keep_best(ends: &mut ReplayEnds, end: StoredReplayEnd) {
     match ends.get(&end.letter) {
         Some(known) if known.state <= end.state => {}
         Some(_) | None => _ = ends.insert(end.letter, end),

@@ -32,7 +32,7 @@ pub(super) async fn wait(
         return Ok(false);
     }
     let until_ms = Machine.now_ms().saturating_add(at_most_ms);
-    let (mut ends, mut keys, mut seen) = (Ends::new(), HashSet::new(), 0);
+    let (mut ends, mut keys, mut seen) = (ReplayEnds::new(), HashSet::new(), 0);
     let bar = progress::bar(counts.sent, "results");
     let ended = loop {
         letters.read_new_ends(&header.job, &mut ends, &mut keys).await?;

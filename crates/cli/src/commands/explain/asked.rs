@@ -63,7 +63,7 @@ impl Asked {
     /// # Errors
     /// A usage error for an argument that is neither a file nor a name, for several names, and for
     /// files that are given together with `--to`.
-    pub(super) fn of(arguments: &Arguments, place: &Place) -> anyhow::Result<Self> {
+    pub(super) fn from_arguments(arguments: &Arguments, place: &Place) -> anyhow::Result<Self> {
         let has_place = place.has_subscriptions();
         let mut files = Vec::new();
         let subscription = arguments.subscription.clone().map(Named::from);

@@ -18,7 +18,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// Creates an axis that ends with the delivery or with the storage of its dead letter.
-    pub(super) fn of(life: &Life) -> Self {
+    pub(super) fn from_life(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
         // Use at least one millisecond, because a delivery may end at its publication, but the
         // axis needs a length.

@@ -142,9 +142,14 @@ impl Feed {
     }
 
     /// Adds a step to its event. Creates an event if the feed has none for the step's delivery.
-    pub(super) fn add(&mut self, of: Of, what: What, exchange: Option<Arc<ShownExchange>>) {
-        let event = self.event_of(&of, what.at_ms);
-        self.add_step(event, of, what, exchange);
+    pub(super) fn add(
+        &mut self,
+        subject: Subject,
+        facts: StepFacts,
+        exchange: Option<Arc<ShownExchange>>,
+    ) {
+        let event = self.event_of(&subject, facts.at_ms);
+        self.add_step(event, subject, facts, exchange);
     }
 
     /// Adds an attempt in progress.
@@ -227,7 +232,7 @@ impl Feed {
     /// Finds the event that a step belongs to: the newest event from whose SQS message the id of the
     /// delivery is derived. A step without a delivery names its message and event. Otherwise, for
     /// example for a replay, finds the newest event with the same id, source and topic.
-    fn find(&self, of: &Of) -> Option<u64> {
+    fn find(&self, subject: &Subject) -> Option<u64> {
         let newest = || self.events.iter().rev();
         let name = subject.subscription.parse::<SubscriptionName>().ok();
         let is_made_of = |event: &&Event| match (&name, subject.delivery, &event.published.origin) {

@@ -37,7 +37,7 @@ pub(in crate::console) struct Forecast {
 impl Forecast {
     /// Forecasts a replay. `counts` is the number of dead letters of each subscription. Dead letters
     /// without a subscription are not sent. `given` is the rate that the user has chosen, if any.
-    pub(in crate::console) fn of(
+    pub(in crate::console) fn new(
         console: &Console,
         counts: &BTreeMap<String, u64>,
         catalogue: &Catalogue,

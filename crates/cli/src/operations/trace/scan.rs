@@ -100,7 +100,8 @@ mod tests {
         let group =
             |stored_bytes, days| LogGroup { stored_bytes, oldest_ms: now_ms - days * DAY_MS };
         let all = [group(24 * GIGABYTE, 1), group(300 * GIGABYTE, 30)];
-        let of = |hours: u64| Scan::of(&all, (now_ms - hours * HOUR_MS, now_ms), now_ms).bytes;
+        let of =
+            |hours: u64| Scan::estimate(&all, (now_ms - hours * HOUR_MS, now_ms), now_ms).bytes;
         // The first group grows by 1 GB an hour, and the second by 10 GB a day.
         assert_eq!((of(12), of(24)), (17 * GIGABYTE, 34 * GIGABYTE));
         // The first group is a day old.

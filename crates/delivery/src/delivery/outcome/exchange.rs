@@ -113,7 +113,8 @@ impl Exchange {
             // The content type of an event is not stored, and must stay intact because it
             // identifies an event. The content type of other data may be stored, so credentials in
             // it are hidden.
-            if ContentMode::of(content.content_type.as_deref()) == ContentMode::Data {
+            if ContentMode::from_content_type(content.content_type.as_deref()) == ContentMode::Data
+            {
                 content.content_type =
                     content.content_type.take().map(|of_data| credentials.hide_in_text(of_data));
             }

@@ -62,7 +62,7 @@ mod tests {
     fn a_consent_is_given_to_a_namespace_for_an_address_and_a_way_of_asking_whatever_the_rate() {
         let url: Url = "https://example.com/in?code=secret".parse().unwrap();
         let other: Url = "https://example.com/in".parse().unwrap();
-        let key = ConsentKey::of("n", &url, &Consent::EventGrid(NoFields));
+        let key = ConsentKey::new("n", &url, &Consent::EventGrid(NoFields));
         // SHA-256 of "eventgrid\nhttps://example.com/in?code=secret"; stored consents have this
         // key, so it must never change.
         assert_eq!(key.to_string(), KEY);
