@@ -121,7 +121,8 @@ mod tests {
             "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
             "whsk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
             "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHUQ==",
-            // The first is not a point of the curve. The second is a point of small order.
+            // The first key below is not a point of the curve. The second key is a point of small
+            // order.
             "whpk_AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
             "whpk_AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
         ] {

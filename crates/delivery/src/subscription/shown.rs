@@ -43,7 +43,7 @@ pub fn addressed(url: &Url, hide_path: bool) -> String {
 /// Removes the user info and the values of query parameters. The names of parameters are kept.
 fn without_credentials(url: &Url) -> String {
     let mut url = url.clone();
-    // Neither call can fail, because the URL is http or https and has a host.
+    // Both calls fail only for a URL without a host, such as `topic:…`, which has no credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     if let Some(query) = url.query() {

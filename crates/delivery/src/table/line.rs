@@ -42,8 +42,8 @@ pub struct TakePlaces {
     pub count: u32,
     /// Duration of a slot in microseconds.
     pub each_us: u64,
-    /// True if the caller expects that others wait in the queue. A wrong guess costs one more
-    /// request to the table.
+    /// True if the caller expects that other processes wait in the queue. A wrong guess costs one
+    /// more request to the table.
     pub others_wait: bool,
     /// Earliest start of the first slot, in milliseconds since 1970. It is the current time, or
     /// slightly earlier so that slots just missed are still used.

@@ -230,7 +230,7 @@ mod tests {
             ("other", "sns:us-east-1:123456789012:all-1", true),
             ("other", "sns:us-east-1:123456789012:all-12", false),
             ("any", "lambda:eu-west-1:999999999999:function:bill", true),
-            // A function of the name function, and its alias bill.
+            // The function has the name `function` and the alias `bill`.
             ("any", "lambda:eu-west-1:999999999999:function:function:bill", false),
         ] {
             let refused = refusal(&policy, namespace, resource);

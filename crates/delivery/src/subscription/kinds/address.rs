@@ -206,7 +206,8 @@ fn endpoint(text: &str) -> Result<Url, Message> {
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
     match url.host_str() {
         None | Some("") => Err("the URL has no host".into()),
-        // Detects a doubled scheme, as in https://https://host. No host has the name of a scheme.
+        // A host with the name of a scheme results from a doubled scheme, as in
+        // https://https://host.
         Some("http" | "https") => Err("the URL has two schemes".into()),
         Some(_) => Ok(url),
     }

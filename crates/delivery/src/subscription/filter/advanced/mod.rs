@@ -10,10 +10,10 @@
 //! - Null counts as a missing value. A missing value satisfies only `IsNullOrUndefined`,
 //!   `NumberNotIn`, `NumberNotInRange` and `StringNotIn`.
 //!
-//! The page lists `StringNotContains`, `StringNotBeginsWith` and `StringNotEndsWith` among the
-//! operators that do not match a missing value. It does not mention `NumberNotInRange`, which the
-//! Azure Event Grid Simulator treats like `NumberNotIn`. `docs/reference/conformance.md` has each
-//! case with its source.
+//! The page "Event filtering" lists `StringNotContains`, `StringNotBeginsWith` and
+//! `StringNotEndsWith` among the operators that do not match a missing value. It does not mention
+//! `NumberNotInRange`, which the Azure Event Grid Simulator treats like `NumberNotIn`.
+//! `docs/reference/conformance.md` has each case with its source.
 
 mod shown;
 

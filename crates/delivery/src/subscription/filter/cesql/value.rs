@@ -1,7 +1,7 @@
 //! [`Value`]: the values of expressions, and their conversion to other types.
 //!
-//! This module is separate because CESQL defines conversions on their own (CESQL, type casting).
-//! Operators, functions and elements of `IN` have the same rules.
+//! This module is separate because operators, functions and `IN` use the same conversions (CESQL,
+//! type casting).
 
 use std::borrow::Cow;
 use std::fmt;
