@@ -3,7 +3,7 @@
 //!
 //! This module is separate from secrets because documents contain the public keys of a
 //! subscription. So publishing them needs no access to a secret. No code here checks that a public
-//! key matches a signing secret; a mismatch shows when a receiver verifies a signature.
+//! key matches a signing secret; a mismatch is detected only when a receiver verifies a signature.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;

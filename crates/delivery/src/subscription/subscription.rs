@@ -121,8 +121,8 @@ impl From<&Subscription> for DeliverySettings {
 }
 
 impl Subscription {
-    /// Lists the topics to which deliveries of the subscription may lead: the destination, the
-    /// recipient of replies, and the sink of dead letters.
+    /// Lists the topics to which the subscription may publish: as its destination, as the recipient
+    /// of replies, or as the sink of dead letters.
     pub fn other_topics(&self) -> impl Iterator<Item = TopicName> {
         let of_reply = match &self.reply {
             Some(ReplyTo::Topic(topic)) => Some(topic),

@@ -1,7 +1,7 @@
 //! A queue of time slots for requests, stored as one number: the time until which all slots are
 //! taken.
 //!
-//! A process that takes slots gets the first ones after that time, and moves the time by their
+//! A process that takes slots gets the first slots after that time, and advances the time by their
 //! duration. For example, a destination with `maxPerSecond: 20` has slots of 50 ms. A queue of any
 //! length therefore needs constant space, and no process needs a list of the other processes that
 //! wait.

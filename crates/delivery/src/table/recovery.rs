@@ -6,10 +6,10 @@
 //! report at least ten seconds after the last change also changes the rate, in the same update. So
 //! all processes share one rate, and no process has to stay alive.
 //!
-//! The next rate depends on the good responses per second, not on the previous rate, because an
-//! unused rate proves nothing. Slots are granted less than one second ahead, because a longer queue
-//! would keep an outdated rate. Deliveries without a slot are received again at random times, about
-//! two for each slot.
+//! The next rate depends on the good responses per second. It does not depend on the previous rate,
+//! because not all slots may have been used. Slots are granted less than one second ahead, because
+//! a longer queue would keep an outdated rate. Deliveries without a slot are received again at
+//! random times, about two for each slot.
 
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
@@ -117,7 +117,7 @@ impl Results {
         self == Self::default()
     }
 
-    /// Returns these results without those that were reported.
+    /// Returns these results minus the results that were reported.
     #[must_use]
     pub fn without(self, reported: Self) -> Self {
         Self {
@@ -249,7 +249,7 @@ impl Recovery {
     }
 
     /// True if the destination needs no protection any more: the highest rate is reached, no
-    /// delivery had to wait lately, or the recovery has lasted for a day.
+    /// delivery had to wait in the last 15 minutes, or the recovery has lasted for a day.
     #[must_use]
     pub fn is_over(self, now_ms: u64) -> bool {
         let is_quiet = now_ms >= self.waited_ms.saturating_add(QUIET_MS);

@@ -40,7 +40,7 @@ pub fn covers(pattern: &str, resource: &[&str]) -> bool {
 enum Unit {
     /// This literal character, which the pattern must match.
     Character(char),
-    /// A gap that stands for arbitrary characters. Only `*` matches it.
+    /// Arbitrary characters between two texts. Only `*` matches them.
     Anything,
 }
 

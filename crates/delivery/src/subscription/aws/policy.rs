@@ -141,8 +141,9 @@ impl OwnResources {
         self.0.iter().map(|pattern| pattern.0.as_str())
     }
 
-    /// Adds the function with this name and all its qualifiers. Its account and region are those of
-    /// the other resources.
+    /// Adds the function with this name and all its qualifiers. The partition, region and account
+    /// come from the first ARN that states a region and an account. Without such an ARN, nothing is
+    /// added.
     #[must_use]
     pub fn with_function(mut self, name: &str) -> Self {
         let located = self.0.iter().find_map(|ArnPattern(arn)| {

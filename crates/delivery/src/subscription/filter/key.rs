@@ -128,7 +128,7 @@ fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut
     }
 }
 
-/// Finds a top-level member of the event, by its name or by its name in the other schema.
+/// Finds a top-level member of the event, by this name or by its alias in [`ALIASES`].
 fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     let alias = ALIASES.iter().find(|(of, _)| same(of, name)).map(|(_, alias)| *alias);
     preferred([named(members, name), alias.and_then(|alias| named(members, alias))])

@@ -1,4 +1,4 @@
-//! [`Cesql`]: a CloudEvents SQL expression that is a filter or a part of one.
+//! [`Cesql`]: a CloudEvents SQL expression that is a filter or a part of a filter.
 //!
 //! This module is separate because it uses all other parts of the language, except
 //! [`implied`](super::implied), which uses this module.

@@ -10,7 +10,7 @@ use super::functions::Function;
 use super::pattern::Pattern;
 use super::value::{Type, Value};
 
-/// The syntax tree of an expression, or of a part of one.
+/// The syntax tree of an expression or subexpression.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Expression {
     /// The value of the attribute with this name.

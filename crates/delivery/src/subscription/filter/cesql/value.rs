@@ -38,7 +38,7 @@ impl Type {
 }
 
 impl<'a> Value<'a> {
-    /// Returns the same value with a borrowed text.
+    /// Returns a copy of the value that borrows its text.
     pub(super) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Text(text) => Value::Text(Cow::Borrowed(text)),
