@@ -15,8 +15,8 @@ words! {
     /// The treatment of a batch's events after a response that is never retried.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum OnRefused {
-        /// Each event is retried once in a request of its own, because the response may be about
-        /// only one of them.
+        /// Each event is retried once in a request of its own, because the response may refer to
+        /// only one event.
         Split = "split",
         /// The response applies to all events of the batch.
         All = "all",

@@ -208,8 +208,7 @@ fn check_auth(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let problem =
         destination.auth.as_ref().and_then(|auth| obstacle(auth, headers, &destination.url));
     let Some((field, message)) = problem else { return Some(()) };
-    // The problem is reported at a field of this document. A Topic's values have no finding of
-    // their own here.
+    // A finding must refer to a field of this document, even if a Topic states the value.
     let own = [field, "auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));
     own.unwrap_or_else(|| fields.parent().clone()).refuse(message)
 }
@@ -322,8 +321,8 @@ impl Destination {
     }
 
     /// Lists every secret that a request needs, with the address to which the secret policy must
-    /// allow it. The secret of an OAuth client has two addresses. The token server receives it, and
-    /// the destination receives a token that gives the same access.
+    /// allow sending the secret. The secret of an OAuth client has two addresses. The token server
+    /// receives it, and the destination receives a token that gives the same access.
     pub fn secrets_with_addresses(&self) -> impl Iterator<Item = (&SecretName, &Url)> {
         let of_client = match self.token_source() {
             Some(TokenSource::Client(client)) => Some((&client.client_secret, &client.token_url)),

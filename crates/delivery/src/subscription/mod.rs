@@ -34,7 +34,7 @@ mod shown;
 mod signature_scope;
 pub mod sink;
 mod status_set;
-#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+#[expect(clippy::module_inception, reason = "the module is named after its main type")]
 mod subscription;
 pub mod templates;
 pub mod tls;

@@ -103,8 +103,8 @@ impl TopicName {
     }
 
     /// Returns the topic for a text that a publisher stated. An invalid or reserved name is
-    /// replaced by a placeholder. A valid topic without a namespace is kept, and only its namespace
-    /// is a placeholder.
+    /// replaced by a placeholder. If a valid topic has no namespace, only the namespace is a
+    /// placeholder.
     #[must_use]
     pub fn published(named: &str) -> Self {
         let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);

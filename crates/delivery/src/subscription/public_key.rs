@@ -3,7 +3,7 @@
 //!
 //! This module is separate from secrets because documents contain the public keys of a
 //! subscription. So publishing them needs no access to a secret. No code here checks that a public
-//! key matches a signing secret; a mismatch shows when a receiver verifies a signature.
+//! key matches a signing secret; a mismatch is detected only when a receiver verifies a signature.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
@@ -121,7 +121,8 @@ mod tests {
             "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
             "whsk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
             "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHUQ==",
-            // The first is not a point of the curve. The second is a point of small order.
+            // The first key below is not a point of the curve. The second key is a point of small
+            // order.
             "whpk_AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
             "whpk_AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
         ] {

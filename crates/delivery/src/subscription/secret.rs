@@ -2,8 +2,8 @@
 //!
 //! This module is separate because a secret's value must never reach a log, a message or a dead
 //! letter. Documents contain only [`SecretName`]s. The values are put in a [`Keyring`] just before
-//! a request is composed, and are dropped with it. Printing a [`Secret`] or a [`Keyring`] shows no
-//! value. The port `ports::Secrets` loads values.
+//! a request is composed, and are dropped with the keyring. Printing a [`Secret`] or a [`Keyring`]
+//! shows no value. The port `ports::Secrets` loads values.
 
 use std::collections::BTreeMap;
 use std::fmt;

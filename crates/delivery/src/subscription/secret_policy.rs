@@ -6,8 +6,8 @@
 //!
 //! If a policy exists, each secret is sent only to the hosts that the policy lists for it. A secret
 //! that is not listed is sent nowhere. Names are compared as text: an ARN does not match the name
-//! of the same secret. The policy ignores ports, and values that documents state. Redirects are not
-//! followed, so the host of the URL is the host that receives the secret.
+//! of the same secret. The policy does not restrict ports, or values that documents state in clear
+//! text. Redirects are not followed, so the host of the URL is the host that receives the secret.
 
 use std::fmt;
 use std::str::FromStr;

@@ -40,10 +40,10 @@ pub fn addressed(url: &Url, hide_path: bool) -> String {
     if hide_path { shown(url, true) } else { without_credentials(url) }
 }
 
-/// Removes the user info and the values of query parameters. The names of parameters are kept.
+/// Removes the user info and the values of query parameters. The names of parameters remain.
 fn without_credentials(url: &Url) -> String {
     let mut url = url.clone();
-    // Neither call can fail, because the URL is http or https and has a host.
+    // Both calls fail only for a URL without a host, such as `topic:…`, which has no credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     if let Some(query) = url.query() {

@@ -95,8 +95,8 @@ impl SinkQueue {
         format!("{}://{self}", if is_here { "http" } else { "https" })
     }
 
-    /// Returns true if this URL leads to the same queue. Only account and name are compared,
-    /// because a region has several host names.
+    /// Returns true if this URL identifies the queue. Only account and name are compared, because a
+    /// region has several host names.
     #[must_use]
     pub fn is_at(&self, url: &str) -> bool {
         let mut parts = url.rsplit('/');

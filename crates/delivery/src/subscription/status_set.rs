@@ -63,7 +63,7 @@ impl StatusSet {
         Self::new(self.0.iter().chain(&other.0).cloned())
     }
 
-    /// Returns the statuses of this set that are not in the other.
+    /// Returns the statuses of this set that are not in the other set.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let mut remaining = self.0.clone();

@@ -52,11 +52,12 @@ pub struct Subscription {
     pub dead_letter: DeadLetterPolicy,
     /// Minimum time in milliseconds from publication to the first attempt.
     pub delay_ms: u64,
-    /// True if deliveries become dead letters at once, without an attempt.
+    /// True if deliveries become dead letters immediately, without an attempt.
     pub paused: bool,
     /// The recipient of replies; `None` if replies are ignored.
     pub reply: Option<ReplyTo>,
-    /// The key of the Destinations document from which `reply` was resolved, if it was.
+    /// The key in a Destinations document from which `reply` was resolved; `None` if the document
+    /// states the recipient itself.
     pub reply_reference: Option<String>,
     /// The time from which new events no longer match, in milliseconds since 1970; `None` if the
     /// subscription does not expire.
@@ -120,8 +121,8 @@ impl From<&Subscription> for DeliverySettings {
 }
 
 impl Subscription {
-    /// Lists the topics to which deliveries of the subscription may lead: the destination, the
-    /// recipient of replies, and the sink of dead letters.
+    /// Lists the topics to which the subscription may publish: as its destination, as the recipient
+    /// of replies, or as the sink of dead letters.
     pub fn other_topics(&self) -> impl Iterator<Item = TopicName> {
         let of_reply = match &self.reply {
             Some(ReplyTo::Topic(topic)) => Some(topic),

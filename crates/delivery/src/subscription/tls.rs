@@ -38,8 +38,8 @@ impl CaBundle {
     /// Creates a bundle from a text that consists of certificates in PEM.
     ///
     /// # Errors
-    /// A description of the problem, if the text contains no certificates, an invalid one or a
-    /// private key, or is too long.
+    /// A description of the problem: the text is too long, contains a private key, contains no
+    /// certificate, or contains an invalid certificate.
     pub fn new(pem: &str) -> Result<Self, String> {
         if pem.len() > CA_BUNDLE_MAX_BYTES {
             return Err(format!(

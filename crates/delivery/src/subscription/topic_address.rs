@@ -19,7 +19,7 @@ const SCHEME: &str = "topic";
 #[must_use]
 pub fn address_of(topic: &TopicName) -> Url {
     let text = format!("{SCHEME}:{}/{}", segment(&topic.namespace), segment(&topic.topic));
-    Url::parse(&text).expect("a scheme, and letters, digits, points and percent signs behind it")
+    Url::parse(&text).expect("a scheme and two percent-encoded names are a valid URL")
 }
 
 /// Returns the topic of an address; `None` if the address is not that of a topic.

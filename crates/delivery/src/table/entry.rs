@@ -1,7 +1,7 @@
 //! [`Entry`]: an item of the table with a text, which is always replaced as a whole.
 //!
 //! The version of an item counts replacements. A process replaces only the version that it has
-//! read, so concurrent changes lose nothing.
+//! read, so no concurrent change is lost.
 
 use crate::time::duration::SECOND_MS;
 

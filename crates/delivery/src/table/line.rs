@@ -1,7 +1,7 @@
 //! A queue of time slots for requests, stored as one number: the time until which all slots are
 //! taken.
 //!
-//! A process that takes slots gets the first ones after that time, and moves the time by their
+//! A process that takes slots gets the first slots after that time, and advances the time by their
 //! duration. For example, a destination with `maxPerSecond: 20` has slots of 50 ms. A queue of any
 //! length therefore needs constant space, and no process needs a list of the other processes that
 //! wait.
@@ -42,8 +42,8 @@ pub struct TakePlaces {
     pub count: u32,
     /// Duration of a slot in microseconds.
     pub each_us: u64,
-    /// True if the caller expects that others wait in the queue. A wrong guess costs one more
-    /// request to the table.
+    /// True if the caller expects that other processes wait in the queue. A wrong guess costs one
+    /// more request to the table.
     pub others_wait: bool,
     /// Earliest start of the first slot, in milliseconds since 1970. It is the current time, or
     /// slightly earlier so that slots just missed are still used.

@@ -1,9 +1,9 @@
 //! Permits limit the concurrent requests of all processes to a destination.
 //!
-//! The item of a destination contains the names of the granted permits. A name contains the end of
-//! the permit's validity, which is a little longer than its attempt may take. So a killed process
-//! blocks others no longer than that. A process adds names on condition that there are few enough,
-//! and removes them when it no longer needs them.
+//! The item of a destination contains the names of the granted permits. A name contains the time at
+//! which the permit expires, a little after the longest possible attempt. So the permits of a
+//! killed process do not block others for long. A process adds its permits only if few enough are
+//! granted, and removes them when it no longer needs them.
 //!
 //! The item stays small: above [`PERMITS_MAX`] concurrent requests, each permit allows several
 //! requests.
@@ -60,7 +60,7 @@ pub enum PermitAnswer {
     Refused(Refusal),
 }
 
-/// The contents of an item whose permits were not granted.
+/// The contents of a destination's item at the time of a refused request for permits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refusal {
     /// The permits that are granted at the moment.
@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(permit.to_string().parse(), Ok(permit));
         }
         assert_eq!(permit(1, 26).to_string(), "1#000000a1#1a");
-        // Each name is the key of a member of a map: two bytes more. The rest of an item has fewer than 300.
+        // Each name is the key of a map entry, which adds two bytes. The rest of an item has fewer than 300 bytes.
         assert!((longest.to_string().len() + 2) * PERMITS_MAX as usize + 300 < 2_000);
         for broken in ["", "1", "1#a1", "x#a1#1", "1#g#1", "1#a1#1#1"] {
             assert!(broken.parse::<Permit>().is_err(), "{broken}");
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(wants(1, true).answer(&one, 5_000), PermitAnswer::Refused(one.clone()));
         assert_eq!(wants(1, true).answer(&one, 5_001), PermitAnswer::Taken);
         assert_eq!((one.left(3), one.left(0)), (2, 0));
-        // The answer was lost, and the client asks again.
+        // The response was lost, and the client repeats the request.
         let after = item(&[permit(9_000, 0), permit(9_000, 100), permit(9_000, 101)], None);
         assert_eq!(wants(2, true).answer(&after, 5_000), PermitAnswer::Taken);
     }

@@ -118,7 +118,8 @@ pub trait Table {
     /// Takes slots in a queue of the destination.
     ///
     /// # Errors
-    /// [`TableError`] if it is uncertain whether the slots are taken. The caller does not use them.
+    /// [`TableError`] if it is uncertain whether the slots are taken. The caller must then not use
+    /// the slots.
     fn take_places(
         &self,
         key: &ItemKey,

@@ -3,13 +3,13 @@
 //!
 //! The limits item of the destination has the rate, and the results since the last change of the
 //! rate. Each process reports its results there, with each reservation and after each attempt. A
-//! report that finds the last change ten seconds old changes the rate in the same update. So all
-//! processes share one rate, and no process has to stay alive.
+//! report at least ten seconds after the last change also changes the rate, in the same update. So
+//! all processes share one rate, and no process has to stay alive.
 //!
-//! The next rate depends on the good responses per second, not on the previous rate, because an
-//! unused rate proves nothing. Slots are granted less than one second ahead, because a longer queue
-//! would keep an outdated rate. Deliveries without a slot are received again at random times, about
-//! two for each slot.
+//! The next rate depends on the good responses per second. It does not depend on the previous rate,
+//! because not all slots may have been used. Slots are granted less than one second ahead, because
+//! a longer queue would keep an outdated rate. Deliveries without a slot are received again at
+//! random times, about two for each slot.
 
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
@@ -21,11 +21,10 @@ pub const LAST_RATE: u32 = 320;
 /// Interval between two changes of the rate. [`FALL`] consecutive failures change the rate earlier.
 const STEP_MS: u64 = 10 * SECOND_MS;
 /// Factors by which the rate of good responses is multiplied to get the next rate, in quarters. The
-/// first applies if at least nine of ten responses are good, otherwise the second. The first is
-/// much less than a factor of two, because the rate may be ten seconds old if few deliveries
-/// arrive.
+/// first applies if at least nine of ten responses are good, otherwise the second. The first factor
+/// is much less than two, because the rate may be ten seconds old if few deliveries arrive.
 const QUARTERS: (u64, u64) = (5, 4);
-/// Number of consecutive failures, in all processes together, that change the rate at once.
+/// Number of consecutive failures, in all processes together, that change the rate immediately.
 const FALL: u32 = 10;
 /// Time without a waiting request after which a destination counts as recovered.
 const QUIET_MS: u64 = 15 * MINUTE_MS;
@@ -99,8 +98,8 @@ pub struct Report {
 /// The change of an item that a report causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Adds the results to the item. The counts in the item may differ from the caller's copy,
-    /// unless [`Recovery::is_due`] is true for the item.
+    /// Adds the results to the item and leaves the rate unchanged. So the counts in the item may
+    /// differ from the caller's copy.
     Add,
     /// Replaces the recovery in the item if it is exactly `old`.
     Replace {
@@ -118,7 +117,7 @@ impl Results {
         self == Self::default()
     }
 
-    /// Returns these results without those that were reported.
+    /// Returns these results minus the results that were reported.
     #[must_use]
     pub fn without(self, reported: Self) -> Self {
         Self {
@@ -184,7 +183,7 @@ impl Recovery {
         now_ms >= self.since_ms.saturating_add(STEP_MS) || self.is_falling()
     }
 
-    /// True if there are enough consecutive failures to change the rate at once.
+    /// True if there are enough consecutive failures to change the rate immediately.
     #[must_use]
     pub fn is_falling(self) -> bool {
         self.in_a_row >= FALL
@@ -250,7 +249,7 @@ impl Recovery {
     }
 
     /// True if the destination needs no protection any more: the highest rate is reached, no
-    /// delivery had to wait lately, or the recovery has lasted for a day.
+    /// delivery had to wait in the last 15 minutes, or the recovery has lasted for a day.
     #[must_use]
     pub fn is_over(self, now_ms: u64) -> bool {
         let is_quiet = now_ms >= self.waited_ms.saturating_add(QUIET_MS);
@@ -259,13 +258,13 @@ impl Recovery {
             || now_ms >= self.began_ms.saturating_add(RECOVERS_MAX_MS)
     }
 
-    /// True if every deferred delivery must have returned or ended by now, because no delivery
-    /// stays away this long.
+    /// True if every deferred delivery must have returned or ended by now, because no delivery is
+    /// deferred for this long.
     fn all_are_back(self, now_ms: u64) -> bool {
         now_ms > self.waited_ms.saturating_add(self.away_ms().max(STEP_MS))
     }
 
-    /// Returns the number of slots that one process takes at once: the slots of half a second.
+    /// Returns the number of slots that a process takes in one request: the slots of half a second.
     #[must_use]
     pub fn places(per_second: u32) -> u32 {
         (per_second / 2).max(1)
@@ -279,7 +278,7 @@ impl Recovery {
         now_ms.saturating_sub(PLACES_SINCE_MS).max(self.began_ms.min(now_ms))
     }
 
-    /// Returns the recovery with the later of two ceilings: its own, or this one.
+    /// Returns the recovery with this ceiling, unless its own ceiling expires later.
     #[must_use]
     pub fn with_ceiling(self, ceiling: Option<(u32, u64)>) -> Self {
         let ceilings = self.ceiling.into_iter().chain(ceiling);
@@ -323,7 +322,7 @@ mod tests {
         Recovery { rate, ..Recovery::beginning(None, NOW_MS) }
     }
 
-    /// The recovery after ten seconds with these results.
+    /// Returns the recovery after ten seconds with these results.
     fn next(recovery: Recovery, good: u32, failed: u32) -> Recovery {
         recovery.after(results(good, failed), recovery.since_ms + STEP_MS)
     }
@@ -363,7 +362,7 @@ mod tests {
         assert_eq!(next(halved, 260, 0).rate, 26);
         let hour_later = Recovery { since_ms: until_ms - STEP_MS, ..halved };
         assert_eq!(next(hour_later, 260, 0).rate, 33);
-        // The first failures belong to the same fall, those a minute later do not.
+        // The first failures belong to the same fall. Failures a minute later begin a new fall.
         let again = next(halved, 0, 9);
         assert_eq!((again.rate, again.ceiling), (10, halved.ceiling));
         let later = halved.after(results(0, 9), NOW_MS + STEP_MS + MINUTE_MS);
@@ -375,7 +374,7 @@ mod tests {
     fn ten_failures_in_a_row_halve_the_rate_at_once() {
         let nine = at(40).after(results(100, 0), NOW_MS + 1).plus(results(0, 9), 0);
         assert!(!nine.is_due(NOW_MS + 2));
-        assert_eq!(nine.plus(results(1, 1), 0).in_a_row, 1, "a good one ends the row");
+        assert_eq!(nine.plus(results(1, 1), 0).in_a_row, 1, "a good response resets the count");
         let ten = nine.after(results(0, 1), NOW_MS + 2);
         assert!(ten.is_due(NOW_MS + 3) && ten.rate == 40);
         let halved = ten.after(Results::default(), NOW_MS + 3);
@@ -423,7 +422,7 @@ mod tests {
         for (after_ms, from_ms) in [(0, 0), (99, 0), (100, 0), (101, 1), (5_000, 4_900)] {
             assert_eq!(at(4).places_from_ms(NOW_MS + after_ms), NOW_MS + from_ms, "{after_ms}");
         }
-        assert_eq!(at(4).places_from_ms(NOW_MS - 5), NOW_MS - 5, "its beginning is in the future");
+        assert_eq!(at(4).places_from_ms(NOW_MS - 5), NOW_MS - 5, "it begins in the future");
     }
 
     #[test]
@@ -440,7 +439,7 @@ mod tests {
         assert!(recovery.is_over(NOW_MS + QUIET_MS));
         let waits = recovery.plus(Results { waits: true, ..results(0, 0) }, NOW_MS + 5);
         assert!(!waits.is_over(NOW_MS + QUIET_MS + 4));
-        // A day after the outage in any case.
+        // A day after the outage, the recovery is over even if deliveries still wait.
         let waits = Recovery { waited_ms: NOW_MS + RECOVERS_MAX_MS, ..recovery };
         assert!(waits.is_over(NOW_MS + RECOVERS_MAX_MS));
         assert!(!waits.is_over(NOW_MS + RECOVERS_MAX_MS - 1));
@@ -448,7 +447,7 @@ mod tests {
 
     #[test]
     fn who_is_away_has_ended_when_nobody_has_waited_for_as_long() {
-        // Away for 250 seconds.
+        // At four requests a second, 1,000 deferred deliveries are away for up to 250 seconds.
         let recovery = Recovery { away: 1_000, ..at(4) };
         assert_eq!(recovery.after(results(1, 0), NOW_MS + 250_000).away, 1_000);
         let later = |away| Results { away, ..results(1, 0) };

@@ -81,7 +81,7 @@ fn region_schema() -> Json {
 /// Checks that a text can be the name of an AWS region.
 ///
 /// # Errors
-/// A description of the problem, if it cannot.
+/// A description of the valid form, if the text is not a valid region name.
 pub fn check_region(region: &str) -> Result<(), String> {
     let is_part = |part: &str| {
         !part.is_empty()

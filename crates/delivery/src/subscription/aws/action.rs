@@ -70,7 +70,7 @@ impl AwsService {
         }
     }
 
-    /// Returns the syntax of the last part of the service's ARNs, for messages.
+    /// Returns the syntax of the resource part of the service's ARNs, for messages.
     pub(super) const fn resource_form(self) -> &'static str {
         match self {
             Self::Sqs => "QUEUE",
@@ -83,7 +83,8 @@ impl AwsService {
         }
     }
 
-    /// Returns the constant beginning of the last part of the service's ARNs.
+    /// Returns the fixed prefix of the resource part of the service's ARNs, such as `function:`. It
+    /// is empty for SQS and SNS.
     pub(super) const fn resource_prefix(self) -> &'static str {
         match self {
             Self::Sqs | Self::Sns => "",

@@ -20,20 +20,21 @@ const PARTITIONS: [(&str, &str); 4] = [
     ("aws-us-gov", "amazonaws.com"),
     ("aws-eusc", "amazonaws.eu"),
 ];
-/// Maximum length of a resource's name. It is that of EventBridge buses, which have the longest
-/// names.
+/// Maximum length of a resource's name. EventBridge buses and SNS topics have this limit, the
+/// highest of all targets.
 const NAME_MAX_BYTES: usize = 256;
 /// The syntax of an ARN, for messages.
 const FORM: &str = "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, such as arn:aws:sqs:eu-west-1:123456789012:orders";
 
-/// The ARN of a resource that is a destination, without wildcards and expressions.
+/// The ARN of a resource that is a destination. It contains no wildcards and no expressions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetArn {
     text: String,
     service: AwsService,
     region: String,
     account: String,
-    /// The name of the resource, with the alias or version of a function.
+    /// The name of the resource. For a function or a state machine it includes the alias or
+    /// version, as in `orders:prod`.
     name: String,
     endpoint: Url,
     address: Url,
@@ -58,7 +59,8 @@ impl TargetArn {
         &self.account
     }
 
-    /// Returns the name of the resource, with the alias or version of a function.
+    /// Returns the name of the resource, such as `orders`. For a function or a state machine it
+    /// includes the alias or version, as in `orders:prod`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -146,7 +148,7 @@ pub fn hosts_of(partition: &str) -> Option<&'static str> {
     PARTITIONS.iter().find(|(known, _)| *known == partition).map(|(_, hosts)| *hosts)
 }
 
-/// Returns true if the text can be the name of a resource, without wildcards and expressions.
+/// Returns true if the text is a valid resource name. Wildcards and expressions are not valid.
 fn is_name(service: AwsService, text: &str) -> bool {
     let (parts_max, slash) = match service {
         AwsService::Lambda | AwsService::StepFunctions => (2, None),
@@ -157,7 +159,7 @@ fn is_name(service: AwsService, text: &str) -> bool {
     text.len() <= NAME_MAX_BYTES && text.split(':').count() <= parts_max && parts().all(is_part)
 }
 
-/// Returns true if the text can be a part of a name, such as an alias or a version.
+/// Returns true if the text is a valid segment of a resource name, such as an alias or a version.
 pub(super) fn is_part(part: &str) -> bool {
     let is_of_part = |of: char| of.is_ascii_alphanumeric() || "-_.$".contains(of);
     !part.is_empty() && part.chars().all(is_of_part)

@@ -70,7 +70,7 @@ impl AwsTarget {
         self.arn.endpoint()
     }
 
-    /// Returns true if the parameters, or their defaults, depend on the event.
+    /// Returns true if the parameters, or their defaults, may depend on the event.
     pub(crate) fn reads_event(&self) -> bool {
         let has_defaults =
             matches!(self.arn.service(), AwsService::EventBridge | AwsService::Kinesis);

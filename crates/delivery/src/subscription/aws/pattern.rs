@@ -40,7 +40,7 @@ pub fn covers(pattern: &str, resource: &[&str]) -> bool {
 enum Unit {
     /// This literal character, which the pattern must match.
     Character(char),
-    /// A gap that stands for arbitrary characters. Only `*` matches it.
+    /// Arbitrary characters between two texts. Only `*` matches them.
     Anything,
 }
 
@@ -91,7 +91,7 @@ mod tests {
             ("arn:aws:sqs:*:123456789012:lost", QUEUE, true),
             ("arn:aws:sqs:*:*:*", QUEUE, true),
             ("arn:aws:sqs:eu-*-1:123456789012:l*t", QUEUE, true),
-            // It ends its segment, so it goes on beyond it; in the middle of one it does not.
+            // A `*` at the end of a segment also matches later segments. Elsewhere it does not.
             ("arn:aws:sqs:*:lost", QUEUE, true),
             ("arn:aws:sqs:eu-*t", QUEUE, false),
             ("arn:aws:sqs:eu-west-1?123456789012:lost", QUEUE, false),
@@ -110,7 +110,7 @@ mod tests {
             ("arn:aws:s3:::letters/shop/n/t/s/?.json", BLOBS, false),
             ("arn:aws:s3:::letters/*.txt", BLOBS, false),
             ("arn:aws-cn:s3:::letters/*", BLOBS, false),
-            // A star in a resource is an ordinary character.
+            // A `*` in the ARN of a resource is an ordinary character.
             ("arn:aws:s3:::b/a*/?", &["arn:aws:s3:::b/a*/x"], true),
             ("arn:aws:s3:::b/a?/*", &["arn:aws:s3:::b/a*/", ""], true),
         ] {

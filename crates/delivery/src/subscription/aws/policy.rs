@@ -141,8 +141,9 @@ impl OwnResources {
         self.0.iter().map(|pattern| pattern.0.as_str())
     }
 
-    /// Adds the function with this name and all its qualifiers. Its account and region are those of
-    /// the other resources.
+    /// Adds the function with this name and all its qualifiers. The partition, region and account
+    /// come from the first ARN that states a region and an account. Without such an ARN, nothing is
+    /// added.
     #[must_use]
     pub fn with_function(mut self, name: &str) -> Self {
         let located = self.0.iter().find_map(|ArnPattern(arn)| {
@@ -230,7 +231,7 @@ mod tests {
             ("other", "sns:us-east-1:123456789012:all-1", true),
             ("other", "sns:us-east-1:123456789012:all-12", false),
             ("any", "lambda:eu-west-1:999999999999:function:bill", true),
-            // A function of the name function, and its alias bill.
+            // The function has the name `function` and the alias `bill`.
             ("any", "lambda:eu-west-1:999999999999:function:function:bill", false),
         ] {
             let refused = refusal(&policy, namespace, resource);

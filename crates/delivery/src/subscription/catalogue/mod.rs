@@ -45,8 +45,8 @@ pub struct TopicSubscriptions {
     subscriptions: BTreeMap<String, Arc<Subscription>>,
     /// The names of subscriptions that exist but are unusable, with the reason for each.
     unusable: BTreeMap<String, String>,
-    /// The index of the usable subscriptions. It is built for the first event, because most topics
-    /// of a process receive none.
+    /// The index of the usable subscriptions. It is built for the first event, because a process
+    /// receives no events for most of its topics.
     index: OnceLock<Index>,
 }
 
@@ -78,7 +78,7 @@ impl TopicSubscriptions {
         &self.unusable
     }
 
-    /// Adds a subscription of this topic. It replaces one with the same name.
+    /// Adds a subscription of this topic. It replaces a subscription with the same name.
     pub fn add(&mut self, mut subscription: Subscription) {
         subscription.mapping = Arc::clone(&self.topic.settings.mapping);
         let name = subscription.name.name.clone();
@@ -103,7 +103,8 @@ impl TopicSubscriptions {
         self.subscriptions.is_empty()
     }
 
-    /// Returns as few ranges as possible that contain these names and no usable subscription.
+    /// Covers these names with as few name ranges as possible. No range contains any other
+    /// subscription that can be used.
     fn ranges_without_usable(&self, names: &BTreeSet<&str>) -> Vec<NameRange> {
         let mut ranges: Vec<NameRange> = Vec::new();
         let mut last: Option<&str> = None;
@@ -184,13 +185,13 @@ impl Catalogue {
         }
     }
 
-    /// Returns a catalogue with the same topics and these settings.
+    /// Returns a copy of this catalogue with these settings.
     #[must_use]
     pub fn with_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
         Self { settings: settings.into(), ..self.clone() }
     }
 
-    /// Returns a catalogue with the same topics and these settings, which are the newest.
+    /// Returns a copy of this catalogue with these settings, and marks them as the newest.
     #[must_use]
     pub fn with_newest_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
         Self { has_newest_settings: true, ..self.with_settings(settings) }
@@ -263,7 +264,7 @@ impl Catalogue {
         self.read.as_ref().is_none_or(|read| read.contains_key(topic))
     }
 
-    /// Adds a topic without subscriptions. It replaces one with the same name. The reader of
+    /// Adds a topic without subscriptions. It replaces a topic with the same name. The reader of
     /// documents reports duplicates, because it has their positions.
     pub fn add_topic(&mut self, topic: Topic) {
         for publisher in &topic.settings.from {
@@ -370,8 +371,8 @@ impl Catalogue {
         found.into_iter().any(|found| matches!(found, Found::Unreadable(_)))
     }
 
-    /// Returns as few ranges as possible, within `names`, that contain all unusable subscriptions
-    /// of a topic and no usable one.
+    /// Covers the unusable subscriptions of a topic within `names` with as few name ranges as
+    /// possible. No range contains a usable subscription.
     #[must_use]
     pub fn unusable_ranges(&self, topic: &TopicName, names: &NameRange) -> Vec<NameRange> {
         let Some(topic) = self.topics.get(topic) else { return Vec::new() };

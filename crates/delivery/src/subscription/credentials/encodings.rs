@@ -1,7 +1,7 @@
 //! Encodes a text as other programs write it: JSON, HTML, URLs, string literals, dumps and base64.
 //!
-//! This module is separate because it is a list of the habits of other programs. Common encodings
-//! come first. An encoder may return the text unchanged; `spellings` removes duplicates.
+//! This module is separate because it lists the ways in which other programs encode texts. Common
+//! encodings come first. An encoder may return the text unchanged; `spellings` removes duplicates.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -11,7 +11,7 @@ type Keeps = fn(char) -> bool;
 /// Returns the escape sequence for a character.
 type Escape = fn(char) -> String;
 
-/// Number of entries at the beginning of the results of [`common`] and [`every`] that are parts of
+/// Number of leading entries in the results of [`common`] and [`every`] that are fragments of
 /// base64 texts.
 pub(super) const PARTS_OF_BASE64: usize = 3;
 
@@ -84,7 +84,8 @@ fn quoted_printable(text: &[u8], keeps: Keeps) -> Vec<u8> {
 fn in_addresses(text: &[u8]) -> Vec<Vec<u8>> {
     // Each function returns true for characters that an encoder does not escape. The encoders are,
     // in this order: HTML forms, .NET forms, `encodeURIComponent`, `encodeURI`, `escape`, Python,
-    // Go paths and two URL parsers. The last two keep only letters and digits, or nothing.
+    // Go paths and two URL parsers. Two more functions follow: one is true only for letters and
+    // digits, the other for no character.
     let sets: [Keeps; 11] = [
         |c| c == ' ' || is_word(c) || "*-.".contains(c),
         |c| c == ' ' || is_word(c) || "-.!*()".contains(c),
@@ -338,7 +339,8 @@ fn bytes_escaped(text: &[u8], keeps: Keeps, escape: impl Fn(u8) -> String) -> Ve
     all
 }
 
-/// Returns the escape `\u0061` of a character, or a pair of escapes for two surrogates.
+/// Returns the escape sequence of a character, such as `\u0061`. A character with two UTF-16 code
+/// units has two escape sequences.
 fn unicode_literal(c: char) -> String {
     units(c, "\\u", "")
 }

@@ -66,7 +66,7 @@ const LAST_WORDS: [&str; 15] = [
     "credentials",
 ];
 
-/// Words that, before `key`, mark a header as not being a credential.
+/// Words before `key` in names of headers that are not credentials, such as `idempotency-key`.
 const NO_KEYS: [&str; 5] = ["idempotency", "routing", "partition", "ordering", "deduplication"];
 /// Further query parameters that are credentials: in Azure Functions, and in signed URLs.
 const PARAMETERS: [&str; 3] = ["code", "sig", "signature"];
@@ -118,7 +118,7 @@ impl Credentials {
     }
 
     /// Adds the value of a header that comes from an event. The set then belongs to one request:
-    /// otherwise, an automaton would be kept for each event.
+    /// otherwise, an automaton would be cached for each event.
     pub fn add_header_of_event(&mut self, value: &str) {
         self.is_single_use = true;
         self.add_header(value);
@@ -184,8 +184,8 @@ impl Credentials {
         }
     }
 
-    /// Adds the query values whose parameter names are chosen. A parameter without a value is added
-    /// by its name.
+    /// Adds the values of the query parameters for which `chosen` is true. If a parameter has no
+    /// value, its name is added instead.
     pub fn add_query(&mut self, url: &Url, chosen: impl Fn(&str) -> bool) {
         for part in url.query().into_iter().flat_map(|query| query.split('&')) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));

@@ -15,12 +15,12 @@ use super::spellings::{Depth, Spelling, fold, spellings};
 const SET_MAX_BYTES: usize = 1_024 * 1_024;
 /// Maximum total size in bytes of the spellings of one value. Composed encodings need most of it.
 const VALUE_MAX_BYTES: usize = 128 * 1_024;
-/// Maximum total size of the spellings per byte of a long value. Every single encoding fits into
-/// this size.
+/// Maximum total size of the spellings of a long value, in bytes per byte of the value. All
+/// spellings with only one encoding fit.
 const BYTE_MAX_BYTES: usize = 256;
 /// Number of matching bytes after which a longer spelling counts as found.
 pub(super) const ENOUGH_BYTES: usize = 128;
-/// Minimum length of the part of an encoded value that is hidden at the end of a cut text.
+/// Minimum length in bytes of an incomplete encoded value that is hidden at the end of a cut text.
 const CUT_MIN_BYTES: usize = 4;
 /// Minimum length of a contained value. If a value contains another value of at least this length,
 /// the containing value is searched in fewer encodings.
@@ -87,7 +87,7 @@ impl Searcher {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .prefilter(false)
             .build(spellings.iter().map(Spelling::pattern))
-            .expect("the spellings have fewer bytes than an automaton has states");
+            .expect("the limit on the size of spellings is below the limit of an automaton");
         Self { values: values.to_vec(), spellings, automaton }
     }
 
@@ -126,8 +126,8 @@ impl Searcher {
         }
     }
 
-    /// Finds a spelling of which only the beginning is left at the end of a cut text. A beginning
-    /// of at least `ENOUGH_BYTES` has already been found.
+    /// Finds a spelling that is incomplete because the text was cut. If at least `ENOUGH_BYTES` of
+    /// the spelling remain, it has already been found.
     fn search_end(&self, view: &View, spans: &mut Spans) {
         let length = view.bytes.len();
         for from in length.saturating_sub(ENOUGH_BYTES)..length {
@@ -146,7 +146,7 @@ impl Searcher {
     }
 }
 
-/// Returns true if a value contains another one of the values.
+/// Returns true if a value contains another value of the set.
 fn holds_another(value: &[u8], values: &[Vec<u8>]) -> bool {
     let is_part = |other: &Vec<u8>| {
         (PART_MIN_BYTES..value.len()).contains(&other.len())
@@ -159,7 +159,7 @@ fn holds_another(value: &[u8], values: &[Vec<u8>]) -> bool {
 struct View {
     /// The bytes of the text after [`fold`], without skipped bytes.
     bytes: Vec<u8>,
-    /// The position of each of these bytes in the original text.
+    /// The position in the original text of each byte in `bytes`.
     places: Vec<usize>,
 }
 

@@ -19,9 +19,10 @@ const PATTERN_MAX_BYTES: usize = 16;
 /// Maximum number of spellings of one value.
 const SPELLINGS_MAX: usize = 4_096;
 
-/// Returns a common representative of all bytes that the search treats as equal. Equal bytes are
-/// upper and lower case, the differing characters of the two base64 alphabets, and spaces and
-/// control characters.
+/// Returns the byte that represents all bytes that the search treats as equal:
+/// - a letter in upper and in lower case;
+/// - `/` and `_`, which differ in the two base64 alphabets;
+/// - `+`, `-`, the space and control characters.
 pub(super) fn fold(byte: u8) -> u8 {
     match byte {
         b'+' | b'-' => b' ',

@@ -7,7 +7,7 @@
 //! in the examples of that page.
 //!
 //! Null counts as a missing value. If a member is null, another member to which the key also refers
-//! is used. A key does not lead into arrays; the condition, or [`Key::leaves`], does.
+//! is used. A key does not select elements of arrays; the condition or [`Key::leaves`] does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -83,8 +83,8 @@ impl Key {
         }
     }
 
-    /// Returns the values at the path that are neither lists nor objects. At every part of the
-    /// path, a list stands for each of its elements. Names are compared exactly.
+    /// Returns the values at the path that are neither lists nor objects. If a value on the path is
+    /// a list, the path continues in each element. Names are compared exactly.
     #[must_use]
     pub fn leaves<'a>(&self, members: &Members<'a>) -> Vec<&'a str> {
         let mut found = Vec::new();
@@ -128,7 +128,7 @@ fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut
     }
 }
 
-/// Finds a top-level member of the event, by its name or by its name in the other schema.
+/// Finds a top-level member of the event, by this name or by its alias in [`ALIASES`].
 fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     let alias = ALIASES.iter().find(|(of, _)| same(of, name)).map(|(_, alias)| *alias);
     preferred([named(members, name), alias.and_then(|alias| named(members, alias))])

@@ -10,7 +10,7 @@
 pub mod advanced;
 pub mod cesql;
 pub mod explanation;
-#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+#[expect(clippy::module_inception, reason = "the module is named after its main type")]
 mod filter;
 pub mod fold;
 pub mod key;

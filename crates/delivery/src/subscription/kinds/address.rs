@@ -32,7 +32,7 @@ pub const ADDRESS_PATTERN: &str = "^([hH][tT][tT][pP][sS]?|[sS]3|[sS][qQ][sS]):/
 /// The form of an SQS queue's address, for error messages.
 const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
 
-/// The resource to which an address leads.
+/// The resource that an address identifies.
 #[derive(Clone)]
 pub enum Target {
     /// An HTTP endpoint, for events or dead letters.
@@ -184,7 +184,7 @@ pub fn address(text: &str, at: &Cursor<'_>) -> Resolved {
 }
 
 /// Parses an address, and returns a message about the problem if it is invalid. Returns `None` if
-/// the text has no known scheme.
+/// the text has no supported scheme.
 pub fn parsed(text: &str) -> Option<Result<Target, Message>> {
     let (scheme, rest) = text.split_once("://")?;
     match scheme.to_ascii_lowercase().as_str() {
@@ -206,7 +206,8 @@ fn endpoint(text: &str) -> Result<Url, Message> {
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
     match url.host_str() {
         None | Some("") => Err("the URL has no host".into()),
-        // Detects a doubled scheme, as in https://https://host. No host has the name of a scheme.
+        // A host with the name of a scheme results from a doubled scheme, as in
+        // https://https://host.
         Some("http" | "https") => Err("the URL has two schemes".into()),
         Some(_) => Ok(url),
     }

@@ -14,7 +14,7 @@ use crate::subscription::filter::advanced::{
 use crate::subscription::filter::key::Key;
 use crate::subscription::filter::number::Number;
 
-/// Maximum length in characters of a text to compare with.
+/// Maximum length in characters of a string in `values`.
 const TEXT_MAX_CHARS: usize = 512;
 
 /// The names of the rules for comparing arrays in native documents.
@@ -25,7 +25,7 @@ const ARRAYS: [(&str, Arrays); 4] = [
     ("leaves", Arrays::Leaves),
 ];
 
-/// Name of the field with which comparisons distinguish upper and lower case.
+/// Name of the field that makes comparisons of strings case-sensitive.
 const CASE_SENSITIVE: &str = "caseSensitive";
 
 /// Reads a condition of a native document.

@@ -24,8 +24,8 @@ pub fn report_without_batch(on_refused: &Cursor<'_>) {
     on_refused.error(message.help("maxEvents (maxEventsPerBatch in Event Grid) enables batches"));
 }
 
-/// The presence rule of the field `batch`. A Topic may state `onRefused` without enabling batches,
-/// which its Subscriptions can then do.
+/// The presence rule of the field `batch`. A Topic may state `onRefused` without enabling batches;
+/// its Subscriptions can enable them.
 pub struct Batches;
 
 impl Presence for Batches {

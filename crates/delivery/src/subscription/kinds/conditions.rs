@@ -52,7 +52,7 @@ pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()>
     Some(())
 }
 
-/// Reads the condition of each operator in one mapping. An invalid one is `None` in the list.
+/// Reads the condition of each operator in one mapping. An invalid condition is `None` in the list.
 /// `field` finds an operator, `compared` reads a comparison, and `inner` reads a nested condition.
 pub fn operators<'a>(
     field: impl Fn(&'static str) -> Option<Cursor<'a>>,
@@ -107,8 +107,8 @@ pub fn joined(mut filters: Vec<Filter>) -> Filter {
 pub fn written(filter: &Filter) -> Json {
     let several = |all: &[Filter]| all.iter().map(written).collect::<Vec<_>>();
     match filter {
-        // Documents must not contain empty lists, because they could mean everything or nothing. An
-        // expression replaces them.
+        // Documents must not contain empty lists, because an author could mean every event or no
+        // event. An expression replaces an empty list.
         Filter::All(all) if all.is_empty() => json!({ "cesql": "TRUE" }),
         Filter::Any(all) if all.is_empty() => json!({ "cesql": "FALSE" }),
         Filter::All(all) => json!({ "all": several(all) }),

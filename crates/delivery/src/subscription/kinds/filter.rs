@@ -1,9 +1,9 @@
 //! Reads the field `filter`: conditions on the members of an event, as a mapping of operators.
 //!
 //! This module is separate because only filters are nested. An event must satisfy every operator of
-//! a mapping, and every member of an operator. An empty condition is refused, because it could mean
-//! everything or nothing. A member that no event of the topic has is refused too. Such a condition
-//! matches nothing, or everything under `not`.
+//! a mapping, and every member of an operator. An empty condition is refused, because its author
+//! could mean every event or no event. A condition on a member that no event of the topic has is
+//! refused too. It would match no event, or every event under `not`.
 
 use serde_json::{Value as Json, json};
 
@@ -84,8 +84,8 @@ pub fn check_names(cursor: &Cursor<'_>, input: Input) {
     }
 }
 
-/// Reports a name that is not an attribute. For custom events, other names are allowed, but a name
-/// with a dot causes a warning, because the dot does not lead to a nested member.
+/// Reports a name that is not an attribute. For custom events, all names are allowed. A name with a
+/// dot causes a warning, because the dot does not select a nested member.
 fn check_name(member: &Entry<'_>, input: Input) {
     let Entry { name, key, .. } = member;
     if is_attribute(name) {

@@ -44,10 +44,10 @@ const REFUSED_NAMES: [&str; 20] = [
     "webhook-timestamp",
 ];
 /// Prefixes of Event Grid's own headers, and of CloudEvents attributes in binary mode. A
-/// subscription must not set headers with them.
+/// subscription must not set headers with these prefixes.
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
-/// Headers that change how a server interprets, routes or traces a request, or who seems to have
-/// sent it. A document may state their values. An event may not supply them, because its publisher
+/// Headers that change how a server interprets, routes or traces a request, or which sender it
+/// assumes. A document may state their values. An event may not supply them, because its publisher
 /// chooses its values.
 const REFUSED_FROM_EVENT: [&str; 14] = [
     "content-encoding",
@@ -142,7 +142,7 @@ const NAME_PATTERN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 const REFUSED_PATTERN: &str = "^([aA][eE][gG]|[cC][eE])-";
 /// JSON Schema pattern of valid header values that are not empty.
 pub const STATED_PATTERN: &str = "^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$";
-/// JSON Schema pattern of valid header values, including the empty one.
+/// JSON Schema pattern of valid header values, including the empty value.
 const VALUE_PATTERN: &str = "^([^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?)?$";
 
 /// The field type of names of headers.
@@ -199,7 +199,7 @@ impl Kind for Headers {
             "properties": [
                 ["name", described(Name.schema(), "Name of the header. Headers of the connection, the body or its signature are not allowed, nor are aeg-… and ce-….")],
                 ["value", value],
-                ["hidden", described(Flag.schema(), "true never displays the value.")],
+                ["hidden", described(Flag.schema(), "If true, the value is never displayed.")],
                 ["path", described(PATH.schema(), "Path of the value in the event: a string, number or boolean. If the event has no such value, the header is omitted.")],
                 ["secret", described(SECRET.schema(), "Name of the secret with the value.")],
             ],
@@ -250,7 +250,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     Some(Header { name: name?, value: value? })
 }
 
-/// Reads the source of a header's value. A header must state exactly one.
+/// Reads the source of a header's value. A header must state exactly one source.
 fn header_value(fields: &Fields<'_>, name: &str) -> Option<Value> {
     let hidden = fields.get("hidden");
     match ["value", "path", "secret"].map(|name| fields.get(name)) {

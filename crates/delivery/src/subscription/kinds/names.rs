@@ -1,7 +1,7 @@
 //! Reads names of namespaces, topics and subscriptions, as documents state them.
 //!
-//! This module is separate because the same rule applies in every dialect. The rule follows from
-//! the keys of dead letters.
+//! This module is separate because the same rule applies in every dialect. The rule ensures that
+//! keys of dead letters can contain the names.
 
 use serde_json::{Value as Json, json};
 
@@ -77,8 +77,9 @@ impl Kind for FullName {
 /// The field type of DNS names (RFC 1035, 2.3.4).
 pub const DNS_NAME: Checked =
     Checked { max_chars: DNS_NAME_MAX_BYTES, check: check_dns_name, schema: dns_schema };
-/// Maximum lengths in bytes of a DNS name, and of one label in it (RFC 1035, 2.3.4).
+/// Maximum length of a DNS name in bytes (RFC 1035, 2.3.4).
 const DNS_NAME_MAX_BYTES: usize = 253;
+/// Maximum length in bytes of a label, the text between two dots of a DNS name (RFC 1035, 2.3.4).
 const LABEL_MAX_BYTES: usize = 63;
 
 fn check_dns_name(text: &str) -> Result<(), String> {

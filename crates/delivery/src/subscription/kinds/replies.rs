@@ -30,7 +30,7 @@ impl Kind for Replies {
         Endpoint::OF_EVENTS.schema()
     }
 
-    /// Returns the recipient without credentials and query of an address.
+    /// Returns the recipient. If it is an address, credentials and query are omitted.
     fn shown(&self, reply: &ReplyTo) -> Json {
         match reply {
             ReplyTo::Address(url) => json!(display(url)),

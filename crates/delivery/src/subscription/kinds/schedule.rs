@@ -84,7 +84,7 @@ fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
     let numbering = fields.get("numbering").map(|cursor| (cursor.choice(&NUMBERINGS), cursor));
     let kinds_fields = ["delay", "waits", "moments"].map(|field| (field, fields.key(field)));
-    // An invalid kind is handled only now, so that the other fields count as known.
+    // An invalid kind ends reading only now, so that the fields above are not reported as unknown.
     let (own, read) = kind?;
     for (field, key) in &kinds_fields {
         if let Some(key) = key.as_ref().filter(|_| *field != own) {

@@ -38,7 +38,7 @@ impl Kind for Sinks {
         }
     }
 
-    /// Returns the sink without credentials and query of an address.
+    /// Returns the sink. If it is an address, credentials and query are omitted.
     fn shown(&self, value: &Sink) -> Json {
         match value {
             Sink::Address(url) => json!(display(url)),

@@ -55,7 +55,7 @@ const LISTS: [&str; 3] = ["success", "neverRetry", "retryOn"];
 /// The presence rule of a field that determines the meaning of statuses.
 ///
 /// - The value is the list of the first document that states the field.
-/// - Statuses that an earlier document lists in any of the three fields are removed from it.
+/// - Statuses that an earlier document lists in any of the three fields are removed from the list.
 /// - The last document has the defaults. They apply to statuses that no earlier document lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
@@ -67,7 +67,7 @@ pub enum Meaning {
     RetryOn,
 }
 
-/// Returns the three lists that result from these documents together.
+/// Merges the lists `success`, `neverRetry` and `retryOn` of these documents.
 fn stated(documents: &[Cursor<'_>]) -> [Option<StatusSet>; 3] {
     let mut lists = [None, None, None];
     let mut listed = StatusSet::default();

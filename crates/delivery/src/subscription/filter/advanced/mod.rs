@@ -10,10 +10,10 @@
 //! - Null counts as a missing value. A missing value satisfies only `IsNullOrUndefined`,
 //!   `NumberNotIn`, `NumberNotInRange` and `StringNotIn`.
 //!
-//! The page lists `StringNotContains`, `StringNotBeginsWith` and `StringNotEndsWith` among the
-//! operators that do not match a missing value. It does not mention `NumberNotInRange`, which the
-//! Azure Event Grid Simulator treats like `NumberNotIn`. `docs/reference/conformance.md` has each
-//! case with its source.
+//! The page "Event filtering" lists `StringNotContains`, `StringNotBeginsWith` and
+//! `StringNotEndsWith` among the operators that do not match a missing value. It does not mention
+//! `NumberNotInRange`, which the Azure Event Grid Simulator treats like `NumberNotIn`.
+//! `docs/reference/conformance.md` has each case with its source.
 
 mod shown;
 
@@ -49,8 +49,8 @@ pub enum Arrays {
     Fail,
     /// Each value that is neither a list nor an object is compared, as in event patterns of Amazon
     /// EventBridge. A comparison, even a negated one, is true if it is true for one of these
-    /// values. Null is a value. Names in the key are compared exactly, and may lead through lists
-    /// of objects.
+    /// values. Null is a value. Names in the key are compared exactly, and the path may pass
+    /// through lists of objects.
     Leaves,
 }
 

@@ -1,4 +1,4 @@
-//! [`Cesql`]: a CloudEvents SQL expression that is a filter or a part of one.
+//! [`Cesql`]: a CloudEvents SQL expression that is a filter or a part of a filter.
 //!
 //! This module is separate because it uses all other parts of the language, except
 //! [`implied`](super::implied), which uses this module.
@@ -67,8 +67,8 @@ impl Cesql {
     }
 
     /// Returns the value of the expression for an event with these members, and the error if there
-    /// was one. After an error, the value is the default of its type or that of the failed
-    /// function.
+    /// was one. After an error, the value is the one that the failed function defines, otherwise
+    /// the default of the expression's type.
     #[must_use]
     pub fn evaluate<'a>(&'a self, members: &Members<'a>) -> (Value<'a>, Option<Error>) {
         evaluate(&self.0, members)

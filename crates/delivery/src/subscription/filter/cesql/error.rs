@@ -20,6 +20,6 @@ pub enum Error {
     #[error("an argument of a function is out of range")]
     Function,
     /// `GenericError`: the evaluation exceeds its limit of steps.
-    #[error("the strings are too long")]
+    #[error("the evaluation needs too many steps, because the strings are too long")]
     TooManySteps,
 }

@@ -10,7 +10,7 @@ use super::functions::Function;
 use super::pattern::Pattern;
 use super::value::{Type, Value};
 
-/// The syntax tree of an expression, or of a part of one.
+/// The syntax tree of an expression or subexpression.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Expression {
     /// The value of the attribute with this name.
@@ -154,7 +154,7 @@ impl Expression {
         }
     }
 
-    /// Returns the nesting depth of expressions.
+    /// Returns the nesting depth of the expression. An attribute or literal has depth 1.
     pub(super) fn depth(&self) -> usize {
         1 + self.parts().into_iter().map(Self::depth).max().unwrap_or(0)
     }
@@ -165,7 +165,8 @@ impl Expression {
         self.parts().into_iter().for_each(|part| part.visit(see));
     }
 
-    /// Returns a copy of the expression in which `part` is replaced. `part` is compared by address.
+    /// Returns a copy of the expression in which `by` replaces `part`. `part` is found by its
+    /// address.
     pub(super) fn replaced(&self, part: &Self, by: &Self) -> Self {
         if std::ptr::eq(self, part) {
             return by.clone();

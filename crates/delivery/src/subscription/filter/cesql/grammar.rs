@@ -9,7 +9,7 @@
 //! - comparisons;
 //! - `AND`, `OR` and `XOR`, which have the same precedence and are right-associative.
 //!
-//! The nesting is limited.
+//! The nesting depth is limited to [`DEPTH_MAX`].
 
 use std::borrow::Cow;
 
@@ -186,7 +186,7 @@ impl<'p> Parser<'p> {
         Ok(list)
     }
 
-    /// Parses with `parse` one nesting level deeper. Fails if the level exceeds the limit.
+    /// Calls `read` one nesting level deeper. Fails if the level exceeds the limit.
     fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
@@ -298,5 +298,5 @@ fn joined(mut operands: Vec<Expression>, mut words: Vec<Logic>) -> Expression {
         let operands_of_list = operands.split_off(operands.len() - same - 1);
         operands.push(Expression::Logic { operator, operands: operands_of_list });
     }
-    operands.pop().expect("there is one operand more than words")
+    operands.pop().expect("there is one more operand than operators")
 }

@@ -12,7 +12,7 @@
 //! expression parses to an equal expression.
 
 mod attribute;
-#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+#[expect(clippy::module_inception, reason = "the module is named after its main type")]
 mod cesql;
 mod error;
 mod evaluation;

@@ -1,7 +1,7 @@
 //! [`Value`]: the values of expressions, and their conversion to other types.
 //!
-//! This module is separate because CESQL defines conversions on their own (CESQL, type casting).
-//! Operators, functions and elements of `IN` have the same rules.
+//! This module is separate because operators, functions and `IN` use the same conversions (CESQL,
+//! type casting).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -38,7 +38,7 @@ impl Type {
 }
 
 impl<'a> Value<'a> {
-    /// Returns the same value with a borrowed text.
+    /// Returns a copy of the value that borrows its text.
     pub(super) fn borrowed(&self) -> Value<'_> {
         match self {
             Self::Text(text) => Value::Text(Cow::Borrowed(text)),

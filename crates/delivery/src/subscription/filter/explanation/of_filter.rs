@@ -90,7 +90,7 @@ mod tests {
 
     const EVENT: &str = r#"{"type":"order.created","subject":"us/1","priority":"high","n":3,"tags":["a"],"o":{},"z":null}"#;
 
-    /// A part in one line for each: verdict, condition, what was found, and the problem.
+    /// Adds one line for each part of an explanation: verdict, condition, found values and problem.
     fn shown(of: &Explanation, depth: usize, lines: &mut Vec<String>) {
         let found = of
             .found
