@@ -176,7 +176,10 @@ fn turned_down() -> String {
         ("batches wait 5 s", "--batch-window 5"),
         ("publishers send ten messages per request", "--publish-batch 10"),
         ("no log line for deliveries that succeed at once", "--log-level failures"),
-        ("all of the above, without arrays", "--batch-window 5 --log-level failures --publish-batch 10"),
+        (
+            "all of the above, without arrays",
+            "--batch-window 5 --log-level failures --publish-batch 10",
+        ),
         ("responses take a second", "--answer 1s --concurrency 100"),
         ("ten subscriptions per event", "--fan-out 10"),
     ]
