@@ -86,8 +86,8 @@ pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 /// The port of the AWS Parameters and Secrets extension.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
 pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
-/// A server that replaces AWS, such as an emulator. It receives the requests to AWS targets. The
-/// clients of the SDK read this variable too.
+/// A server that replaces AWS, such as an emulator. Requests to AWS targets go to this server. The clients of the SDK
+/// read this variable too.
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
 pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 

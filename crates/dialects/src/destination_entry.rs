@@ -19,7 +19,7 @@ delivery::record! {
     /// The address and the settings of a destination.
     #[derive(Clone, Default)]
     pub(crate) struct DestinationEntry {
-        /// Address of the destination. Without it, the key is the address.
+        /// Address of the destination. Without a URL, the key is the address.
         "url" => pub(crate) url: Option<String> = Optional(Written, "the key"),
         /// Authentication of requests. Token settings in the file that names the destination need not be repeated
         /// here.

@@ -37,7 +37,7 @@ impl Attempt {
     fn row(&self) -> String {
         let Self { client, version, mode, ids, .. } = self;
         let result = match ids.len() {
-            0 => "as it has to be".to_owned(),
+            0 => "as expected".to_owned(),
             1 => "delivered".to_owned(),
             events => format!("{events} events delivered"),
         };

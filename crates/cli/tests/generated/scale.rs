@@ -33,7 +33,7 @@ const GOALS: [(&str, &str, [f64; 2]); 6] = [
         [0.34, 0.12],
     ),
     (
-        "10 M a day, window 1 s, ten subscriptions each",
+        "10 M a day, window 1 s, ten subscriptions per event",
         "--events 1e7 --concurrency 20 --batch-window 1 --fan-out 10",
         [3.10, 0.80],
     ),
@@ -114,7 +114,7 @@ fn limits() -> String {
         ("99 %, as deployed by default", "--success 0.99"),
         ("99 %", "--success 0.99 --concurrency 100"),
         ("90 %", "--success 0.9 --concurrency 100"),
-        ("99 %, answers take a second", "--success 0.99 --answer 1s --concurrency 100"),
+        ("99 %, responses take a second", "--success 0.99 --answer 1s --concurrency 100"),
         ("99 %, window 1 s", "--success 0.99 --batch-window 1 --concurrency 100"),
         ("99 %, the same, Concurrency 1000", "--success 0.99 --batch-window 1 --concurrency 1000"),
         ("no attempt succeeds", "--success 0 --concurrency 100"),
@@ -137,7 +137,7 @@ fn limits() -> String {
 /// The price of a million deliveries that wait or are given up.
 fn beside() -> String {
     let rows = [
-        ("as the template has it", ""),
+        ("defaults of the template", ""),
         ("`DispatchBatchWindow: 1`", "--batch-window 1"),
         ("events of 10 KiB", "--event-bytes 10240"),
     ]
@@ -171,14 +171,17 @@ fn goals() -> String {
 fn turned_down() -> String {
     let base = number(&json(LOAD)["usd"], "month");
     let rows = [
-        ("as the template has it", ""),
-        ("publishers send arrays of ten", "--events-per-message 10"),
+        ("defaults of the template", ""),
+        ("publishers send arrays of ten events", "--events-per-message 10"),
         ("batches wait 5 s", "--batch-window 5"),
-        ("publishers send ten at a time", "--publish-batch 10"),
-        ("no line of what succeeds at once", "--log-level failures"),
-        ("all but the arrays", "--batch-window 5 --log-level failures --publish-batch 10"),
-        ("answers take a second", "--answer 1s --concurrency 100"),
-        ("ten subscriptions each", "--fan-out 10"),
+        ("publishers send ten messages per request", "--publish-batch 10"),
+        ("no log line for deliveries that succeed at once", "--log-level failures"),
+        (
+            "all of the above, without arrays",
+            "--batch-window 5 --log-level failures --publish-batch 10",
+        ),
+        ("responses take a second", "--answer 1s --concurrency 100"),
+        ("ten subscriptions per event", "--fan-out 10"),
     ]
     .map(|(name, change)| {
         let month = number(&json(&format!("{LOAD} {change}"))["usd"], "month");

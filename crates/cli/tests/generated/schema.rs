@@ -217,7 +217,7 @@ fn list(
         && holder.name().is_some_and(|name| !seen.insert(name.to_owned()));
     let mut meaning = described(node).unwrap_or_default();
     if repeated {
-        meaning.push_str(" Its fields are listed above.");
+        meaning.push_str(" The fields are listed above.");
     }
     // `metadata` and `spec` have no description beyond their fields.
     if !meaning.is_empty() {

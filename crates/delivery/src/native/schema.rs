@@ -76,7 +76,8 @@ fn subscription_document(settings: &Json) -> Json {
     let profiles: Vec<&str> = Dialect::PROFILES.iter().map(|(word, _)| *word).collect();
     let about = "Dialect whose defaults and rules apply, in subscriptions that were converted from another dialect.";
     let profile = json!({ "description": about, "enum": profiles });
-    let about = "Defaults of the profile when the file was written. Without it, the defaults of this version apply.";
+    let about = "Defaults of the profile when the file was written. Without this field, the defaults of this version \
+                 apply.";
     let defaults = json!({ "description": about, "type": "object" });
     let metadata = of_record::<SubscriptionMetadata>();
     let members =

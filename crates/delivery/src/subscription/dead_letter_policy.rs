@@ -24,7 +24,7 @@ record! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct DeadLetterPolicy {
         /// Destination of dead letters: an address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of
-        /// a Destinations document, or a topic. Without it, they go to the default container.
+        /// a Destinations document, or a topic. Without a sink, dead letters go to the default container.
         "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
         /// The key in a Destinations document from which `sink` was resolved. If a document maps
         /// the key, `sink` is resolved again.

@@ -59,9 +59,9 @@ record! {
         /// Content type of `body` or `bodyText`. The default is `application/json` for `body`, and
         /// `text/plain` for `bodyText`.
         "contentType" => pub content_type: Option<String> = OfBody(Optional(CONTENT_TYPE, "the type of the body")),
-        /// Format of events in requests. Without it, events keep the format in which they were
-        /// published. An Event Grid event is then sent in an array with one element, and
-        /// `plainJson` applies to JSON that is not an event.
+        /// Format of events in requests. Without a schema, events keep the format in which they were published. An
+        /// Event Grid event is then sent in an array with one element, and `plainJson` applies to JSON that is not an
+        /// event.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
         /// If `true`, JSON that is not an event is sent unchanged. If `false`, it is sent in an
         /// array with one element.
@@ -71,8 +71,8 @@ record! {
         "hidePath" => pub hide_path: bool = Required(Flag),
         /// Time limit for a complete response; at most PT10M.
         "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// Maximum number of concurrent requests of all functions together. Without it, each running function allows
-        /// 50. Subscriptions of a namespace with the same address share the limit.
+        /// Maximum number of concurrent requests of all functions together. Without this field, each running function
+        /// allows 50. Subscriptions of a namespace with the same address share the limit.
         "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
         /// Headers that are added to every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),

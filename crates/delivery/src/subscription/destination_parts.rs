@@ -57,8 +57,8 @@ record! {
     pub struct CloudEventsHandshake {
         /// DNS name of the sender, for the header `WebHook-Request-Origin`.
         "origin" => pub origin: String = Required(names::DNS_NAME),
-        /// Requested number of requests per minute, in the header `WebHook-Request-Rate`. Without
-        /// it, no rate is requested.
+        /// Requested number of requests per minute, in the header `WebHook-Request-Rate`. Without this field, no rate
+        /// is requested.
         "rate" => pub rate: Option<u32> = Optional(Integer(1..=1_000_000), "none"),
     }
 }

@@ -68,7 +68,7 @@ await attempt(CLOUDEVENTS, "binary, `/shop/orders/`", 1, async (ids) =>
   published(await emitterFor(httpTransport(`${PLAIN}/shop/orders/`), { mode: Mode.BINARY })(event(ids[0]))));
 await attempt(CLOUDEVENTS, "structured", 1, async (ids) =>
   published(await emitterFor(httpTransport(sink), { mode: Mode.STRUCTURED })(event(ids[0]))));
-await attempt(CLOUDEVENTS, "batched (the array is put together by the caller)", 2, async (ids) => {
+await attempt(CLOUDEVENTS, "batched (the caller builds the array)", 2, async (ids) => {
   const body = `[${ids.map((id) => HTTP.structured(event(id)).body).join(",")}]`;
   const headers = { "content-type": "application/cloudevents-batch+json" };
   published(await httpTransport(sink)({ headers, body }));

@@ -119,7 +119,7 @@ def by_other_methods(ids):
 
 
 attempt(EVENTGRID, "validation event of a webhook: `validationResponse`", 0, validated)
-attempt("requests", "CloudEvents handshake (OPTIONS) of `eventgrid.azure.net`, and of nobody else", 0, consented)
+attempt("requests", "CloudEvents handshake (OPTIONS), granted to `eventgrid.azure.net` only", 0, consented)
 attempt("requests", "GET, HEAD and PUT: 405 with `Allow`", 0, by_other_methods)
 
 # cloudevents
@@ -152,7 +152,7 @@ CLOUDEVENTS = "cloudevents"
 attempt(CLOUDEVENTS, "binary", 1, lambda ids: post(PLAIN + "/topics/shop/orders", to_binary_event(event(ids[0]))))
 attempt(CLOUDEVENTS, "structured, after a byte order mark", 1, marked)
 attempt(CLOUDEVENTS, "structured", 1, lambda ids: post(PLAIN + "/topics/shop/orders", to_structured_event(event(ids[0]))))
-attempt(CLOUDEVENTS, "batched (the array is put together by the caller)", 2, batched)
+attempt(CLOUDEVENTS, "batched (the caller builds the array)", 2, batched)
 
 # What Knative sets K_SINK for: a source sends binary CloudEvents to the address as it is.
 

@@ -35,7 +35,7 @@ record! {
     /// parameter `InvokeRoleArn` names.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct AwsTarget {
-        /// ARN of a queue, topic, event bus, function, state machine or stream. It determines the region and the
+        /// ARN of a queue, topic, event bus, function, state machine or stream. The ARN determines the region and the
         /// host.
         "arn" => pub arn: TargetArn = Required(Arns),
         /// API action of the service: SendMessage (SQS), PutEvents (EventBridge), Invoke (Lambda), Publish (SNS),

@@ -181,7 +181,7 @@ impl Kind for Headers {
     fn schema(&self) -> Json {
         let one_of = ["value", "path", "secret"].map(|name| json!({ "required": [name] }));
         let value = json!({
-            "description": "Value of the header, without control characters, and without spaces at its beginning or end. It may contain expressions.",
+            "description": "Value of the header, without control characters, and without spaces at its beginning or end. The value may contain expressions.",
             "type": ["string", "integer", "boolean"],
             "maxLength": TEMPLATE_MAX_BYTES,
             "pattern": VALUE_PATTERN,
@@ -199,7 +199,7 @@ impl Kind for Headers {
             "properties": [
                 ["name", described(Name.schema(), "Name of the header. Headers of the connection, the body or its signature are not allowed, nor are aeg-… and ce-….")],
                 ["value", value],
-                ["hidden", described(Flag.schema(), "If true, the value is never displayed.")],
+                ["hidden", described(Flag.schema(), "If `true`, the value is never displayed.")],
                 ["path", described(PATH.schema(), "Path of the value in the event: a string, number or boolean. If the event has no such value, the header is omitted.")],
                 ["secret", described(SECRET.schema(), "Name of the secret with the value.")],
             ],
