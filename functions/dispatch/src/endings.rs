@@ -82,7 +82,7 @@ impl<P: DispatchPorts> Endings<P> {
         let finish = async |Unfinished { in_flight, end }| {
             contained("finish", self.finish(of, &in_flight, end)).await;
         };
-        // Concurrently, so that their messages share requests to the queue.
+        // Runs concurrently, so that the messages share requests to the queue.
         stream::iter(unfinished).for_each_concurrent(None, finish).await;
     }
 

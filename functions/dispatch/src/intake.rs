@@ -81,8 +81,8 @@ impl<P: DispatchPorts> Records<P> {
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Hides an isolated record that returns without a crash, longer each time. Otherwise a queue
-    /// that refuses messages for hours would use up the record's receives.
+    /// Hides an isolated record that returns without a crash, for a longer time after each receive.
+    /// Otherwise a queue that refuses messages for hours would use up the record's receives.
     pub(crate) async fn hide_returned(&self, record: &Record) {
         if record.queue == QueueName::Isolation {
             let seconds = isolated_seconds(record.receives);
@@ -108,7 +108,8 @@ impl<P: DispatchPorts> Records<P> {
         }
         let (wait, why) = match self.decode_record(record, catalogue, reads_until_ms).await {
             Ok(decoded) => {
-                // Only after the final decode: an earlier one could report the same event twice.
+                // Report only after the final decode; an earlier decode could report the same event
+                // twice.
                 for (name, event) in &decoded.unmatched {
                     self.telemetry.unmatched(&record.message, name, event);
                 }

@@ -66,10 +66,10 @@ impl RecordWait {
 
 fn until_known(record: &Record, now_ms: u64) -> Wait {
     let hold = hold_of(record);
-    // Only on the first receive, even if a slow clock still shows a rest: further receives would
-    // look like a crash.
+    // Hide the record only on its first receive, even if a slow clock shows remaining time: further
+    // receives would look like a crash.
     if record.receives <= 1 && exceeds_a_delay(record) && hold.left_ms(now_ms) > 0 {
-        // A hold lasts at most an hour. A longer rest was computed with a wrong clock.
+        // A hold lasts at most an hour. A longer remaining time was computed with a wrong clock.
         return Wait::Hidden { seconds: hidden_seconds(hold.left_ms(now_ms).min(HOUR_MS)) };
     }
     requeued_or_hidden(Some(held_message(record, hold.next(now_ms), now_ms)))

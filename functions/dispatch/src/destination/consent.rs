@@ -169,7 +169,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let Consented::Granted(rate) = answer else { return None };
         gate.closed = None;
         let granted = Granted::new(&subscription.destination, wanted, rate, self.now_ms());
-        // Used even if storing fails. The next delivery then validates again, which is harmless.
+        // The consent applies even if storing fails. The next delivery then validates again, which
+        // is harmless.
         let kept = self.ports.consents().keep_consent(key, &granted);
         match of.deadline.in_time(&*self.ports, kept).await {
             Some(Ok(())) => {}

@@ -42,7 +42,8 @@ pub(crate) struct Destination {
     pub(super) in_flight: Arc<InFlight>,
     /// Slots for requests that also need a permit of the table (`maxConcurrency`).
     pub(super) counted: Arc<InFlight>,
-    /// Unused rate slots of this process: of `maxPerSecond`, and of a recovery.
+    /// Unused rate slots of this process for `maxPerSecond`. `recovery` has those for the rate
+    /// during a recovery.
     pub(super) slots: OwnSlots,
     pub(super) recovery: OwnSlots,
     /// Permits that this process holds (`maxConcurrency`).

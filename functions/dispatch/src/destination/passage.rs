@@ -107,7 +107,8 @@ impl Passage {
         (self.has_consent, self.needs_no_permit) = (false, false);
     }
 
-    /// Releases everything that was granted for an attempt, also the rate slot, which is used up.
+    /// Releases everything that was granted for an attempt, including the rate slot, which is used
+    /// up.
     pub(crate) fn end_attempt(&mut self) {
         self.give_back();
         self.has_slot = false;

@@ -37,7 +37,8 @@ const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
 const LATE_MS: u64 = 5 * SECOND_MS;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Delays deliveries until their slot, of `maxPerSecond` or of the recovery of the destination.
+    /// Delays deliveries until their rate slot. The rate is the lower of `maxPerSecond` and the
+    /// rate during a recovery.
     pub(super) async fn ask_rate(
         &self,
         due: &[InFlightDelivery],
@@ -281,7 +282,7 @@ impl<'a> Rate<'a> {
         if self.recovers { &destination.recovery } else { &destination.slots }
     }
 
-    /// Counts deliveries that had been deferred without a slot and have one now.
+    /// Counts deliveries that had been deferred without a slot and have a slot now.
     fn note_back(&self, due: &[InFlightDelivery]) {
         let count = due.iter().filter(|one| one.delivery.hold.away > 0).count();
         recovering::note_back(&mut self.passage.destination.state(), count);
@@ -320,14 +321,15 @@ impl<'a> Rate<'a> {
     }
 }
 
-/// Returns the latest slot that all of these deliveries can use. A slot within the wait in place is
-/// never too late.
+/// Returns the latest slot that all of these deliveries can use. A slot that can be awaited in
+/// place is never too late.
 fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
     let longest_ms = due.iter().map(|one| longest_wait_ms(one, passage, now_ms)).min();
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 
-/// True if the delivery was received again at the time of its slot.
+/// True if the delivery may use the slot for which it was re-enqueued. Only a first slot can be
+/// missed.
 fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
     match delivery.hold.slots {
         0 => false,

@@ -48,7 +48,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 
     /// Records that an attempt is abandoned. Returns false, and records nothing, if this process
-    /// has already abandoned one in this slow period.
+    /// has already abandoned an attempt in this slow period.
     pub(crate) fn abandon(&self, passage: &Passage, started_ms: u64) -> bool {
         let (destination, now_ms) = (&passage.destination, self.now_ms());
         let mut state = destination.state();

@@ -39,7 +39,8 @@ impl Arrivals {
             queue.notify_waiters();
             return;
         }
-        // This task ends after the delay of the message, which began earlier.
+        // The delay of the message began before this sleep, so the message is visible when the
+        // sleep ends.
         tokio::spawn(async move {
             sleep(delay).await;
             queue.notify_waiters();
