@@ -63,7 +63,7 @@ impl Deadline {
     ) -> Option<T> {
         let Some(share_ms) = self.share_ms(clock.now_ms()) else { return Some(work.await) };
         tokio::select! {
-            // Work that is ready at once succeeds, even without time left.
+            // Work that completes immediately succeeds, even if no time is left.
             biased;
             done = work => Some(done),
             () = clock.sleep(share_ms) => None,

@@ -153,7 +153,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.note_end(of, id, carried, end).await;
     }
 
-    /// Re-enqueues a delivery as a message of its own, delayed by `wait_ms`.
+    /// Re-enqueues a delivery as a separate message, delayed by `wait_ms`.
     pub(crate) async fn requeue(
         &self,
         of: &Invocation<'_>,

@@ -61,7 +61,7 @@ pub(crate) struct Records<P> {
 impl<P: DispatchPorts> Records<P> {
     /// True if this process finished the item after an earlier receive of its record.
     pub(crate) fn is_finished(&self, record: &Record, item: &WorkItem) -> bool {
-        // A delivery in a message of its own was re-enqueued for its next attempt, so it has not
+        // A delivery in a separate message was re-enqueued for its next attempt, so it has not
         // ended.
         let Some(delivery) = item.delivery().filter(|_| is_published(record)) else { return false };
         let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,7 +192,7 @@ impl<P: DispatchPorts> Records<P> {
     ) -> Result<Decoded, Unread> {
         let left_ms = reads_until_ms.saturating_sub(self.ports.now_ms());
         let decoded = tokio::select! {
-            // Cached topics are available at once, even when no time is left.
+            // Cached topics are available immediately, even when no time is left.
             biased;
             decoded = self.decode_newest(record, catalogue) => decoded?,
             () = self.ports.sleep(left_ms) => {

@@ -11,7 +11,7 @@ use delivery::wire::{
 };
 
 /// Maximum number of deliveries of one request that are moved to the slow lane, or re-enqueued
-/// because no slot is free. Each delivery becomes a message of its own, so a larger batch would
+/// because no slot is free. Each delivery becomes a separate message, so a larger batch would
 /// become many requests.
 pub(crate) const APART_MAX: usize = 10;
 

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A further receive means that a function may have crashed, so waits must not use receives up. A
-//! waiting record is re-enqueued with a counter of its own. SQS delays a message by at most 15
+//! waiting record is re-enqueued with a separate counter. SQS delays a message by at most 15
 //! minutes. The rest of a longer wait is a visibility timeout, which costs one receive and no
 //! further message. A record that is too large to be re-enqueued is hidden (`Unreadable`,
-//! `Unknown`) or handled at once (`Isolated`, `NoRoom`).
+//! `Unknown`) or handled immediately (`Isolated`, `NoRoom`).
 
 use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
@@ -53,7 +53,7 @@ pub(crate) enum Wait {
 
 impl RecordWait {
     /// Returns the wait of the record; `None` if it is handled now. A record that is too large for
-    /// a message is handled at once if the reason is `Isolated` or `NoRoom`.
+    /// a message is handled immediately if the reason is `Isolated` or `NoRoom`.
     pub(crate) fn of(self, record: &Record, now_ms: u64) -> Option<Wait> {
         match self {
             Self::Isolated => isolated(record),

@@ -190,7 +190,7 @@ impl<'a> Published<'a> {
 
     /// Creates a part that begins with element `first`, for the subscriptions in `names`.
     pub(crate) fn part(&self, first: usize, names: NameRange) -> Publication {
-        // The part keeps a known topic, whatever publisher its body suggests.
+        // The part keeps a known topic, even if its body looks like that of another publisher.
         let topic = self.topic.map(|topic| topic.name.to_string());
         Publication {
             topic: topic.or_else(|| self.publication.topic.as_deref().map(beginning)),

@@ -194,7 +194,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let in_flight = Arc::clone(in_flight_of(passage));
         in_flight.raise_ceiling(most_at_once(passage));
         let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
-        // Most requests find a free slot at once, and skip the check of whether they fit a message.
+        // Most requests find a free slot immediately, so they skip the check that their deliveries
+        // fit a message.
         passage.in_flight = self.permits(&in_flight, bytes).now_or_never();
         if passage.in_flight.is_some() {
             return None;

@@ -1,8 +1,8 @@
 //! The destinations in the memory of this process: one value for each namespace and address, across
 //! invocations.
 //!
-//! A reply address or a sink is a destination of its own. There are at most [`KNOWN_MAX`] values.
-//! The least recently used value is dropped first, together with its health.
+//! A reply address or a sink is a separate destination. There are at most [`KNOWN_MAX`] values. The
+//! least recently used value is dropped first, together with its health.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

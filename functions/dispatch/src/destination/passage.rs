@@ -18,7 +18,7 @@ use crate::progress::InFlightDelivery;
 pub(crate) struct Passage {
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) destination: Arc<Destination>,
-    /// The server that issues the request's token, which is a destination of its own.
+    /// The server that issues the request's token, as a separate destination.
     pub(super) token_server: Option<Arc<Destination>>,
     /// True if the request goes to the subscription's destination; false for its reply address or
     /// its sink.

@@ -1,10 +1,10 @@
 //! Enforces `maxPerSecond`, the maximum rate of requests of all processes to a destination.
 //!
 //! Each request takes a slot, a time in the queue of its destination. All deliveries of an
-//! invocation that wait for one destination share a request to the table. A slot is used at once,
-//! or after a short wait within the invocation. A delivery with a later slot is re-enqueued until
-//! then. This wait is not an attempt, and does not extend the time to live. While the table is
-//! unreachable, each process keeps to its share of the rate.
+//! invocation that wait for one destination share a request to the table. A slot is used
+//! immediately, or after a short wait within the invocation. A delivery with a later slot is
+//! re-enqueued until that time. This wait is not an attempt, and does not extend the time to live.
+//! While the table is unreachable, each process keeps to its share of the rate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -179,7 +179,8 @@ impl<P: DispatchPorts> Destinations<P> {
             let destination = &rate.passage.destination;
             let report = recovering::report(&destination.state(), now_ms).filter(|_| rate.recovers);
             if rate.recovers && report.is_none() {
-                // The item shows that the recovery is over. `maxPerSecond` has a queue of its own.
+                // The item shows that the recovery is over. Slots of `maxPerSecond` have a separate
+                // queue.
                 rate.recovers = false;
                 let missing = if rate.most.is_none() { count - into.slots.len() } else { 0 };
                 return into.slots.extend(std::iter::repeat_n(now_ms, missing));

@@ -122,8 +122,8 @@ pub(super) fn note_places(state: &mut State, report: &Report, places: Places) ->
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Reports the results of attempts at a recovering destination at once. All processes have to
-    /// slow down within a second or two of a relapse.
+    /// Immediately reports the results of attempts at a recovering destination. All processes have
+    /// to slow down within a second or two of a relapse.
     pub(crate) async fn report_results(&self, passage: &Passage, of: &Invocation<'_>) {
         let destination = &passage.destination;
         let recovers = report(&destination.state(), self.now_ms()).is_some();

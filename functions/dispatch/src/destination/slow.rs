@@ -1,5 +1,5 @@
-//! The gate of slow destinations, whose deliveries are attempted in a queue of their own. The rule
-//! is in `health::slow`.
+//! The gate of slow destinations, whose deliveries are attempted from a separate queue. The rule is
+//! in `health::slow`.
 
 use adapters::telemetry;
 use delivery::delivery::health::shared::Attempted;
