@@ -40,7 +40,7 @@ impl From<Translation> for Written {
 }
 
 impl Translation {
-    /// Creates a Subscription without settings, in place of the object at the cursor.
+    /// Creates a Subscription without settings. Its position is that of the object at the cursor.
     pub(super) fn new(of: &Cursor<'_>) -> Self {
         let mut document = Node::empty(of.position());
         document.set("apiVersion", Node::of_json_at(&json!(API_VERSION), of.position()));
@@ -49,7 +49,7 @@ impl Translation {
         Self { document, origins: Origins::new() }
     }
 
-    /// Sets the name, whose position is `at`, and the profile.
+    /// Sets the name and the profile of the subscription, both with the position `at`.
     pub(super) fn name(&mut self, name: &SubscriptionName, at: &Cursor<'_>, dialect: Dialect) {
         let SubscriptionName { topic, name } = name;
         let fields = [("namespace", &topic.namespace), ("topic", &topic.topic), ("name", name)];

@@ -30,7 +30,7 @@ pub(crate) const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The hosts for which a server accepts requests: this machine, and hosts that its user named.
+/// The hosts for which a server accepts requests: this machine, and configured hosts.
 #[derive(Debug, Clone, Default)]
 pub struct Hosts {
     named: Vec<String>,
@@ -65,8 +65,8 @@ impl Hosts {
         self
     }
 
-    /// Adds the address on which a server listens. If the server listens on all addresses, accepts
-    /// all addresses: no name in a `Host` header is an address, so DNS rebinding is still refused.
+    /// Adds the address on which a server listens. If the server listens on all addresses, every IP
+    /// address is accepted as host. DNS rebinding is still refused, because it needs a host name.
     #[must_use]
     pub fn and_address(self, address: IpAddr) -> Self {
         match address {

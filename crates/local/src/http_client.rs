@@ -3,8 +3,9 @@
 //!
 //! The SDK configures its proxy from the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`),
 //! for every host that `NO_PROXY` does not name. A proxy cannot reach a server that listens on
-//! 127.0.0.1 here, and must not see its requests. Separate because the host is only known per
-//! request: one service may have a local endpoint, another one in the cloud.
+//! 127.0.0.1 here, and must not see the requests to this server. Separate because the host is only
+//! known per request: one service may have a local endpoint, and another service an endpoint in the
+//! cloud.
 //!
 //! Does not change requests to other hosts.
 
@@ -47,8 +48,8 @@ pub fn is_here(uri: &str) -> bool {
     uri.is_ok_and(|uri| uri.host().is_some_and(is_loopback))
 }
 
-/// True if the host is a loopback address, `localhost`, or a subdomain of it (RFC 6761, 6.3), as S3
-/// uses for each bucket.
+/// True if the host is a loopback address, `localhost`, or a subdomain of `localhost` (RFC 6761,
+/// 6.3). S3 clients use one subdomain per bucket.
 fn is_loopback(host: &str) -> bool {
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),

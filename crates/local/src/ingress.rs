@@ -1,5 +1,5 @@
-//! Publishing over HTTP on a developer's machine: a server for [`delivery::publish`], for the
-//! topics of the subscriptions.
+//! An HTTP server for publishing on a developer's machine. It applies the rules of
+//! [`delivery::publish`] to the topics of the subscriptions.
 //!
 //! In the cloud, the ingress function and queues do this. An invalid event or an unknown topic is
 //! rejected before anything is queued, with a 4xx status and a JSON error. An accepted request is
@@ -126,7 +126,7 @@ impl Ingress {
     }
 }
 
-/// Returns the only topic and the only namespace, each if there is only one.
+/// Returns the topic if there is exactly one, and the namespace if there is exactly one.
 fn only_topic<'a>(topics: impl Iterator<Item = &'a TopicName>) -> DefaultTopic {
     let topics: BTreeSet<&TopicName> = topics.collect();
     let namespaces: BTreeSet<&String> = topics.iter().map(|topic| &topic.namespace).collect();
@@ -202,8 +202,8 @@ fn granted_response(granted: Vec<(&'static str, String)>) -> Response {
     headers.collect::<HeaderMap>().into_response()
 }
 
-/// Returns the error for a body that was not read. If the body is too large, the error has the
-/// size, if the sender declared it.
+/// Returns the error for a body that was not read. If the body is too large and the sender declared
+/// its size, the error contains the size.
 fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
     if problem.status() != StatusCode::PAYLOAD_TOO_LARGE {
         return Refusal::new(problem.status().as_u16(), problem.body_text());

@@ -4,9 +4,9 @@
 //! Separate so that code for a developer's machine is never part of a deployed function.
 //!
 //! - [`aws`] is the local AWS, and [`mapping`] invokes functions for its queues. [`stack::Stack`]
-//!   is the whole application on them.
+//!   runs the whole application on both.
 //! - [`ingress`] publishes over HTTP, and [`subscriber`] is a destination for trials.
-//! - [`guard`] keeps web pages away from all of them, and [`http_client`] bypasses proxies.
+//! - [`guard`] refuses requests from web pages, and [`http_client`] bypasses proxies.
 //! - [`watch`] forwards the log lines of the functions, and [`observe`] their records and requests.
 //!
 //! Promises: the same AWS clients, and the user's own tools, work with it. Does not implement all

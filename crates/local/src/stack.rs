@@ -78,8 +78,8 @@ pub struct Stack {
     subscriptions: Location,
     mappings: JoinSet<()>,
     stop: watch::Sender<bool>,
-    /// The deadletter function and its queues, for storing all dead letters at the end without
-    /// their delay.
+    /// The deadletter function and its queues, used when the stack stops, to store all dead letters
+    /// without waiting for their delay.
     at_end: Arc<(DeadLetters<AwsStoragePorts>, SourceQueues)>,
 }
 

@@ -1,8 +1,8 @@
 //! The log lines of the functions as a stream of values, for the local run.
 //!
 //! In the cloud, the lines are JSON in a log. On a developer's machine, programs print the lines or
-//! wait for them. Lines and fields are the same, because this is a `tracing` layer, on which the
-//! functions do not depend.
+//! wait for them. Both have the same lines and fields: this module is a `tracing` layer, and the
+//! functions do not depend on it.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -21,7 +21,7 @@ const REDRIVEN: &str = "the queue moved the message here: it was received repeat
 /// Returns the dead letter in a record.
 ///
 /// # Errors
-/// [`WireError`] if only newer code may be able to read the attribute. The record then has to wait.
+/// [`WireError`] if the attribute may come from a newer version. The record must then wait.
 pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireError> {
     let topic = || record.topic.as_deref().map_or_else(TopicName::nameless, TopicName::published);
     let read = match record.trusted_attribute() {
@@ -44,7 +44,7 @@ pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireEr
 }
 
 fn event_of(record: &Record) -> Event {
-    // This function reads no subscriptions, so it cannot know the input of the topic.
+    // This function reads no subscriptions, so the topic's `input` setting is not available.
     Event::recall(&record.body, Input::Auto)
 }
 

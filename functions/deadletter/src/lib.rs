@@ -4,7 +4,7 @@
 //! done, retry later, or last resort**. The message contains the whole dead letter, so the function
 //! reads no subscriptions. A record is acknowledged only after its dead letter is in storage or in
 //! another message, so no dead letter is lost. The [results of replayed deliveries](replay_end) are
-//! recorded last, together for each job.
+//! recorded last, grouped by job.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 
@@ -45,7 +45,7 @@ pub struct DeadLetters<P> {
     ports: P,
     container: Container,
     telemetry: Telemetry,
-    /// True if dead letters are stored at once, without their `delay`.
+    /// True if dead letters are stored without waiting for their `delay`.
     ends_delays: bool,
 }
 
@@ -55,8 +55,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         Self { ports, container, telemetry: Telemetry::default(), ends_delays: false }
     }
 
-    /// Stores each dead letter at once, without its `delay`. Used for a queue that is about to be
-    /// deleted.
+    /// Stores each dead letter without waiting for its `delay`. Used for a queue that is about to
+    /// be deleted.
     #[must_use]
     pub fn ending_delays(self) -> Self {
         Self { ends_delays: true, ..self }
@@ -123,8 +123,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         redeliver
     }
 
-    /// Records the results of replayed deliveries, together for each job. Returns the message ids
-    /// of the records that SQS must redeliver.
+    /// Records the results of replayed deliveries, grouped by job. Returns the message ids of the
+    /// records that SQS must redeliver.
     async fn record_ends(&self, ends: Vec<ReceivedEnd<'_>>) -> Vec<String> {
         let ends = replay_end::by_job(ends);
         let recorded = ends
@@ -184,7 +184,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         (one, handled.unwrap_or(Handled::Redelivered))
     }
 
-    /// Stores a dead letter if it is due. Otherwise re-enqueues it until then.
+    /// Stores a dead letter if it is due; otherwise re-enqueues it until it is due.
     async fn store(&self, one: &Received<'_>, now_ms: u64) -> Handled {
         let Received { record, letter } = one;
         let is_sent = if now_ms < letter.not_before_ms {
@@ -205,7 +205,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         error: &PutError,
         now_ms: u64,
     ) -> bool {
-        // Saturating: another machine decided, and its clock may be ahead.
+        // Saturating, because another machine set `decided_ms`, and its clock may be ahead.
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
             return self.last_resort(record, letter, &error.to_string(), since_ms).await;
@@ -302,7 +302,7 @@ struct Received<'a> {
 }
 
 impl Received<'_> {
-    /// Makes the dead letter due at once, whatever its `delay`.
+    /// Makes the dead letter due now, regardless of its `delay`.
     fn due(mut self, now_ms: u64) -> Self {
         self.letter.not_before_ms = self.letter.not_before_ms.min(now_ms);
         self

@@ -6,8 +6,8 @@
 //! two results. It counts as delivered if either result is a success.
 //!
 //! Separate because a result is a report and not a dead letter: it never goes to the last-resort
-//! queue, and never delays a dead letter. A result that cannot be written for a day is dropped with
-//! a log line. Its job then shows an unknown result for the delivery.
+//! queue, and never delays a dead letter. A result that still cannot be written after a day is
+//! dropped with a log line. Its job then shows an unknown result for the delivery.
 
 use std::collections::BTreeMap;
 

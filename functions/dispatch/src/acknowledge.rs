@@ -37,7 +37,7 @@ impl<P: DispatchPorts> Records<P> {
         redeliver.filter_map(std::future::ready).collect().await
     }
 
-    /// Hides a record that returns to its queue, for `seconds`.
+    /// Returns a record to its queue, which hides the record for `seconds`.
     pub(crate) async fn return_to_queue(&self, record: &Record, why: &str, seconds: u32) {
         telemetry::returned_to_queue(&record.message, why);
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
@@ -85,7 +85,7 @@ impl<P: DispatchPorts> Records<P> {
             let requeue = |entry| self.requeue_unfinished(entry, of);
             stream::iter(unfinished).for_each_concurrent(AT_ONCE, requeue).boxed().await;
         }
-        // Re-enqueueing has changed the stages.
+        // Read the stages again, because re-enqueueing has changed them.
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
         // Matches are counted once per published record: not for a record that will be redelivered,
         // and not for a re-enqueued delivery.

@@ -58,7 +58,8 @@ impl ActiveWork {
 
     /// Returns a permit to keep one more exchange open, or `None` at the limit.
     pub(crate) fn open(&self) -> Option<SemaphorePermit<'_>> {
-        // Does not wait: beyond the limit, an exchange fails as it does without a late window.
+        // Does not wait: beyond the limit, an exchange times out as it does without a
+        // `lateResponseWindow`.
         self.open.try_acquire().ok()
     }
 

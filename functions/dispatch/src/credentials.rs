@@ -42,7 +42,7 @@ impl<P: DispatchPorts> Credentials<P> {
     ) -> Result<Keyring, Unsendable> {
         let (namespace, destination) =
             (&subscription.name.topic.namespace, &subscription.destination);
-        // Checked here as well as in files: a program other than the command line may write the
+        // The command line makes the same check in files, but another program may have written the
         // object of a topic.
         let refusal = destination.aws.as_ref().and_then(|to| self.targets.refusal(namespace, to));
         if let Some(refusal) = refusal {

@@ -14,7 +14,8 @@ pub const RESPONSE_MARGIN_MS: u64 = 15_000;
 /// [`ANSWER_MARGIN_MS`] is one of these nine seconds. Of the other eight, the first queue gets
 /// four, the substitute queue two, and acknowledging the rest.
 const FINISH_MARGIN_MS: u64 = 9_000;
-/// Time before the deadline that is kept for the response to Lambda. Nothing is sent within it.
+/// Time before the deadline that is reserved for the response to Lambda. Dispatch sends no messages
+/// in this time.
 const ANSWER_MARGIN_MS: u64 = 1_000;
 /// Minimum response timeout of an attempt, even if the function has a shorter timeout.
 const RESPONSE_MIN_MS: u64 = 1_000;
@@ -62,7 +63,7 @@ impl Deadline {
     ) -> Option<T> {
         let Some(share_ms) = self.share_ms(clock.now_ms()) else { return Some(work.await) };
         tokio::select! {
-            // Work that is ready at once succeeds, even without time left.
+            // Work that completes immediately succeeds, even if no time is left.
             biased;
             done = work => Some(done),
             () = clock.sleep(share_ms) => None,
@@ -82,7 +83,7 @@ impl Deadline {
         match left_ms {
             left_ms if timeout_ms <= left_ms => Some(timeout_ms),
             // The timeout is cut instead of refused. Otherwise a record could return again and
-            // again, until its queue gives it up.
+            // again, until its queue moves it to the dead-letter queue.
             left_ms if first => Some(left_ms.max(RESPONSE_MIN_MS)),
             _ => None,
         }

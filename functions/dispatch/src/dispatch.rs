@@ -61,7 +61,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         Self::of_parts(self.ports, Settings { functions, ..self.settings }, self.telemetry)
     }
 
-    /// Sets the AWS targets that subscriptions may use. Without this call, none is allowed.
+    /// Sets the AWS targets that subscriptions may use. Without this call, no target is allowed.
     #[must_use]
     pub fn with_targets(self, targets: AwsPolicy) -> Self {
         Self::of_parts(self.ports, Settings { targets, ..self.settings }, self.telemetry)

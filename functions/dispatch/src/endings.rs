@@ -82,7 +82,7 @@ impl<P: DispatchPorts> Endings<P> {
         let finish = async |Unfinished { in_flight, end }| {
             contained("finish", self.finish(of, &in_flight, end)).await;
         };
-        // Concurrently, so that their messages share requests to the queue.
+        // Runs concurrently, so that the messages share requests to the queue.
         stream::iter(unfinished).for_each_concurrent(None, finish).await;
     }
 
@@ -153,7 +153,7 @@ impl<P: DispatchPorts> Endings<P> {
         self.note_end(of, id, carried, end).await;
     }
 
-    /// Re-enqueues a delivery as a message of its own, delayed by `wait_ms`.
+    /// Re-enqueues a delivery as a separate message, delayed by `wait_ms`.
     pub(crate) async fn requeue(
         &self,
         of: &Invocation<'_>,

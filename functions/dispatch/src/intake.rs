@@ -61,7 +61,7 @@ pub(crate) struct Records<P> {
 impl<P: DispatchPorts> Records<P> {
     /// True if this process finished the item after an earlier receive of its record.
     pub(crate) fn is_finished(&self, record: &Record, item: &WorkItem) -> bool {
-        // A delivery in a message of its own was re-enqueued for its next attempt, so it has not
+        // A delivery in a separate message was re-enqueued for its next attempt, so it has not
         // ended.
         let Some(delivery) = item.delivery().filter(|_| is_published(record)) else { return false };
         let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,8 +81,8 @@ impl<P: DispatchPorts> Records<P> {
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
-    /// Hides an isolated record that returns without a crash, longer each time. Otherwise a queue
-    /// that refuses messages for hours would use up the record's receives.
+    /// Hides an isolated record that returns without a crash, for a longer time after each receive.
+    /// Otherwise a queue that refuses messages for hours would use up the record's receives.
     pub(crate) async fn hide_returned(&self, record: &Record) {
         if record.queue == QueueName::Isolation {
             let seconds = isolated_seconds(record.receives);
@@ -108,7 +108,8 @@ impl<P: DispatchPorts> Records<P> {
         }
         let (wait, why) = match self.decode_record(record, catalogue, reads_until_ms).await {
             Ok(decoded) => {
-                // Only after the final decode: an earlier one could report the same event twice.
+                // Report only after the final decode; an earlier decode could report the same event
+                // twice.
                 for (name, event) in &decoded.unmatched {
                     self.telemetry.unmatched(&record.message, name, event);
                 }
@@ -191,7 +192,7 @@ impl<P: DispatchPorts> Records<P> {
     ) -> Result<Decoded, Unread> {
         let left_ms = reads_until_ms.saturating_sub(self.ports.now_ms());
         let decoded = tokio::select! {
-            // Cached topics are available at once, even when no time is left.
+            // Cached topics are available immediately, even when no time is left.
             biased;
             decoded = self.decode_newest(record, catalogue) => decoded?,
             () = self.ports.sleep(left_ms) => {

@@ -36,8 +36,8 @@ impl<P: DispatchPorts> Endings<P> {
         late: Late,
         of: &Invocation<'_>,
     ) {
-        // Kept as settled: if this wait is interrupted, they are re-enqueued and do not count as
-        // aborted.
+        // Keep the deliveries as settled: if this wait is interrupted, they are re-enqueued, and
+        // their attempt does not count as aborted.
         unfinished.iter().for_each(|one| of.progress.keep(&one.in_flight, Stage::Waiting));
         // Two groups that wait for late responses must not wait for each other.
         let pause = of.active_work.pause();

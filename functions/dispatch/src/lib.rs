@@ -2,8 +2,9 @@
 //!
 //! This file is the flow of a batch, top to bottom: **decode → match → group → ask → attempt →
 //! settle → acknowledge**. Pure functions decide ([`decode`], [`plan`], `delivery::machine`), and
-//! the other files carry out. Each record is acknowledged last, after all of it has ended or was
-//! re-enqueued. A crash therefore duplicates events and never loses one.
+//! the other files execute the decisions. Each record is acknowledged last, after all its
+//! deliveries have ended or were re-enqueued. A crash therefore may duplicate events, but never
+//! loses any.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 

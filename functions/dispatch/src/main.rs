@@ -1,4 +1,5 @@
-//! The dispatch function: only connects the ports. The library in this crate has the behaviour.
+//! The entry point of the dispatch function. It only connects the ports; the library in this crate
+//! implements the behaviour.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
@@ -24,7 +25,7 @@ async fn serve() -> Result<(), Error> {
     let (dispatch, queues, timeout_ms) = &started;
     let stop = stop::announced().await;
     let serving = lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
-        // First, because everything else reads the clock.
+        // Correct the clock first, because everything else reads it.
         aws_time::correct_clock(invocation.context.deadline, *timeout_ms);
         dispatch.telemetry().invocation_begins();
         let records = records::read(invocation.payload, queues)?;

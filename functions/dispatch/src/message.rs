@@ -11,7 +11,7 @@ use delivery::wire::{
 };
 
 /// Maximum number of deliveries of one request that are moved to the slow lane, or re-enqueued
-/// because no slot is free. Each delivery becomes a message of its own, so a larger batch would
+/// because no slot is free. Each delivery becomes a separate message, so a larger batch would
 /// become many requests.
 pub(crate) const APART_MAX: usize = 10;
 
@@ -52,7 +52,7 @@ fn attribute_of(record: &Record) -> Attribute {
     record.trusted_attribute().cloned().unwrap_or_else(published)
 }
 
-/// True if the record was published, also if it has moved to an internal queue. False for a record
+/// True if the record was published, even if it has moved to an internal queue. False for a record
 /// with one delivery or dead letter.
 pub(crate) fn is_published(record: &Record) -> bool {
     matches!(record.trusted_attribute(), None | Some(Attribute::Publication(_)))
@@ -127,7 +127,8 @@ mod tests {
 
     use super::*;
 
-    /// Counts the attempts of an event of so many bytes, topic included, until its state fits no message any more.
+    /// Counts the attempts until an event of `bytes` bytes, including the topic, no longer fits a
+    /// message with its state.
     fn attempts_of(bytes: usize) -> u32 {
         let url = "https://billing.example.com/".parse().expect("a URL");
         let name = "shop/orders/billing".parse().expect("a name");

@@ -155,7 +155,7 @@ mod tests {
             (101, 5_900, true),
             (5_899, 101, false),
             (5_900, 101, true),
-            // Neither a small record, nor a large one beside small ones.
+            // A small record never waits. A large record does not wait after small records.
             (6_000, 100, false),
             (100, 6_000, false),
         ] {

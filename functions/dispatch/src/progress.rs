@@ -145,8 +145,8 @@ impl BatchProgress {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
-        // A poisoned lock is used anyway: the entries are always complete, and unfinished items
-        // must stay visible.
+        // A poisoned lock is ignored: the entries are always complete, and unfinished items must
+        // stay visible.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Settlement {
     /// Deliveries that wait in place for their next attempt.
     pub(crate) retry_in_place: Vec<InFlightDelivery>,
     /// Deliveries that failed for good or are to be re-enqueued. A late response may still change
-    /// this.
+    /// the decision.
     pub(crate) ended: Vec<Unfinished>,
 }
 

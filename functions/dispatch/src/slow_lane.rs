@@ -8,8 +8,8 @@ use delivery::time::duration::MINUTE_MS;
 
 use crate::message::APART_MAX;
 
-/// Pause after the slow queue refused a message. Without it, a delivery could move between queues
-/// and never be attempted.
+/// Pause after the slow queue refused a message. Without the pause, a delivery could move between
+/// queues and never be attempted.
 const REFUSED_MS: u64 = MINUTE_MS;
 
 /// End of the current pause, in milliseconds since 1970; zero before the first pause.
@@ -18,8 +18,9 @@ pub(crate) struct SlowLane(AtomicU64);
 
 impl SlowLane {
     /// True if an attempt of this many events from this queue may be moved to the slow lane.
-    /// Deliveries in the lane are attempted there. An isolated record is attempted in isolation: if
-    /// it moved on before it crashes the function again, it would never use up its receives.
+    /// Returns false for deliveries that are already in the slow lane. Returns false for the
+    /// isolation queue: a re-enqueued record would start with no receives, and never reach their
+    /// maximum.
     pub(crate) fn may_move(&self, queue: QueueName, events: usize, now_ms: u64) -> bool {
         let leads_there = match queue {
             QueueName::Slow | QueueName::Isolation => false,

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A further receive means that a function may have crashed, so waits must not use receives up. A
-//! waiting record is re-enqueued with a counter of its own. SQS delays a message by at most 15
+//! waiting record is re-enqueued with a separate counter. SQS delays a message by at most 15
 //! minutes. The rest of a longer wait is a visibility timeout, which costs one receive and no
 //! further message. A record that is too large to be re-enqueued is hidden (`Unreadable`,
-//! `Unknown`) or handled at once (`Isolated`, `NoRoom`).
+//! `Unknown`) or handled immediately (`Isolated`, `NoRoom`).
 
 use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
@@ -53,8 +53,8 @@ pub(crate) enum Wait {
 
 impl RecordWait {
     /// Returns the wait of the record; `None` if it is handled now. A record that is too large for
-    /// a message is handled at once if the reason is `Isolated` or `NoRoom`.
-    pub(crate) fn wait(self, record: &Record, now_ms: u64) -> Option<Wait> {
+    /// a message is handled immediately if the reason is `Isolated` or `NoRoom`.
+    pub(crate) fn of(self, record: &Record, now_ms: u64) -> Option<Wait> {
         match self {
             Self::Isolated => isolated(record),
             Self::Unreadable => Some(requeued_or_hidden(record.unread_message())),
@@ -66,10 +66,10 @@ impl RecordWait {
 
 fn until_known(record: &Record, now_ms: u64) -> Wait {
     let hold = hold_of(record);
-    // Only on the first receive, even if a slow clock still shows a rest: further receives would
-    // look like a crash.
+    // Hide the record only on its first receive, even if a slow clock shows remaining time: further
+    // receives would look like a crash.
     if record.receives <= 1 && exceeds_a_delay(record) && hold.left_ms(now_ms) > 0 {
-        // A hold lasts at most an hour. A longer rest was computed with a wrong clock.
+        // A hold lasts at most an hour. A longer remaining time was computed with a wrong clock.
         return Wait::Hidden { seconds: hidden_seconds(hold.left_ms(now_ms).min(HOUR_MS)) };
     }
     requeued_or_hidden(Some(held_message(record, hold.next(now_ms), now_ms)))

@@ -1,4 +1,5 @@
-//! The ingress function: only connects the ports. The library in this crate has the behaviour.
+//! The entry point of the ingress function. It only connects the ports; the library in this crate
+//! implements the behaviour.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 

@@ -1,4 +1,5 @@
-//! The notify function: only connects the ports. The library in this crate has the behaviour.
+//! The entry point of the notify function. It only connects the ports; the library in this crate
+//! implements the behaviour.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // slicing untrusted text may split a character and panic
 

@@ -42,7 +42,7 @@ struct Object {
     key: String,
 }
 
-/// Returns each blob in the reports once, in the order of first reports.
+/// Returns each blob in the reports once, in the order of their first reports.
 pub(crate) fn blobs_of(reports: Vec<Report>) -> Vec<Blob> {
     let mut blobs: Vec<Blob> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

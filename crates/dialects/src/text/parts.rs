@@ -28,18 +28,18 @@ pub(crate) struct Parts {
     /// The rest of the file's text. White space replaces JSON documents, so that positions stay
     /// correct.
     pub(crate) yaml: String,
-    /// Problems that the JSON parser has with documents that the YAML parser then reads.
+    /// JSON syntax errors of documents that are then parsed as YAML.
     pub(crate) doubts: Doubts,
 }
 
-/// Problems of documents that are probably meant to be JSON. The key is a document's first line;
-/// the value also has its last line.
+/// JSON syntax errors of documents that are probably meant to be JSON, by the document's first
+/// line. Each value also has the document's last line.
 #[derive(Default)]
 pub(crate) struct Doubts(BTreeMap<u64, (u64, Problem)>);
 
 impl Doubts {
-    /// Returns the problem to report in place of a YAML problem: that of the JSON parser with the
-    /// same document, if there is one.
+    /// Returns the JSON syntax error of the document that has this YAML problem. Returns the YAML
+    /// problem itself if there is no such error.
     pub(crate) fn resolve(&mut self, of_yaml: Problem) -> Problem {
         let before = self.0.range(..=of_yaml.position.line).next_back();
         let first =

@@ -39,10 +39,11 @@ pub(crate) fn read(text: &str) -> Parsed {
     parsed
 }
 
-/// A value of the parser, with its tag and its position.
+/// A value from the YAML parser, with its tag and its position.
 type Read = Spanned<Tagged<Tree>>;
 
-/// Converts a value and its contents.
+/// Converts a parsed YAML value to a node, including all nested values. A CloudFormation tag
+/// becomes a mapping with one key.
 fn node(of: Read, source: &Source<'_>) -> Result<Node, Problem> {
     let position = position(&of.referenced);
     let Tagged(tree, tag) = of.value;
@@ -76,8 +77,8 @@ fn function(tag: &str) -> Option<String> {
     }
 }
 
-/// Converts the entries of a mapping. The keys `1` and `"1"` are one name here, but two different
-/// keys for the parser.
+/// Converts the entries of a mapping. Fails if two keys have the same text: the YAML parser accepts
+/// `1` and `"1"` as different keys.
 fn mapping(
     entries: Vec<(Spanned<String>, Read)>,
     source: &Source<'_>,
@@ -129,7 +130,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns the syntax error of a file, with a guess at the intended format.
+/// Converts an error of the YAML parser to a message. Adds a hint if the file seems to be a
+/// template.
 fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
         let key = key.as_deref().unwrap_or("a key");
@@ -176,7 +178,7 @@ fn position(at: &Location) -> SourcePosition {
     SourcePosition { file: 0, line: at.line().max(1), column: at.column().max(1) }
 }
 
-/// A parsed value of YAML.
+/// A parsed YAML value.
 enum Tree {
     Null,
     Bool(bool),

@@ -2,12 +2,13 @@
 //!
 //! Separate so that one file lists the queues, which a test compares with the template.
 //!
-//! Promises: the queues have the template's limits. Validates nothing; starting the local AWS does.
+//! Promises: the queues have the template's limits. This module validates nothing;
+//! `LocalAws::start` does.
 
 use std::path::PathBuf;
 
-/// `maxReceiveCount` of the queues that dispatch reads. After so many receives, a message moves to
-/// `dead-letter`.
+/// `maxReceiveCount` of the queues that dispatch reads. After this many receives, a message moves
+/// to `dead-letter`.
 const DISPATCH_RECEIVES: u32 = 100;
 
 /// `maxReceiveCount` of the isolation queue. A message that was alone in its batch and crashed the

@@ -33,7 +33,7 @@ pub const ACCOUNT: &str = "000000000000";
 /// The region of every local resource.
 pub const REGION: &str = "us-east-1";
 
-/// A running local AWS. Dropping the value stops it at once.
+/// A running local AWS. Dropping the value stops the local AWS immediately.
 #[derive(Debug)]
 pub struct LocalAws {
     port: u16,

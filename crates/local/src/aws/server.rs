@@ -5,7 +5,8 @@
 //! protocol is refused with the reason. All others are for S3. Requests of web pages are refused
 //! first.
 //!
-//! Promises: aborting its task closes every connection. Does not support HTTP/2 or TLS.
+//! Promises: aborting the task of the server closes every connection. Does not support HTTP/2 or
+//! TLS.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ impl Services {
 pub(super) async fn serve(listener: TcpListener, services: Services) {
     let mut connections = JoinSet::new();
     loop {
-        // Join finished tasks, because they stay in the set until then.
+        // Join finished tasks; otherwise they would stay in the set.
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -133,7 +134,7 @@ fn refuse(status: StatusCode, content_type: &'static str, text: Bytes) -> Respon
     response
 }
 
-/// Gives the body of a service the type that all services have in common.
+/// Converts the response body of a service to the common body type.
 fn boxed<B>(response: Response<B>) -> Response<Body>
 where
     B: hyper::body::Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static,

@@ -51,7 +51,7 @@ pub struct EventSourceMapping {
     pub batch_size: u8,
     /// Maximum number of concurrent invocations, at least 1.
     pub concurrency: u8,
-    /// Timeout of an invocation. After it, the invocation is cancelled and its batch fails.
+    /// Timeout of an invocation. After this time, the invocation is cancelled and its batch fails.
     pub function_timeout: Duration,
     /// The clock from which deadlines of invocations are computed.
     pub now_ms: NowMs,

@@ -2,9 +2,9 @@
 //!
 //! Outside the slow lane, an attempt without a response after `slowAfter` is abandoned as soon as
 //! its invocation has no other work. An abandoned attempt does not count. The delivery is attempted
-//! again in the slow lane, a queue of its own, with the whole timeout. A delivery is abandoned at
+//! again in the slow lane, a separate queue, with the whole timeout. A delivery is abandoned at
 //! most once. A process abandons one attempt per slow period of a destination; its other attempts
-//! continue. The process publishes the slowness to all other processes at once.
+//! continue. The process publishes the slowness to all other processes immediately.
 //!
 //! An attempt with a `lateResponseWindow` is never abandoned: its request stays open after the
 //! timeout (`late`).
@@ -99,7 +99,7 @@ impl<P: DispatchPorts> Attempts<P> {
     /// Sends the deliveries of an abandoned attempt to the slow queue, without counting the
     /// attempt.
     async fn leave(&self, due: &[InFlightDelivery], passage: &Passage, of: &Invocation<'_>) {
-        // Mark all deliveries first: from here on, a panic does not count as an attempt.
+        // Mark all deliveries first, so that a panic during the sends does not count as an attempt.
         due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
         let slow_after_ms = passage.subscription.destination.slow_after_ms;
         due.iter().for_each(|one| self.telemetry.abandoned(&one.delivery, slow_after_ms));

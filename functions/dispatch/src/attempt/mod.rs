@@ -74,7 +74,8 @@ impl<P: DispatchPorts> Attempts<P> {
         let left_ms = until_ms.checked_sub(started_ms).filter(|left_ms| *left_ms > 0)?;
         let wanted_ms = destination.response_timeout_ms.min(left_ms);
         let timeout_ms = of.deadline.begin(started_ms, wanted_ms)?;
-        // Set the stage before the request: from here on, a panic counts as an attempt.
+        // Set the stage before the request, so that a panic during the request counts as an
+        // attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
         let deliveries = due.iter().map(AsRef::as_ref).collect();
         Some(Attempt { passage, due, deliveries, keyring, started_ms, timeout_ms })

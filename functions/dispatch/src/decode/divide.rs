@@ -1,4 +1,5 @@
-//! Divides a record into parts if it has more deliveries than may run in place. Pure.
+//! Divides a record into parts if it has more deliveries than may run in place (in the invocation
+//! that received the record). Pure.
 //!
 //! A part is a message with some of the elements, for some of the subscriptions. A received part is
 //! treated like the record: it runs in place or is divided again. The ids of deliveries do not
@@ -43,14 +44,14 @@ use delivery::subscription::name::NameRange;
 use super::publish::Published;
 use super::{Decoded, WorkItem};
 
-/// Maximum number of requests and dead letters of one record in place; a record with more is
-/// divided.
+/// Maximum number of requests and dead letters of one record that run in place (in the invocation
+/// that received the record). A record with more is divided.
 pub const REQUESTS_IN_PLACE: usize = 10;
-/// Maximum number of parts of a record or a part.
+/// Maximum number of parts into which a record or a part is divided.
 pub const PARTS_MAX: usize = 100;
 
-/// Maximum number of deliveries and unmatched events of one record in place: the largest batch
-/// (5,000), and the 1,000 events before it.
+/// Maximum number of deliveries and unmatched events of one record that run in place: the largest
+/// batch (5,000), and the 1,000 events before it.
 const EVENTS_IN_PLACE: usize = 6_000;
 /// After this many deliveries, this invocation begins no further request of the record.
 const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
@@ -59,7 +60,7 @@ const MATCHED_TOGETHER: usize = 5_000;
 /// Maximum number of deliveries that are counted while matching. A part counts its deliveries again.
 const COUNTED_MAX: usize = 20_000;
 
-/// Collects the items that run in place, up to the limits.
+/// Counts the items of a record that would run in place, to compare the counts with the limits.
 #[derive(Default)]
 struct InPlace {
     grouping: Grouping,
@@ -70,8 +71,8 @@ struct InPlace {
 }
 
 impl InPlace {
-    /// Adds the items of one element if they stay within the limits. Returns true if they were
-    /// added.
+    /// Counts the items of one element. Returns true if all items counted so far are within the
+    /// limits.
     fn takes(&mut self, items: &[WorkItem], now_ms: u64) -> bool {
         let requests = self.requests();
         for item in items {
@@ -292,7 +293,7 @@ fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'
         batches |= of_batches;
     }
     if cuts.is_empty() {
-        // There are few requests, but with very many events.
+        // The requests are few, but have very many events.
         cuts.extend(names.keys().nth(names.len() / 2));
     }
     cuts
@@ -336,7 +337,7 @@ mod tests {
         own
     }
 
-    /// The cuts between these names of one element, or of several.
+    /// Returns the cuts between these names, for a record with one element or with several.
     fn cuts_of(names: &[(&'static str, usize, bool)], is_one_element: bool) -> Vec<&'static str> {
         let names =
             names.iter().map(|(name, requests, batches)| (*name, requests_of(*requests, *batches)));
@@ -348,7 +349,7 @@ mod tests {
         for batches in [true, false] {
             let names = [("a", 4), ("b", 6), ("c", 1), ("d", 9)];
             assert_eq!(cuts_of(&names.map(|(name, of)| (name, of, batches)), !batches), ["c"]);
-            // The first one is never cut off from nothing.
+            // There is never a cut before the first name.
             let names = [("a", 11), ("b", 10), ("c", 1)].map(|(name, of)| (name, of, batches));
             assert_eq!(cuts_of(&names, !batches), ["b", "c"]);
         }
@@ -359,7 +360,7 @@ mod tests {
         let single = [("a", 50, false), ("b", 50, false), ("c", 50, false)];
         let names = [&single[..], &[("d", 5, true), ("e", 5, false)]].concat();
         assert_eq!(cuts_of(&names, false), ["d"]);
-        // Neither before nor behind a batch.
+        // Names after a batch are also cut off if the part would have more than ten requests.
         let single = [("b", 50, false), ("c", 50, false), ("d", 50, false)];
         let names = [&[("a", 1, true)], &single[..]].concat();
         assert_eq!(cuts_of(&names, false), ["b"]);

@@ -137,7 +137,7 @@ impl WorkItem {
 /// Reads a record and matches its events against the subscriptions.
 ///
 /// # Errors
-/// [`WireError`] if only newer code may be able to read the attribute. The record then has to wait.
+/// [`WireError`] if the attribute may come from a newer version. The record must then wait.
 pub(crate) fn decode_and_match(
     record: &Record,
     catalogue: &Catalogue,
@@ -175,7 +175,8 @@ fn redriven(
 ) -> Result<Decoded, WireError> {
     let Delivery { event, subscription, origin, traceparent, .. } =
         read_dead_letter(attribute, &record.body)?.delivery;
-    // Its age starts again. Otherwise an expired delivery would end at once.
+    // The age of the new delivery starts at zero. Otherwise an expired delivery would end
+    // immediately.
     let new = Delivery::new(event, subscription, origin, record.first_received_ms);
     Ok(to_subscription(Delivery { traceparent, ..new }, catalogue, now_ms))
 }
@@ -326,7 +327,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         let audit = vec![("shop/orders/audit".to_owned(), 0, None)];
         let malformed =
             vec![("shop/orders/_malformed".to_owned(), 0, Some(Reason::MalformedEvent))];
-        // The record was published a second after 1970 began.
+        // The record was published at 1970-01-01T00:00:01Z.
         for (moment, expected) in [
             ("1970-01-01T00:00:00Z", &audit),
             ("1970-01-15T00:00:00.999Z", &audit),
@@ -350,7 +351,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         assert_eq!(decoded(&event, None, Some(&default))[0].0, "shop/orders/audit");
     }
 
-    /// A published record, or the parts that it becomes, and theirs: all that are read.
+    /// Decodes a record, the parts into which it is divided, and their parts. Returns all results.
     fn read_all(first: Record, catalogue: &Catalogue) -> Vec<Decoded> {
         let (mut waiting, mut all) = (vec![first], Vec::new());
         while let Some(record) = waiting.pop() {
@@ -372,7 +373,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         let two = SUBSCRIPTIONS
             .replace("audit.example.com/'}", &format!("audit.example.com/'}}, {wants}"));
         let batching = two.replacen(wants, &format!("{wants}, batch: {{maxEvents: 1000}}"), 1);
-        // With 6,000 wanted ones on each side, more deliveries match than are counted.
+        // With 6,000 matching events on each side, not all deliveries are counted.
         for (text, wanted) in
             [(&two, 2), (&two, 40), (&batching, 40), (&batching, 2_400), (&two, 6_000)]
         {
@@ -439,8 +440,8 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         format!(r#"{{"Records":[{},{}]}}"#, record("a"), record("b"))
     }
 
-    /// Subscription, index and shape, or reason, of each item of a record whose publisher writes no
-    /// CloudEvents.
+    /// Describes each item of a record: its subscription, its index, and its shape with the reason
+    /// if the item is a dead letter. The publisher does not send CloudEvents.
     fn decoded_from(
         body: &str,
         topic: Option<&str>,

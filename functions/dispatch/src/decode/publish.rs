@@ -2,7 +2,7 @@
 //! each element. Pure.
 //!
 //! No event is dropped: an event yields no item only if its topic is known and no filter matches.
-//! It is then reported as unmatched.
+//! Such an event is reported as unmatched.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ impl<'a> Published<'a> {
     /// - the topic whose `from` names the publisher
     /// - the default topic
     ///
-    /// With input `auto`, a record without a topic is read as SNS, EventBridge or S3 if it has that
-    /// envelope. A record of an unknown topic keeps its published format.
+    /// With input `auto`, a record that names no topic is decoded from the envelope of SNS,
+    /// EventBridge or S3, if it has one. A record of an unknown topic keeps its published format.
     pub(crate) fn new(
         body: &'a Arc<str>,
         publication: &'a Publication,
@@ -191,7 +191,7 @@ impl<'a> Published<'a> {
 
     /// Creates a part that begins with element `first`, for the subscriptions in `names`.
     pub(crate) fn part(&self, first: usize, names: NameRange) -> Publication {
-        // The part keeps a known topic, whatever publisher its body suggests.
+        // The part keeps a known topic, even if its body looks like that of another publisher.
         let topic = self.topic.map(|topic| topic.name.to_string());
         Publication {
             topic: topic.or_else(|| self.publication.topic.as_deref().map(beginning)),
@@ -249,11 +249,11 @@ impl<'a> Published<'a> {
     }
 }
 
-/// Number of bytes of an unknown topic's name that are kept. Longer than any valid name.
+/// Maximum length of an unknown topic's name in a part. Longer than any valid name.
 const UNKNOWN_TOPIC_KEPT_BYTES: usize = 600;
 
-/// Shortens the name of an unknown topic, as far as people need it. A shortened name is still too
-/// long to equal that of a valid topic.
+/// Shortens the name of an unknown topic. A shortened name is longer than any valid name, so it
+/// cannot become the name of a valid topic.
 fn beginning(topic: &str) -> String {
     let end = topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES);
     topic.get(..end).unwrap_or(topic).to_owned()

@@ -19,7 +19,7 @@ pub(crate) enum Answer {
     Slow,
     /// The delivery ends without an attempt.
     End {
-        /// Reason of the end, which is recorded with it.
+        /// The reason, which is recorded with the end of the delivery.
         reason: Reason,
     },
 }

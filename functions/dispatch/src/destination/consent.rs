@@ -161,7 +161,8 @@ impl<P: DispatchPorts> Destinations<P> {
         // the first request of an invocation.
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         let pause_ms = waits::handshake_ms(closed_ms);
-        // Set before the response, so that the next validation waits whatever happens meanwhile.
+        // Set before the request, so that the next validation waits even if this one fails or is
+        // interrupted.
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
         let until_ms = now_ms.saturating_add(timeout_ms);
         let answer = self.validate(subscription, wanted, keyring, (until_ms, of.deadline)).await;
@@ -169,7 +170,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let Consented::Granted(rate) = answer else { return None };
         gate.closed = None;
         let granted = Granted::new(&subscription.destination, wanted, rate, self.now_ms());
-        // Used even if storing fails. The next delivery then validates again, which is harmless.
+        // The consent applies even if storing fails. The next delivery then validates again, which
+        // is harmless.
         let kept = self.ports.consents().keep_consent(key, &granted);
         match of.deadline.in_time(&*self.ports, kept).await {
             Some(Ok(())) => {}

@@ -1,5 +1,5 @@
 //! The gate of the credentials: the secrets of a request, and its token. A token server counts as a
-//! destination of its own.
+//! separate destination.
 //!
 //! This gate follows the gate of consent, which may replace the token. It precedes the gates of
 //! rate and concurrency, so that no delivery holds a slot or a permit while it waits for a token.

@@ -16,8 +16,8 @@ use super::passage::Passage;
 use crate::invocation::Invocation;
 use crate::progress::InFlightDelivery;
 
-/// Minimum time between the end of a wait and the end of the time to live. A late queue still
-/// leaves time for an attempt.
+/// Minimum time between the end of a wait and the end of the time to live. An attempt is then still
+/// possible if the queue delivers late.
 const LAST_ATTEMPT_MS: u64 = 5 * SECOND_MS;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl<P: DispatchPorts> Destinations<P> {
 }
 
 /// Checks that each delivery is due, within the limits of its policy, and not paused. Returns
-/// `None` if all are.
+/// `None` if all deliveries may be attempted now.
 fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<Vec<Answer>> {
     let answer =
         |one: &InFlightDelivery| match step::arrive(&one.delivery, &passage.subscription, now_ms) {

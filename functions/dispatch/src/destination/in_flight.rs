@@ -2,8 +2,8 @@
 //!
 //! A request needs a slot of its destination and one of the process-wide total. A destination that
 //! hangs uses up only its own slots: a delivery that waits there holds no slot of the total. An
-//! overloaded destination gets fewer slots (`health::adaptive`). A delivery that gets no slot there
-//! is soon re-enqueued, so that it does not block its invocation.
+//! overloaded destination gets fewer slots (`health::adaptive`). A delivery that gets no slot of an
+//! overloaded destination is soon re-enqueued, so that it does not block its invocation.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -194,7 +194,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let in_flight = Arc::clone(in_flight_of(passage));
         in_flight.raise_ceiling(most_at_once(passage));
         let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
-        // Most requests find a free slot at once, and skip the check of whether they fit a message.
+        // Most requests find a free slot immediately, so they skip the check that their deliveries
+        // fit a message.
         passage.in_flight = self.permits(&in_flight, bytes).now_or_never();
         if passage.in_flight.is_some() {
             return None;
@@ -245,8 +246,8 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Returns when a delivery must stop waiting in place for a slot. The time starts when the
-    /// destination becomes overloaded.
+    /// Completes when a delivery must stop waiting in place for a slot. The time limit starts when
+    /// the destination becomes overloaded.
     async fn patience(&self, passage: &Passage, of: &Invocation<'_>) {
         in_flight_of(passage).limited().await;
         let left_ms = of.deadline.stops_ms().saturating_sub(self.now_ms());
@@ -320,14 +321,14 @@ mod tests {
 
     use super::*;
 
-    /// Room for so many requests.
+    /// Creates slots for `ceiling` requests.
     fn room_for(ceiling: u32) -> Arc<InFlight> {
         let in_flight = Arc::new(InFlight::default());
         in_flight.raise_ceiling(ceiling);
         in_flight
     }
 
-    /// All rooms that are free at once.
+    /// Takes all free slots.
     fn entered(of: &Arc<InFlight>) -> Vec<Room> {
         std::iter::from_fn(|| Room::enter(of).now_or_never()).collect()
     }
@@ -384,7 +385,8 @@ mod tests {
     }
 
     proptest! {
-        /// Requests enter, give up and end while the limit changes. Some are not polled for a while after room is free.
+        /// Requests enter, give up and end while the limit changes. Some are not polled for a while
+        /// after a slot becomes free.
         #[test]
         fn no_room_is_lost_and_nobody_waits_beside_it(
             steps in prop::collection::vec((0..6_usize, 0..8_usize, any::<bool>()), 1..200),
@@ -429,7 +431,7 @@ mod tests {
         let held: Vec<_> = std::iter::from_fn(large).collect();
         assert_eq!(held.len(), REQUESTS_AT_ONCE / 17);
         drop(held);
-        // Larger than any event; the room must still be granted.
+        // Larger than any event. The request must still get slots.
         let all = total.enter(usize::MAX).now_or_never();
         assert!(all.is_some() && total.is_full());
     }

@@ -1,8 +1,8 @@
 //! The destinations in the memory of this process: one value for each namespace and address, across
 //! invocations.
 //!
-//! A reply address or a sink is a destination of its own. There are at most [`KNOWN_MAX`] values.
-//! The least recently used value is dropped first, together with its health.
+//! A reply address or a sink is a separate destination. There are at most [`KNOWN_MAX`] values. The
+//! least recently used value is dropped first, together with its health.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -42,7 +42,8 @@ pub(crate) struct Destination {
     pub(super) in_flight: Arc<InFlight>,
     /// Slots for requests that also need a permit of the table (`maxConcurrency`).
     pub(super) counted: Arc<InFlight>,
-    /// Unused rate slots of this process: of `maxPerSecond`, and of a recovery.
+    /// Unused rate slots of this process for `maxPerSecond`. `recovery` has those for the rate
+    /// during a recovery.
     pub(super) slots: OwnSlots,
     pub(super) recovery: OwnSlots,
     /// Permits that this process holds (`maxConcurrency`).

@@ -123,8 +123,8 @@ impl<P: DispatchPorts> Destinations<P> {
 }
 
 /// True if the deliveries may be re-enqueued instead of attempted. A delivery that does not fit a
-/// message would become a dead letter. An isolated record is attempted in isolation: if it moved on
-/// before it crashes the function again, it would never use up its receives.
+/// message would become a dead letter. A record of the isolation queue is always attempted: a
+/// re-enqueued record would start with no receives, and never reach their maximum.
 fn can_wait(due: &[InFlightDelivery], of: &Invocation<'_>) -> bool {
     of.queue != QueueName::Isolation && due.iter().all(|one| fits_a_message(&one.delivery))
 }

@@ -18,7 +18,7 @@ use crate::progress::InFlightDelivery;
 pub(crate) struct Passage {
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) destination: Arc<Destination>,
-    /// The server that issues the request's token, which is a destination of its own.
+    /// The server that issues the request's token, as a separate destination.
     pub(super) token_server: Option<Arc<Destination>>,
     /// True if the request goes to the subscription's destination; false for its reply address or
     /// its sink.
@@ -107,7 +107,8 @@ impl Passage {
         (self.has_consent, self.needs_no_permit) = (false, false);
     }
 
-    /// Releases everything that was granted for an attempt, also the rate slot, which is used up.
+    /// Releases everything that was granted for an attempt, including the rate slot, which is used
+    /// up.
     pub(crate) fn end_attempt(&mut self) {
         self.give_back();
         self.has_slot = false;

@@ -1,10 +1,10 @@
 //! Enforces `maxPerSecond`, the maximum rate of requests of all processes to a destination.
 //!
 //! Each request takes a slot, a time in the queue of its destination. All deliveries of an
-//! invocation that wait for one destination share a request to the table. A slot is used at once,
-//! or after a short wait within the invocation. A delivery with a later slot is re-enqueued until
-//! then. This wait is not an attempt, and does not extend the time to live. While the table is
-//! unreachable, each process keeps to its share of the rate.
+//! invocation that wait for one destination share a request to the table. A slot is used
+//! immediately, or after a short wait within the invocation. A delivery with a later slot is
+//! re-enqueued until that time. This wait is not an attempt, and does not extend the time to live.
+//! While the table is unreachable, each process keeps to its share of the rate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -37,7 +37,8 @@ const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
 const LATE_MS: u64 = 5 * SECOND_MS;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Delays deliveries until their slot, of `maxPerSecond` or of the recovery of the destination.
+    /// Delays deliveries until their rate slot. The rate is the lower of `maxPerSecond` and the
+    /// rate during a recovery.
     pub(super) async fn ask_rate(
         &self,
         due: &[InFlightDelivery],
@@ -178,7 +179,8 @@ impl<P: DispatchPorts> Destinations<P> {
             let destination = &rate.passage.destination;
             let report = recovering::report(&destination.state(), now_ms).filter(|_| rate.recovers);
             if rate.recovers && report.is_none() {
-                // The item shows that the recovery is over. `maxPerSecond` has a queue of its own.
+                // The item shows that the recovery is over. Slots of `maxPerSecond` have a separate
+                // queue.
                 rate.recovers = false;
                 let missing = if rate.most.is_none() { count - into.slots.len() } else { 0 };
                 return into.slots.extend(std::iter::repeat_n(now_ms, missing));
@@ -281,7 +283,7 @@ impl<'a> Rate<'a> {
         if self.recovers { &destination.recovery } else { &destination.slots }
     }
 
-    /// Counts deliveries that had been deferred without a slot and have one now.
+    /// Counts deliveries that had been deferred without a slot and have a slot now.
     fn note_back(&self, due: &[InFlightDelivery]) {
         let count = due.iter().filter(|one| one.delivery.hold.away > 0).count();
         recovering::note_back(&mut self.passage.destination.state(), count);
@@ -320,14 +322,15 @@ impl<'a> Rate<'a> {
     }
 }
 
-/// Returns the latest slot that all of these deliveries can use. A slot within the wait in place is
-/// never too late.
+/// Returns the latest slot that all of these deliveries can use. A slot that can be awaited in
+/// place is never too late.
 fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
     let longest_ms = due.iter().map(|one| longest_wait_ms(one, passage, now_ms)).min();
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 
-/// True if the delivery was received again at the time of its slot.
+/// True if the delivery may use the slot for which it was re-enqueued. Only a first slot can be
+/// missed.
 fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
     match delivery.hold.slots {
         0 => false,

@@ -29,7 +29,7 @@ impl Found {
 
 impl Passage {
     /// Records the result of the attempt for these deliveries. Returns true if the result must be
-    /// published at once.
+    /// published immediately.
     pub(crate) fn record_result(&mut self, due: &[InFlightDelivery], exchange: &Exchange) -> bool {
         let subscription = &*self.subscription;
         if let Some(permit) = &self.permit

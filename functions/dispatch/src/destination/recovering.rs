@@ -24,14 +24,15 @@ use crate::invocation::Invocation;
 /// process.
 pub(super) const TRIES: u32 = 3;
 
-/// Begins a recovery, unless this process has the same or a later one.
+/// Begins a recovery, unless this process already has the same recovery or a later one.
 pub(crate) fn begin(
     state: &mut State,
     ended_ms: Option<u64>,
     ceiling: Option<(u32, u64)>,
     now_ms: u64,
 ) {
-    // Begun whenever possible: the item shows later whether the destination still recovers.
+    // Begin the recovery whenever possible: the item shows later whether the destination still
+    // recovers.
     let Some(ended_ms) = ended_ms.filter(|it| now_ms < it.saturating_add(RECOVERS_MAX_MS)) else {
         return;
     };
@@ -77,7 +78,7 @@ pub(super) fn note_wait(state: &mut State) {
     }
 }
 
-/// Counts deliveries that had been deferred without a slot and have one now.
+/// Counts deliveries that had been deferred without a slot and have a slot now.
 pub(super) fn note_back(state: &mut State, count: usize) {
     if let Some(report) = &mut state.recovering {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -105,7 +106,7 @@ pub(super) fn note_result(state: &mut State, outcome: Outcome, status: Option<u1
 pub(super) fn relapse(state: &mut State, now_ms: u64) -> Option<(u32, u64)> {
     let report = state.recovering.as_mut().filter(|it| !it.known.is_over(now_ms))?;
     let ceiling = report.known.ceiling_after_fall(now_ms);
-    // Kept here too, because the next recovery stays below it.
+    // Kept here too, because the next recovery stays below this rate.
     report.known.ceiling = Some(ceiling);
     Some(ceiling)
 }
@@ -121,8 +122,8 @@ pub(super) fn note_places(state: &mut State, report: &Report, places: Places) ->
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Reports the results of attempts at a recovering destination at once. All processes have to
-    /// slow down within a second or two of a relapse.
+    /// Immediately reports the results of attempts at a recovering destination. All processes have
+    /// to slow down within a second or two of a relapse.
     pub(crate) async fn report_results(&self, passage: &Passage, of: &Invocation<'_>) {
         let destination = &passage.destination;
         let recovers = report(&destination.state(), self.now_ms()).is_some();

@@ -27,7 +27,7 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// Adds slots. All of them are later than the existing ones.
+    /// Adds slots, which must be later than all existing slots.
     pub(super) fn add(&mut self, slots_ms: impl Iterator<Item = u64>) {
         self.slots_ms.extend(slots_ms);
     }

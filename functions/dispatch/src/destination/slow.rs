@@ -1,5 +1,5 @@
-//! The gate of slow destinations, whose deliveries are attempted in a queue of their own. The rule
-//! is in `health::slow`.
+//! The gate of slow destinations, whose deliveries are attempted from a separate queue. The rule is
+//! in `health::slow`.
 
 use adapters::telemetry;
 use delivery::delivery::health::shared::Attempted;
@@ -48,7 +48,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 
     /// Records that an attempt is abandoned. Returns false, and records nothing, if this process
-    /// has already abandoned one in this slow period.
+    /// has already abandoned an attempt in this slow period.
     pub(crate) fn abandon(&self, passage: &Passage, started_ms: u64) -> bool {
         let (destination, now_ms) = (&passage.destination, self.now_ms());
         let mut state = destination.state();

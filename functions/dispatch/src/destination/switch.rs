@@ -25,7 +25,7 @@ use crate::progress::InFlightDelivery;
 use crate::table::Unreachable;
 
 /// The disabled destinations according to the published changes. The value is true if the item of
-/// the destination has confirmed it.
+/// the destination has confirmed the change.
 #[derive(Debug, Default)]
 pub(super) struct Switches(Mutex<BTreeMap<DestinationKey, bool>>);
 
@@ -36,8 +36,8 @@ impl Switches {
 
     /// Replaces the list of disabled destinations with the published one.
     pub(super) fn adopt(&self, news: &AllNews) {
-        // Every read starts unconfirmed, because an operator may have enabled or disabled the
-        // destination after the change was published.
+        // All entries are unconfirmed after a read, because an operator may have enabled or
+        // disabled the destination after the change was published.
         *self.lock() = news.disabled().iter().map(|key| (*key, false)).collect();
     }
 

@@ -1,9 +1,9 @@
 //! Buckets as folders, with the errors of S3.
 //!
 //! Objects are files of `adapters::storage`, which keeps keys inside their folder and lists them in
-//! S3's order. Of several concurrent put-if-absent writers exactly one succeeds, also across
-//! processes. Of several writers that replace the same content one succeeds. A concurrent write by
-//! another process is a conflict, as in S3. S3 itself accepts more keys than a file system.
+//! S3's order. If several writers concurrently put the same absent key, exactly one succeeds, even
+//! across processes. If several writers replace the same content, one succeeds. A concurrent write
+//! by another process is a conflict, as in S3. S3 itself accepts more keys than a file system.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -22,8 +22,8 @@ const SEGMENT_LIMIT_BYTES: usize = 255;
 #[derive(Debug)]
 pub(in super::super) struct Buckets {
     root: PathBuf,
-    /// Lock that is held exclusively from reading an object until it is replaced. All other writes
-    /// share it.
+    /// Held exclusively while an object is read and replaced. All other writes hold the lock in
+    /// shared mode.
     writes: RwLock<()>,
 }
 
@@ -130,7 +130,7 @@ impl Buckets {
         }
     }
 
-    /// Replaces an object if its content is still the one that the writer has read.
+    /// Replaces an object if its content has not changed since the writer read it.
     pub(super) async fn replace(
         &self,
         bucket: &str,
@@ -142,7 +142,7 @@ impl Buckets {
         let _alone = self.writes.write().await;
         let found = self.get(bucket, key).await?;
         if !is_known(&found.content) {
-            let message = format!("the object {key:?} has another ETag");
+            let message = format!("the ETag of the object {key:?} does not match If-Match");
             return Err(S3Error::with_message(S3ErrorCode::PreconditionFailed, message));
         }
         match objects.replace(key, content, Some(&found.file_etag)).await {

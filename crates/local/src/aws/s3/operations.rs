@@ -40,7 +40,7 @@ use super::buckets::{Buckets, ReadObject, failure};
 /// Maximum and default number of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
 
-/// The output of `GetObject`, with the status that S3 has for a part of an object.
+/// The output of `GetObject`. The response has the status 206 if it contains only a byte range.
 #[derive(Debug)]
 pub(super) struct ReadOutput(GetObjectOutput);
 
@@ -102,7 +102,7 @@ pub(super) async fn list_objects(
     let page = buckets.list_page(&input.bucket, &list_request(&input)?).await?;
     let mut contents = Vec::with_capacity(page.entries.len());
     for entry in page.entries {
-        // An object that was removed after it was listed has no tag.
+        // An object that was deleted after it was listed has no ETag.
         let found = buckets.get(&input.bucket, &entry.key).await.ok();
         contents.push(object(entry, found));
     }
@@ -201,7 +201,7 @@ pub(super) async fn put_object(
         (Some(_), _) | (None, Some(_)) => {
             return Err(S3Error::with_message(
                 S3ErrorCode::NotImplemented,
-                "of conditional puts the local S3 supports If-None-Match: * and If-Match with an ETag",
+                "the local S3 supports only these conditions of a put: If-None-Match: *, and If-Match with an ETag",
             ));
         }
     }

@@ -3,7 +3,7 @@
 //! Separate because the engine checks delayed messages only once a second. A wait of one second
 //! took up to two, so a retry on a developer's machine came later than scheduled. Therefore this
 //! layer does the waiting. Each operation that makes a message visible announces the message here,
-//! at once or after its delay. Each waiting receive of the queue then checks again.
+//! immediately or after its delay. Each waiting receive of the queue then checks again.
 //!
 //! Promises: a delay has its requested length, to a few milliseconds. Holds no messages. A message
 //! without an announcement (returned after its visibility timeout, or moved by a redrive policy) is
@@ -39,14 +39,15 @@ impl Arrivals {
             queue.notify_waiters();
             return;
         }
-        // This task ends after the delay of the message, which began earlier.
+        // The delay of the message began before this sleep, so the message is visible when the
+        // sleep ends.
         tokio::spawn(async move {
             sleep(delay).await;
             queue.notify_waiters();
         });
     }
 
-    /// Receives messages. Waits for messages as long as the request allows.
+    /// Receives messages. Waits for at most the request's `WaitTimeSeconds`.
     pub(super) async fn receive(
         &self,
         provider: &RustackSqs,

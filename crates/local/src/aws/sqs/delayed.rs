@@ -1,10 +1,10 @@
 //! Copies of the delayed messages of one queue, so that they can be received early.
 //!
 //! Separate because neither SQS nor the engine can release delayed messages early, and messages
-//! that still wait when the queues end would be lost.
+//! that are still delayed when the local AWS stops would be lost.
 //!
-//! Promises: a copy exists as long as its message is delayed. A receiver of copies may receive a
-//! message twice.
+//! Promises: a copy exists as long as its message is delayed. If copies are sent, a receiver may
+//! receive a message twice.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -30,8 +30,8 @@ pub(super) fn for_error(error: &SqsError) -> Response<SqsResponseBody> {
     response
 }
 
-/// Returns the name of an error in the service model. Two errors were renamed, and the others have
-/// no prefix.
+/// Returns the name of an error in the service model. Two errors were renamed; the other names only
+/// lose the prefix.
 fn name(code: SqsErrorCode) -> &'static str {
     let old_name = code.error_type();
     match old_name.strip_prefix(OLD_PREFIX).unwrap_or(old_name) {
@@ -42,7 +42,7 @@ fn name(code: SqsErrorCode) -> &'static str {
 }
 
 /// Returns the name and the fault of an error in the query protocol. The engine omits the prefix of
-/// one name.
+/// `MessageNotInflight`, so this function adds it.
 fn old_name(code: SqsErrorCode) -> String {
     let prefix = if code == SqsErrorCode::MessageNotInflight { OLD_PREFIX } else { "" };
     format!("{prefix}{}", code.query_error_header())

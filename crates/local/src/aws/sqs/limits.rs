@@ -56,8 +56,8 @@ pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
     }
 }
 
-/// Checks the limits that apply to a whole batch. Limits of single messages are checked when each
-/// is sent.
+/// Checks the limits that apply to a whole batch. Each message is checked against its own limits
+/// when it is sent.
 pub(super) fn check_batch(ids: &[&str], messages: &[SendMessageInput]) -> Result<(), SqsError> {
     check_ids(ids)?;
     if messages.iter().map(message_bytes).sum::<usize>() > MESSAGE_LIMIT_BYTES {

@@ -1,9 +1,9 @@
 //! SQS in memory, with the limits of the real service.
 //!
-//! The engine is `rustack-sqs-core`. A thin layer corrects misleading differences from SQS: it wraps
-//! every message in an [`envelope`], checks numbers against the real [`limits`], and waits for
-//! [`arrivals`] itself. Copies of [`delayed`] dead letters are stored before the queues end. The
-//! README of this crate lists the differences.
+//! The engine is `rustack-sqs-core`. A thin layer corrects misleading differences from SQS: it
+//! wraps every message in an [`envelope`], checks numbers against the real [`limits`], and waits
+//! for [`arrivals`] itself. Before the queues stop, dead letters whose delay is not over are
+//! released from copies ([`delayed`]). The README of this crate lists the differences.
 //!
 //! Promises: standard queues that accept 1 MiB and refuse the same requests as AWS. Loses messages
 //! at a restart, does not expire them, and does not support FIFO queues.
@@ -56,11 +56,12 @@ const RELEASABLE: &str = "dead-letter";
 #[derive(Debug)]
 pub(super) struct Queues {
     engine: Arc<Engine>,
-    /// Handles the operations that the layer does not change.
+    /// Handles the operations that this layer does not change.
     unchanged: RustackSqsHandler,
     port: u16,
     names: Vec<String>,
-    /// Number of released messages. The engine counts each of them twice.
+    /// Number of released messages. The engine counts each one twice, because the delayed original
+    /// remains.
     released: AtomicU64,
 }
 
@@ -147,7 +148,7 @@ fn create_request(queue: &QueueConfig) -> CreateQueueInput {
 }
 
 fn queue_error(queue: &str, error: &SqsError) -> anyhow::Error {
-    anyhow::anyhow!("the queue {queue} cannot be created: {}", error.message)
+    anyhow::anyhow!("the queue {queue} cannot be used: {}", error.message)
 }
 
 /// Creates a response with a JSON body.

@@ -25,8 +25,8 @@ const ASK_WITHIN_MS: u64 = 30 * SECOND_MS;
 const TRIES: u32 = 3;
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Takes permits for all deliveries of this process whose turn has come. Skips the request if
-    /// the table has just refused one.
+    /// Takes permits for all deliveries of this process whose turn has come. Makes no request if
+    /// the table has just refused a request.
     pub(super) async fn ask_in_turn(&self, limit: &Limit<'_>) {
         let own = limit.own;
         let _asking = own.asking.lock().await;
@@ -81,8 +81,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(wanted)
     }
 
-    /// Exchanges permits of this process that expire too early for new ones. Returns `None` if
-    /// there are none to exchange, or the table refuses.
+    /// Replaces permits of this process that expire too early with new permits. Returns `None` if
+    /// no permit expires too early, or the table refuses.
     async fn exchange_permits(
         &self,
         limit: &Limit<'_>,
@@ -160,7 +160,8 @@ impl<P: DispatchPorts> Destinations<P> {
             let mut held = limit.own.held();
             held.line_until_ms = line_until_ms;
             held.note_taken_elsewhere(refusal.takes_ms);
-            // The attempt that uses this permit will probably have ended by then.
+            // Most attempts end before their permit expires, so the next request is earlier than
+            // the expiry.
             let longer_ms =
                 limit.lasts_ms.saturating_add(MARGIN_MS).saturating_sub(held.takes_ms());
             let first_ms = refusal.given_out.iter().map(|permit| permit.until_ms).min();
@@ -209,7 +210,7 @@ impl<P: DispatchPorts> Destinations<P> {
         if self.permits.unneeded().is_empty() {
             return;
         }
-        // A delivery that waited for the end of this one may need a permit now.
+        // Another delivery of this process may need a permit now.
         self.ports.sleep(GATHER_MS).await;
         let unneeded = self.permits.unneeded().into_iter();
         let returned = unneeded.map(|own| self.return_unneeded(own, of.deadline));

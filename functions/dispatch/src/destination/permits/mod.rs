@@ -131,16 +131,16 @@ impl<P: DispatchPorts> Destinations<P> {
     /// Waits in place for a permit, for a delivery that cannot wait as a message. Returns `None` if
     /// the delivery has to be attempted without a permit.
     async fn wait_in_place(&self, passage: &Passage, of: &Invocation<'_>) -> Option<UsedPermit> {
-        let limit = Limit::new(passage, of.deadline);
-        // Until a permit of a killed process has expired, or until the attempt would run out of
-        // time.
+        let limit = Limit::of(passage, of.deadline);
+        // Waits until a permit of a killed process has expired, or until an attempt would have too
+        // little time.
         let expires_ms = self.ends_ms(&limit).saturating_add(MARGIN_MS + PATIENCE_IN_PLACE_MS);
         let until_ms = expires_ms.min(of.deadline.stops_ms().saturating_sub(limit.lasts_ms));
         let _waiting = Waiting::new(limit.own, true);
         self.wait_for_free(&limit, until_ms, until_ms, of).await
     }
 
-    /// Takes a permit for a new delivery, or a turn behind all waiting deliveries.
+    /// Takes a permit for a new delivery, or a turn after all waiting deliveries.
     async fn ask_as_new(&self, limit: &Limit<'_>) -> Result<UsedPermit, NoPermit> {
         let own = limit.own;
         let _waiting = Waiting::new(own, false);
@@ -148,7 +148,7 @@ impl<P: DispatchPorts> Destinations<P> {
             return Ok(permit);
         }
         let _asking = own.asking.lock().await;
-        // Another delivery of this process may have taken permits for all meanwhile.
+        // Meanwhile, another delivery may have taken permits for all deliveries of this process.
         if let Some(permit) =
             self.take_for_new(limit).or_else(|| self.take_unless_others_wait(limit))
         {
@@ -247,7 +247,7 @@ impl<P: DispatchPorts> Destinations<P> {
             return NoPermit::Turn(turn_ms);
         }
         self.ports.sleep(GATHER_MS).await;
-        // Without the table, the delivery is received again when a permit may be free.
+        // If the table is unreachable, the delivery is received again when a permit may be free.
         let _ = self.take_turns(limit, own.waited()).await;
         let mut held = own.held();
         let turn_ms = held.take_turn(self.now_ms());

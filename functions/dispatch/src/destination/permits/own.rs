@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(of_share(&own), 2);
         let used = [own.take(50), own.take(50)];
         assert!(used.iter().all(Option::is_some));
-        // As long as it is needed, and never less than the permits in use.
+        // The share now ends later, and does not fall below the number of requests in flight.
         own.held().use_share(grant(70, 1, false));
         assert_eq!(own.held().free(70), 1, "that of the table");
         drop(used);

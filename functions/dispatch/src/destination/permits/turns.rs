@@ -37,7 +37,7 @@ impl<P: DispatchPorts> Destinations<P> {
             };
             (held.takes_ms(), ahead_ms, held.line_until_ms)
         };
-        // The queue is full, as far ahead as turns are assigned.
+        // The queue is full for as far ahead as turns are assigned.
         if line_until_ms >= now_ms.saturating_add(ahead_ms) {
             return Ok(());
         }
