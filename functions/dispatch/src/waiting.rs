@@ -54,7 +54,7 @@ pub(crate) enum Wait {
 impl RecordWait {
     /// Returns the wait of the record; `None` if it is handled now. A record that is too large for
     /// a message is handled immediately if the reason is `Isolated` or `NoRoom`.
-    pub(crate) fn of(self, record: &Record, now_ms: u64) -> Option<Wait> {
+    pub(crate) fn wait(self, record: &Record, now_ms: u64) -> Option<Wait> {
         match self {
             Self::Isolated => isolated(record),
             Self::Unreadable => Some(requeued_or_hidden(record.unread_message())),

@@ -131,7 +131,7 @@ impl<P: DispatchPorts> Destinations<P> {
     /// Waits in place for a permit, for a delivery that cannot wait as a message. Returns `None` if
     /// the delivery has to be attempted without a permit.
     async fn wait_in_place(&self, passage: &Passage, of: &Invocation<'_>) -> Option<UsedPermit> {
-        let limit = Limit::of(passage, of.deadline);
+        let limit = Limit::new(passage, of.deadline);
         // Waits until a permit of a killed process has expired, or until an attempt would have too
         // little time.
         let expires_ms = self.ends_ms(&limit).saturating_add(MARGIN_MS + PATIENCE_IN_PLACE_MS);
