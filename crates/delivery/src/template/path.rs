@@ -37,7 +37,7 @@ impl PathTemplate {
         let outputs = program.nodes.iter().filter(|node| matches!(node, Node::Output(_))).count();
         let is_plain = |sign: &str| url.matches(sign).count() == outputs;
         if !is_plain("{{") || !is_plain("}}") || url.contains("{#") {
-            let reason = "a URL has no comments, and no `{{` and `}}` within an expression";
+            let reason = "a URL cannot contain `{# #}`, or `{{` or `}}` within an expression";
             return Err(TemplateError::new(place, "", reason));
         }
         let failed = |fault: Fault| TemplateError::new(place, "", fault.0);

@@ -165,7 +165,8 @@ fn document(entry: &str, metadata: Json) -> Result<Node, String> {
     fields.remove(OWNER);
     if fields.contains_key(METADATA) {
         return Err(
-            "unknown field \"metadata\": the key of the object determines its names".to_owned()
+            "unknown field \"metadata\": remove it; the key of the object determines the names"
+                .to_owned(),
         );
     }
     fields.insert(METADATA.to_owned(), metadata);
