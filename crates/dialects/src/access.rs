@@ -1,10 +1,10 @@
 //! Authentication, certificate authorities and limits of a destination: a foreign file requests
 //! them, and an entry of a `Destinations` document supplies them.
 //!
-//! Separate because neither contains all of the values. A cluster or a cloud has its own
-//! identities, so its files name at most the audience of a token. The entry of the destination has
-//! the client that requests the token, and the token server. A requested value that no entry
-//! supplies causes a warning, which shows the entry that would supply the value.
+//! Separate because neither the file nor the entry contains all of the values. A cluster or a cloud
+//! has its own identities, so its files name at most the audience of a token. The entry of the
+//! destination has the client that requests the token, and the token server. A requested value that
+//! no entry supplies causes a warning, which shows the entry that would supply the value.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -90,7 +90,8 @@ impl<'a> Access<'a> {
     }
 
     /// Returns the authentication that the entry supplies, completed with the values of the file;
-    /// `None` if the entry has no authentication. The error names a value that both lack.
+    /// `None` if the entry has no authentication. The error names a value that both the entry and
+    /// the file lack.
     pub(super) fn auth_for(
         &self,
         asked: &Asked<'_>,
@@ -115,7 +116,7 @@ impl<'a> Access<'a> {
 }
 
 impl Asked<'_> {
-    /// Adds a warning for each requested value, because the values are not used. `why` is the
+    /// Adds a warning for each requested value, because the values are not used. `why` states the
     /// reason.
     pub(super) fn warn_unused(&self, why: &str) {
         let token = self.token.as_ref().map(|token| &token.at);
@@ -146,7 +147,7 @@ impl AskedToken<'_> {
              {{oauth2: {{{}}}}}}}}}",
             examples.join(", ")
         ));
-        // A person has to complete an existing entry, because a key is written only once.
+        // A person has to complete an existing entry, because each key may have only one entry.
         let is_written = is_mapped || is_secret;
         let about = |message: Message| message.about(key, ReferenceUse::Token).needs(needed);
         self.at.warn(if is_written { message } else { about(message) });
@@ -160,8 +161,8 @@ fn may_hold_secret(key: &str) -> bool {
     Url::parse(key).is_ok_and(has_more)
 }
 
-/// Returns the client of an entry, completed with the values of the file. The error is the value
-/// that both lack.
+/// Returns the client of an entry, completed with the values of the file. The error is a value that
+/// both the entry and the file lack.
 fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCredentials, Needed> {
     let Client { credentials: client, has_token_url, has_style } = client.clone();
     let names_whom = client.audience.is_some() || client.resource.is_some();

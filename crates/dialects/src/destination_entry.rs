@@ -64,7 +64,7 @@ pub(crate) enum Supplied {
 /// The credentials of a client. The file with the destination may state the missing values.
 #[derive(Clone)]
 pub(crate) struct Client {
-    /// The values in the entry, with defaults for the others.
+    /// The values in the entry. Missing values have defaults.
     pub(crate) credentials: ClientCredentials,
     /// True if the entry states the token server.
     pub(crate) has_token_url: bool,
@@ -110,7 +110,7 @@ impl Kind for SuppliedAuth {
         let mut fields = ClientCredentials::declarations();
         fields.retain(|field| field.name != "tokenUrl");
         fields.iter_mut().filter(|field| field.name == "style").for_each(|field| {
-            // No default, because the file with the destination may state it.
+            // Omit the default, because the file with the destination may state the style.
             field.default = None;
         });
         let about = "Client credentials without a token server, which the file that names the destination states.";

@@ -1,8 +1,8 @@
 //! Resolves references and foreign addresses with the `Destinations` documents and the mappings of
 //! the deployment, and parses addresses.
 //!
-//! Separate because every family of formats uses it, for endpoints and for sinks. It does not check
-//! that an address works.
+//! Separate because every family of formats uses this module, for endpoints and for sinks. The
+//! module does not check that an address works.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl<'a> Destinations<'a> {
         for document in documents {
             document.mapping(|fields| {
                 fields.accept(&["apiVersion", "kind"]);
-                // A `spec` without entries is null, because all of them may be comments.
+                // A `spec` whose entries are all commented out is null, and is not an error.
                 let spec = fields.required("spec").filter(|spec| !spec.is_null());
                 spec.into_iter().for_each(|spec| add_all(&mut documented, &spec));
             });

@@ -1,7 +1,7 @@
 //! Reads subscription files: text in, a [`Catalogue`] and findings with positions out.
 //!
-//! Separate because the rules of delivery begin with native documents and need none of this. A file
-//! is YAML or JSON with any number of documents. The outermost fields of a document decide its
+//! Separate because the rules of delivery apply to native documents and need no foreign formats. A
+//! file is YAML or JSON with any number of documents. The outermost fields of a document decide its
 //! family of formats. Each foreign family is one module, which translates its documents into native
 //! ones.
 //!
@@ -140,7 +140,7 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let mut ignored = Ignored::default();
     let roots = documents.iter().map(|document| Cursor::root(document, &findings));
     let families = family::sort(roots, &mut ignored);
-    // Read before the families, because references may point to any file.
+    // Read the destinations before the families, because references may point to any file.
     let destinations = Destinations::read(
         &families.destinations,
         &deployment.destinations,

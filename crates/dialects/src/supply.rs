@@ -1,6 +1,6 @@
 //! Adds the values that the entry of a destination supplies to a native document.
 //!
-//! Separate because this needs the entries as well as the values that a file requests.
+//! Separate because this step needs the entries as well as the values that a file requests.
 
 use delivery::document::kind::Alternatives as _;
 use delivery::document::node::Node;
@@ -72,7 +72,7 @@ impl Destinations<'_> {
     }
 
     /// Adds a warning if the entry of an address has more than the address, but its other values
-    /// are not used. `why` is the reason.
+    /// are not used. `why` states the reason.
     pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
         let unused = self.access(key).map(Access::fields).unwrap_or_default();
         if !unused.is_empty() {

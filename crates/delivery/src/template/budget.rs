@@ -1,8 +1,7 @@
 //! [`Budget`]: the fuel of one request, and [`Bounded`]: texts that are built within the budget.
 //!
-//! This module is separate because all memory of an evaluation is allocated here. The fuel for a
-//! byte is charged before the byte is appended. Evaluation allocates nothing else except lists,
-//! whose items cost fuel too.
+//! This module is separate because fuel limits the memory of an evaluation. The fuel for a byte is
+//! charged before the byte is allocated. The items of lists cost fuel too.
 
 use std::cell::Cell;
 
@@ -11,7 +10,7 @@ use super::limits::FUEL_MAX;
 
 /// Fuel for the evaluation of one expression.
 pub(super) const STEP: u64 = 64;
-/// Fuel for an item of a list that is built, or for an iteration of a loop.
+/// Fuel for each item of a list that an expression builds, and for each iteration of a loop.
 pub(super) const ITEM: u64 = 128;
 /// Fuel for reading a byte of the event or the template.
 pub(super) const READ: u64 = 1;
@@ -34,11 +33,11 @@ impl Budget {
         Self { remaining: Cell::new(FUEL_MAX) }
     }
 
-    /// Charges the fuel for `count` units of work. It must be called before the work is done.
+    /// Charges the fuel for `count` units of work. Call this function before doing the work.
     ///
     /// # Errors
     ///
-    /// Fails if the fuel is used up. Every later call fails too.
+    /// Fails if less fuel remains than the work costs. Afterwards, no fuel remains.
     pub(super) fn spend(&self, count: usize, cost: u64) -> Result<(), Fault> {
         let price = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(cost);
         let remaining = self.remaining.get().checked_sub(price);
@@ -82,7 +81,7 @@ impl<'b> Bounded<'b> {
         Ok(())
     }
 
-    /// Pays for bytes before they are appended.
+    /// Checks the maximum length and charges the fuel for bytes, before they are appended.
     fn pay(&self, bytes: usize) -> Result<(), Fault> {
         if bytes > self.max_bytes - self.text.len() {
             return Err(Fault::new(format!("the result is longer than {} bytes", self.max_bytes)));

@@ -29,7 +29,7 @@ pub(super) fn check(format: &str) -> Result<(), Fault> {
 ///
 /// # Errors
 ///
-/// Fails if the value is neither.
+/// Fails if the value is not a time in one of these forms, or if the time cannot be formatted.
 pub(super) fn format(format: &str, value: &Value<'_>) -> Result<String, Fault> {
     let time = match (value.as_text(), value.as_number()) {
         (Some(text), _) => text.parse().ok(),

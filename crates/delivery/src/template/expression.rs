@@ -186,7 +186,7 @@ pub(super) enum Expression {
     Boolean(bool),
     Number(Number),
     Text(Box<str>),
-    /// A list that the template states.
+    /// A list literal, such as `[1, event.id]`.
     List(Vec<Self>),
     Object(Vec<(Box<str>, Self)>),
     /// A variable, such as `event`.

@@ -40,6 +40,6 @@ pub const URL_MAX_BYTES: usize = 8 * 1024;
 /// - A byte of the output costs 2.
 /// - A byte of a text that an expression builds costs 4.
 ///
-/// So evaluation is limited to 131,072 expressions, and to 2 MiB of texts in addition to the
-/// output.
+/// So the templates of one request can evaluate at most 131,072 expressions, or build at most 2 MiB
+/// of texts.
 pub const FUEL_MAX: u64 = 8 * 1024 * 1024;

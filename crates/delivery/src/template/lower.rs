@@ -39,7 +39,7 @@ pub(super) struct Lowering<'t> {
     /// were applied to secrets.
     secret_calls: usize,
     secret_filters: usize,
-    /// The names of the secrets that the template contains or signs with.
+    /// The names of the secrets in calls of `secret` and `hmac`.
     pub(super) secrets: BTreeSet<Box<str>>,
     /// The variables that the template uses.
     pub(super) variables: BTreeSet<Variable>,
@@ -295,8 +295,8 @@ impl<'t> Lowering<'t> {
         if self.secret_calls > secrets { Err(Fault::new(SECRET_AS_IT_IS)) } else { Ok(()) }
     }
 
-    /// Reads the name of a secret. The name must be literal, so that all secrets are known before
-    /// an event arrives.
+    /// Reads the name of a secret. The name must be literal, so that all secrets can be listed
+    /// before an event arrives.
     fn secret(&mut self, arguments: &[CallArg<'_>], form: &str) -> Result<Box<str>, Fault> {
         let name = match arguments {
             [CallArg::Pos(name)] => text_of(name).filter(|name| !name.is_empty()),

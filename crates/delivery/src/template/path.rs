@@ -1,8 +1,8 @@
 //! [`PathTemplate`]: a URL with expressions in its path.
 //!
-//! This module is separate because a value must not redirect a request. It can change neither the
-//! host nor the segments that the author wrote. The rendered URL is parsed and compared with the
-//! template.
+//! This module is separate because a value must not redirect a request. A value can change neither
+//! the host nor the segments that the author wrote. The rendered URL is parsed and compared with
+//! the template.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl PathTemplate {
         let outputs = program.nodes.iter().filter(|node| matches!(node, Node::Output(_))).count();
         let is_plain = |sign: &str| url.matches(sign).count() == outputs;
         if !is_plain("{{") || !is_plain("}}") || url.contains("{#") {
-            let reason = "a URL has no comments, and no `{{` and `}}` within an expression";
+            let reason = "a URL cannot contain `{# #}`, or `{{` or `}}` within an expression";
             return Err(TemplateError::new(place, "", reason));
         }
         let failed = |fault: Fault| TemplateError::new(place, "", fault.0);
@@ -48,12 +48,12 @@ impl PathTemplate {
         Ok(template)
     }
 
-    /// Renders the URL. Each expression is one segment of the path, or a part of one.
+    /// Renders the URL. Each expression fills a whole segment of the path, or a part of a segment.
     ///
     /// # Errors
     ///
     /// Fails if an expression cannot be rendered, or if its value would change the path. An empty
-    /// value would change the path, and so would one that results in the segment `.` or `..`.
+    /// value and the segments `.` and `..` would change the path.
     pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
         let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, values.budget());
         render(&self.program, values, Encoding::Path, &mut out).map_err(|mut error| {
@@ -66,7 +66,7 @@ impl PathTemplate {
             .map_err(|fault| TemplateError::new(&self.program.place, "", fault.0))
     }
 
-    /// Returns the names of the secrets that the path contains or signs with, sorted and without
+    /// Returns the names of the secrets in calls of `secret` and `hmac`, sorted and without
     /// duplicates.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.program.secrets.iter().map(|name| &**name)
@@ -79,8 +79,8 @@ impl PathTemplate {
         self.program.variables.contains(&Variable::Event)
     }
 
-    /// Parses a rendered URL. Fails unless it has exactly the host and the segments of the rendered
-    /// text.
+    /// Parses a rendered URL. Fails unless the URL has the origin and the credentials of the
+    /// template. Also fails if parsing would remove or add a path segment.
     fn checked(&self, rendered: &str) -> Result<Url, Fault> {
         let changed =
             || Fault::new("the value would change the path: a segment cannot be `.` or `..`");

@@ -14,7 +14,7 @@ pub(super) struct Program {
     pub(super) place: Box<str>,
     /// The parts of the template, in order.
     pub(super) nodes: Vec<Node>,
-    /// The names of the secrets that the template contains or signs with.
+    /// The names of the secrets in calls of `secret` and `hmac`.
     pub(super) secrets: BTreeSet<Box<str>>,
     /// The variables that the template uses.
     pub(super) variables: BTreeSet<Variable>,

@@ -68,7 +68,7 @@ impl TextTemplate {
         Ok(out.finish())
     }
 
-    /// Returns the names of the secrets that the text contains or signs with, sorted and without
+    /// Returns the names of the secrets in calls of `secret` and `hmac`, sorted and without
     /// duplicates.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.program.secrets.iter().map(|name| &**name)

@@ -76,9 +76,9 @@ pub(super) enum Value<'v> {
     Elements(&'v [Json]),
     /// An object that is borrowed from the event.
     Members(&'v Map<String, Json>),
-    /// A list that the template states.
+    /// A list that an expression has built.
     List(Rc<[Self]>),
-    /// An object that the template states.
+    /// An object that an expression has built.
     Object(Rc<[(&'v str, Self)]>),
 }
 

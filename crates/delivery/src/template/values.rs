@@ -52,8 +52,8 @@ impl Values {
     }
 
     /// Returns the values for a request of a subscription that batches. The variable `events` is
-    /// the list. The variable `event` does not exist, even in a batch of one event. Otherwise, a
-    /// template would fail only in the first larger batch.
+    /// the list of the events. The variable `event` does not exist, even in a batch of one event.
+    /// Otherwise, a template that uses `event` would fail only in the first larger batch.
     #[must_use]
     pub fn of_batch(events: Vec<Json>, origin: Origin<'_>, attempt: Attempt<'_>) -> Self {
         let Origin { namespace, topic, name } = origin;

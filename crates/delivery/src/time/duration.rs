@@ -16,8 +16,8 @@ pub const HOUR_MS: u64 = 60 * MINUTE_MS;
 /// Number of milliseconds in a day, which always has 24 hours.
 pub const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// Number of digits of a fraction that are used. Further digits cannot change a whole millisecond
-/// of an accepted component.
+/// Maximum number of digits of a fraction that are read. Even in a fraction of a week, the ignored
+/// digits amount to less than a picosecond.
 const FRACTION_DIGITS_MAX: usize = 18;
 
 /// Error returned if a text is not an ISO 8601 duration.

@@ -60,8 +60,8 @@ pub fn read(text: &str) -> Option<u64> {
 
 /// A time as Azure writes it: RFC 3339, also without a zone, which means UTC.
 ///
-/// It is not parsed with [`parse`], because its range is larger. `9999-12-31T23:59:59.9999999Z` is
-/// the latest time of .NET and means "never". `0001-01-01T00:00:00` is its earliest.
+/// This type exists because [`parse`] does not accept the whole range of .NET. The latest time of
+/// .NET, `9999-12-31T23:59:59.9999999Z`, means "never". The earliest is `0001-01-01T00:00:00`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AzureTime {
     civil: DateTime,

@@ -1,8 +1,9 @@
 //! [`DestinationsObject`]: the stored object `_destinations/<owner>.json` with the addresses to
 //! which an owner mapped references.
 //!
-//! This module is separate from the settings, because no function reads it: a stored subscription
-//! has its address beside its reference. Applied files may use the mappings of other owners.
+//! This module is separate from the settings, because no Lambda function reads this object: a
+//! stored subscription has its address beside its reference. Applied files may use the mappings of
+//! other owners.
 
 use std::collections::BTreeMap;
 

@@ -40,7 +40,7 @@ pub fn read(
 /// Reads the stored topic with this name, if its estimated memory is at most `most_bytes`.
 ///
 /// # Errors
-/// Those of [`read`], and [`ObjectError::NoMemory`].
+/// The errors of [`read`], and [`ObjectError::NoMemory`].
 pub fn read_within(
     most_bytes: usize,
     name: &TopicName,
@@ -85,7 +85,7 @@ fn chunk<'e>(entries: &mut impl Iterator<Item = Entry<'e>>) -> Vec<Entry<'e>> {
 /// The name and the stored text of a subscription.
 type Entry<'e> = (&'e String, &'e Cow<'e, str>);
 
-/// Reads the subscriptions of a topic whose settings are known.
+/// Reads the settings and the subscriptions of one topic.
 struct Reader<'r> {
     name: &'r TopicName,
     topic: Node,
@@ -165,7 +165,8 @@ fn document(entry: &str, metadata: Json) -> Result<Node, String> {
     fields.remove(OWNER);
     if fields.contains_key(METADATA) {
         return Err(
-            "unknown field \"metadata\": the key of the object determines its names".to_owned()
+            "unknown field \"metadata\": remove it; the key of the object determines the names"
+                .to_owned(),
         );
     }
     fields.insert(METADATA.to_owned(), metadata);
@@ -174,7 +175,8 @@ fn document(entry: &str, metadata: Json) -> Result<Node, String> {
 
 /// Name of the field with the owner of an entry.
 pub(super) const OWNER: &str = "owner";
-/// Name of the field with the names of a native document. Entries do not have it.
+/// Name of the field with the namespace and the name of a native document. Stored entries do not
+/// have this field.
 pub(super) const METADATA: &str = "metadata";
 
 fn fields(entry: &str) -> Result<Map<String, Json>, String> {

@@ -18,7 +18,7 @@ use crate::subscription::catalogue::Settings;
 use crate::subscription::name::TopicName;
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// Version that the objects of a deployment state.
+/// Format version of `_settings.json` and the other objects of a deployment.
 pub(super) const VERSION: u64 = 1;
 
 /// The stored object `_settings.json`.
@@ -49,7 +49,7 @@ pub struct NotificationsEntry {
 #[serde(deny_unknown_fields)]
 pub struct PublishersObject {
     v: u64,
-    /// The publishers of each topic that has any.
+    /// The publishers of each topic. Topics without publishers are omitted.
     #[serde(default)]
     pub topics: BTreeMap<TopicName, PublishersEntry>,
 }

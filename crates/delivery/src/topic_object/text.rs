@@ -38,7 +38,7 @@ pub struct TopicObject<'a> {
 /// The reason why an object is unusable as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ObjectError {
-    /// The object is larger than any that this program writes.
+    /// The object is larger than [`OBJECT_MAX_BYTES`].
     #[error("the object has {0} bytes; the limit for a topic is {OBJECT_MAX_BYTES} bytes")]
     TooLarge(usize),
     /// The object is not UTF-8.

@@ -32,8 +32,8 @@ fn subscription_entry(owner: &str, subscription: &Subscription) -> String {
     entry(owner, canonical::subscription(subscription))
 }
 
-/// Returns a native document without `metadata` and `kind`, which follow from the position of the
-/// entry.
+/// Converts a native document to an entry of this owner. Removes `metadata`, `apiVersion` and
+/// `kind`, which follow from the position of the entry.
 fn entry(owner: &str, mut document: Json) -> String {
     if let Some(fields) = document.as_object_mut() {
         for name in [METADATA, "apiVersion", "kind"] {

@@ -4,7 +4,7 @@ use super::queue::DELAY_MAX_MS;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// Waits before a message that this program cannot parse is received again. The last wait repeats.
-/// Together they are half an hour, which is longer than a gradual deployment.
+/// The sum of these waits is half an hour, which is longer than a gradual deployment.
 const UNREAD_WAITS_MS: [u64; 5] =
     [MINUTE_MS, 2 * MINUTE_MS, 4 * MINUTE_MS, 8 * MINUTE_MS, DELAY_MAX_MS];
 

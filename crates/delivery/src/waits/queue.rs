@@ -10,8 +10,8 @@ use crate::time::duration::{HOUR_MS, SECOND_MS};
 pub const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 const DELAY_MAX_SECONDS: u64 = DELAY_MAX_MS / SECOND_MS;
 
-/// Maximum visibility timeout that is set. SQS allows twelve hours from the receive, and one hour
-/// is left for the invocation.
+/// Maximum visibility timeout that lastmile sets. SQS allows twelve hours from the receive, and one
+/// hour is left for the invocation.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
 const HIDDEN_MAX_MS: u64 = 11 * HOUR_MS;
 

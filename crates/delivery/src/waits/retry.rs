@@ -7,8 +7,8 @@ use crate::time::duration::{MINUTE_MS, SECOND_MS};
 /// second, the batch window of retries adds a second, and polling takes a moment.
 pub const ARRIVAL_MS: u64 = 3 * SECOND_MS;
 
-/// Maximum number of times that a message is sent to one queue. The waits between them add up to at
-/// most three seconds. After that, sending to another queue is better.
+/// Maximum number of times that a message is sent to one queue. The waits between these sends add
+/// up to at most 3.1 s. After that, sending to another queue is better.
 const SENDS_MAX: u32 = 6;
 /// Maximum wait in milliseconds after the first failed send of a message.
 const RESEND_MS: u64 = 100;

@@ -152,8 +152,8 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         reason: reason.to_string(),
         detail: detail.clone(),
         decided_ms: *decided_ms,
-        // The time is omitted if it equals the decision, because the whole state must fit into 16
-        // KiB.
+        // The time is omitted if it equals the time of the decision, because the whole state must
+        // fit into 16 KiB.
         not_before_ms: Some(letter.not_before_ms)
             .filter(|not_before_ms| not_before_ms != decided_ms),
         container: letter.store.container().map(ToString::to_string),
@@ -169,7 +169,7 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
             ErrorData::Text => None,
             ErrorData::Base64 => Some(ErrorDataV1::Base64),
         },
-        // The name in messages differs from the name in the code, and must not change.
+        // Messages call this field `period_ms`. That name must not change.
         period_ms: letter.keep_trying_for_ms,
         headers: headers.clone(),
         destination: destination.clone(),

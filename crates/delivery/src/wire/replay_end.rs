@@ -1,9 +1,9 @@
 //! Reads and writes the result of a replayed delivery, as the `deadletter` attribute of a small
 //! message.
 //!
-//! Its version is 2, because code that does not support this type must not parse such a message as
-//! a dead letter. A message of an unknown version waits for newer code. New fields are optional,
-//! and no field is renamed.
+//! The attribute has version 2, so that older code does not parse such a message as a dead letter.
+//! A message of an unknown version waits for newer code. New fields are optional, and no field is
+//! renamed.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

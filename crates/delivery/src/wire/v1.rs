@@ -1,9 +1,10 @@
 //! Declares the structs of version 1 of the wire format, as JSON.
 //!
-//! This module is separate from the conversion, because a delivery may have a dead letter and a
-//! dead letter has a delivery. New fields are optional, and no field is renamed or removed, because
-//! queues hold messages across deployments. The same rule applies to the small structs that are
-//! serialized directly: [`Origin`], [`Hold`], [`Mapped`] and [`Addresses`].
+//! This module is separate from the conversion. It declares all structs together, because a
+//! delivery may contain a dead letter, and a dead letter contains a delivery. New fields are
+//! optional, and no field is renamed or removed, because queues hold messages across deployments.
+//! The same rule applies to the small structs that are serialized directly: [`Origin`], [`Hold`],
+//! [`Mapped`] and [`Addresses`].
 //!
 //! Older code drops a new field when it writes the delivery again, because the field would describe
 //! an outdated state. Unknown fields of an attempt are kept, because the past does not change.
@@ -37,7 +38,7 @@ pub(super) struct DeliveryV1 {
     pub(super) due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shape: Option<ShapeV1>,
-    // The name in messages differs from the name in the code, and must not change.
+    // Messages call this field `leg`. That name must not change.
     #[serde(rename = "leg", default, skip_serializing_if = "Option::is_none")]
     pub(super) target: Option<TargetV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +49,7 @@ pub(super) struct DeliveryV1 {
     pub(super) replies_left: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) via: Vec<TopicName>,
-    // The name in messages must not change either.
+    // Messages call this field `company`. That name must not change.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -155,7 +156,7 @@ enum LayoutV1 {
     Flat,
 }
 
-/// The encoding of the last response in the Knative format. Omitted if it is text.
+/// The encoding of the last response in the Knative format. Omitted if the response is text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ErrorDataV1 {

@@ -1,7 +1,7 @@
 //! The version of message attributes, and the reasons why an attribute cannot be parsed.
 //!
-//! This module is separate because the version is checked before all other fields, and every part
-//! of an attribute may be unreadable.
+//! This module is separate because the version is checked before all other fields, and because the
+//! parsers of all attributes return these errors.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -32,7 +32,7 @@ pub(super) struct Parameter<'a> {
 
 pub(super) enum Value<'a> {
     Stated(&'a str),
-    /// A value that is a secret, given by the name of the secret.
+    /// The name of the secret that contains the value.
     Secret(String),
 }
 
@@ -149,7 +149,7 @@ fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     let mut token_url = literal(&endpoint)?.to_owned();
     if let Some(method) = of.given("HttpMethod").filter(|method| method.peek_text() != Some("POST"))
     {
-        method.warn(Message::new("lastmile requests tokens with POST"));
+        method.warn(Message::new("no effect: lastmile requests tokens with POST"));
     }
     let client = of.required("ClientParameters")?.mapping(|of| {
         let id = literal(&of.required("ClientID")?)?;
@@ -188,7 +188,7 @@ fn form(body: &[Parameter<'_>], written: &mut Json) {
             Value::Secret(_) => at.warn(not_sent(name)),
             Value::Stated("client_credentials") if *name == "grant_type" => {}
             Value::Stated(_) if *name == "grant_type" => {
-                at.warn("lastmile requests tokens with the grant client_credentials");
+                at.warn("no effect: lastmile requests tokens with the grant client_credentials");
             }
             Value::Stated(text) if NAMED_PARAMETERS.contains(name) => written[*name] = json!(text),
             Value::Stated(text) => _ = others.insert((*name).to_owned(), json!(text)),

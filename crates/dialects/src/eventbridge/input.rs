@@ -141,7 +141,8 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
     let unstated = unstated.iter().find(|(tag, _, text)| text.is_empty() && template.contains(tag));
     if let Some((_, what, _)) = unstated {
         let help = "write the value, or convert the output of aws events describe-rule";
-        let message = format!("the template does not contain the {what} of its rule");
+        let message =
+            format!("the CloudFormation template does not contain the {what} of this rule");
         return at.refuse(Message::new(message).help(help));
     }
     if template.contains("<aws.events.event.ingestion-time>") {

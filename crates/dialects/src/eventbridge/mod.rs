@@ -46,7 +46,7 @@ pub(super) use template::body as template_body;
 
 /// Namespace of the topics for all event buses.
 const NAMESPACE: &str = "eventbridge";
-/// Name of the event bus of rules that name none.
+/// Name of the event bus of rules that name no event bus.
 const DEFAULT_BUS: &str = "default";
 
 /// An event bus, and the sources of its events. `at` is the first rule that names the bus.

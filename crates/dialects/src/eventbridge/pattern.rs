@@ -128,7 +128,7 @@ fn joined(word: &str, mut conditions: Vec<Json>) -> Json {
     if conditions.len() == 1 { conditions.remove(0) } else { json!({ word: conditions }) }
 }
 
-/// A type of comparison of a text with values.
+/// A comparison of a text field with values.
 struct Text {
     /// Suffix of the filter operator's name, such as `BeginsWith`.
     how: &'static str,
@@ -249,7 +249,7 @@ impl Field<'_> {
         Some(joined("all", comparisons.chunks(2).map(comparison).collect::<Option<_>>()?))
     }
 
-    /// Converts `anything-but`, which requires a value that is none of these.
+    /// Converts `anything-but`, which requires a value that is none of the listed values.
     fn anything_but(&self, value: &Json) -> Option<Json> {
         if let Json::Object(operators) = value {
             let (operator, value) = single(operators)?;

@@ -106,7 +106,7 @@ fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
     Some(url)
 }
 
-/// Escapes a part of an endpoint, so that no part of it begins an expression.
+/// Escapes the braces in a part of an endpoint, so that they do not begin an expression.
 fn without_tags(part: &str) -> String {
     part.replace('{', "%7B").replace('}', "%7D")
 }
@@ -132,8 +132,8 @@ fn dynamic_at(at: &Cursor<'_>) -> Option<String> {
     )
 }
 
-/// Sets the headers and the query of the request. Those of the connection override those of the
-/// target. Returns the content type, if a header states it.
+/// Sets the headers and the query of the request. Parameters of the connection override those of
+/// the target. Returns the content type, if a header states it.
 pub(super) fn parameters<'a>(
     of_target: Option<&Cursor<'a>>,
     connection: &Connection<'a>,

@@ -1,8 +1,8 @@
 //! The rules, API destinations and connections of all files, joined by ARN and name.
 //!
-//! Separate because each is the output of its own command (`aws events describe-rule` and so on),
-//! or comes from a CloudFormation template. The resources of a template refer to each other by
-//! logical ids.
+//! Separate because each resource is the output of a separate command (`aws events describe-rule`
+//! and so on), or comes from a CloudFormation template. The resources of a template refer to each
+//! other by logical ids.
 
 use delivery::document::reader::Cursor;
 
@@ -45,7 +45,7 @@ pub(super) fn named<'r, 'a>(
     let by_id = all.iter().find(|of| of.id == reference && (is_arn(reference) || is_here(of)));
     by_id.or_else(|| {
         let name = name_in(reference)?;
-        // Compared by name only, because a resource of a template has no ARN.
+        // Compare only names, because a resource of a template has no ARN.
         all.iter().find(|of| of.name == name && !is_arn(of.id))
     })
 }

@@ -58,7 +58,7 @@ impl Secrets<'_> {
 
 /// Returns the name of the secret in a dynamic reference of CloudFormation, such as
 /// `{{resolve:secretsmanager:billing:SecretString:apikey}}`. Returns `None` if the reference has a
-/// version, because our secret names have none.
+/// version, because names of secrets in lastmile contain no version.
 fn stored(text: &str) -> Option<String> {
     let reference = text.strip_prefix("{{resolve:")?.strip_suffix("}}")?;
     if let Some(parameter) = reference.strip_prefix("ssm-secure:") {

@@ -137,7 +137,8 @@ impl<'a> TargetReader<'a, '_> {
     ) -> Option<()> {
         let members = connection.body.iter().map(|of| (of.name.to_owned(), of.json()));
         let members: Vec<input::Member> = members.collect();
-        // If the template states no name, the name of the rule is its logical id.
+        // Read the fields, because `self.rule.name` is the logical id if the template states no
+        // name.
         let rule = (self.rule.at.text_at("Name"), self.rule.at.text_at("Arn"));
         let at = target.parent();
         let body = at.result_or_error(|| Some(input::body(target, rule, &members))).ok()?;

@@ -1,9 +1,9 @@
 //! Reads dead-letter destinations: containers in an Azure storage account, mapped to sinks.
 //!
-//! Separate because they have many spellings: with and without an identity, the container inside
-//! `properties` or inside `StorageBlob`, its id in two parts or as a whole. An id that no
-//! `Destinations` document maps is only a warning, because dead letters are then stored in the
-//! default container.
+//! Separate because dead-letter destinations have many spellings: with and without an identity, the
+//! container inside `properties` or inside `StorageBlob`, its id in two parts or as a whole. An id
+//! that no `Destinations` document maps causes only a warning, because dead letters are then stored
+//! in the default container.
 
 use serde_json::json;
 

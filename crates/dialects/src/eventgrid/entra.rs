@@ -39,7 +39,7 @@ pub(super) fn asked<'a>(fields: &Fields<'a>) -> Asked<'a> {
 
 pub(super) const FIELDS: [&str; 2] = [APPLICATION, TENANT];
 
-/// Reports these fields of an endpoint that is not a webhook, where they have no effect.
+/// Reports the Entra ID fields of an endpoint that is not a webhook, where they have no effect.
 pub(super) fn report_unused(fields: &Fields<'_>) {
     FIELDS.into_iter().for_each(|field| unused(fields, field));
 }

@@ -28,7 +28,7 @@ pub(super) fn read(fields: &Fields<'_>, dialect: Dialect) -> Option<Filter> {
         parts.push(subject(filter));
         parts.push(conditions(filter, "advancedFilters", dialect));
     });
-    // Subscriptions to namespace topics have this field instead.
+    // Subscriptions to namespace topics have `filtersConfiguration` instead of `filter`.
     fields.section("filtersConfiguration", |filter| {
         parts.push(types(filter));
         parts.push(conditions(filter, "filters", dialect));
@@ -46,7 +46,7 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
         return Some(Vec::new());
     }
-    // The two schemas have different names for this attribute.
+    // CloudEvents name this attribute `type`, and the Event Grid schema names it `eventType`.
     let exact = |text: &str| {
         ["type", "eventType"]
             .map(|name| Filter::Exact { name: name.to_owned(), value: text.to_owned() })
@@ -64,7 +64,7 @@ fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
         ("subjectBeginsWith", begins, TextMatch::BeginsWith),
         ("subjectEndsWith", ends, TextMatch::EndsWith),
     ];
-    // Both are read even after an error, to report every error.
+    // Read both fields even after an error, to report every error.
     let read = both.map(|(field, with_case, how)| {
         let Some(cursor) = fields.given(field) else { return Some(None) };
         let value = cursor.text()?.to_owned();

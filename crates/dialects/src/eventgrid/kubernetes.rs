@@ -46,7 +46,8 @@ pub(super) fn report(sign: &Cursor<'_>) {
     sign.warn(Message::new(message).help(HELP));
 }
 
-/// Adds a warning for filters that Event Grid on Kubernetes does not support. They work here.
+/// Adds a warning for filters that Event Grid on Kubernetes does not support. lastmile supports
+/// these filters.
 pub(super) fn report_filters(filter: &Cursor<'_>) {
     let lacks = "Event Grid on Kubernetes does not support";
     if let Some(arrays) = filter.peek("enableAdvancedFilteringOnArrays")

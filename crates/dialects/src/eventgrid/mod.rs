@@ -1,8 +1,9 @@
 //! Reads Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of
 //! Event Grid on Kubernetes.
 //!
-//! Separate because it is one of several foreign families: an unknown field is a warning, because a
-//! newer version may define it. A value outside its documented range is an error.
+//! Separate because Event Grid is one of several foreign families. An unknown field causes a
+//! warning, because a newer version may define it. A value outside its documented range is an
+//! error.
 //!
 //! The steps are:
 //! - document

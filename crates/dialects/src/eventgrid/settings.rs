@@ -120,7 +120,7 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
         delivery.peek("destination").is_some_and(|destination| !destination.is_null());
     let other = fields.given("destination");
     if let Some(other) = other.as_ref().filter(|_| !has_destination) {
-        // An identity alone, which has no effect here.
+        // This section has only an identity, which has no effect here.
         delivery.mapping(|delivery| {
             delivery.accept(&["destination"]);
             unused(delivery, "identity");
@@ -138,7 +138,7 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
 
 /// Returns the section `push` of a delivery configuration.
 fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
-    // Both fields are accepted in every mode, even an invalid one.
+    // Accept both fields even if the delivery mode is invalid.
     fields.accept(&["push", "queue"]);
     let mode = fields.required("deliveryMode")?;
     let text = mode.peek_text().unwrap_or_default().trim();

@@ -10,7 +10,8 @@ use delivery::document::reader::Cursor;
 /// Types of topics that have a parent: a namespace or a domain. The parent becomes the namespace
 /// here.
 const HELD: [&str; 2] = ["topics", "domaintopics"];
-/// Suffix of the type of an event subscription. In an extension, [`PROVIDERS`] precedes it.
+/// Suffix of the type of an event subscription. In the type of an extension resource, [`PROVIDERS`]
+/// precedes this suffix.
 const SUBSCRIPTIONS: &str = "/eventsubscriptions";
 const PROVIDERS: &str = "/providers";
 
@@ -96,7 +97,7 @@ impl<'t> Source<'t> {
     }
 
     /// Parses the type and the full name of an event subscription, as in templates:
-    /// `topic/subscription`. The name of an extension includes its provider,
+    /// `topic/subscription`. The name of an extension resource includes its provider:
     /// `account/Microsoft.EventGrid/subscription`.
     fn of_names(kind: &str, path: &'t str) -> Option<Self> {
         let kind = kind.strip_suffix(SUBSCRIPTIONS)?;
@@ -127,8 +128,9 @@ impl<'t> Source<'t> {
     }
 }
 
-/// Returns the type of a resource's source, in lower case. For an extension with an unknown source,
-/// returns only its provider.
+/// Returns the type of a resource's source, in lower case. If the source is unknown, the type
+/// follows from the type of the resource. Example: `microsoft.eventgrid` for
+/// `microsoft.eventgrid/eventsubscriptions`.
 pub(super) fn kind_of(resource: &Resource<'_>, source: Option<&Located<'_>>) -> String {
     let of_type = || {
         let kind = resource.kind.strip_suffix(SUBSCRIPTIONS).unwrap_or(&resource.kind);
@@ -143,8 +145,8 @@ pub(super) fn id_of_source(id: &str) -> String {
     format!("/{}", without_subscription(&parts).join("/"))
 }
 
-/// Returns the parts of an id, without those of the event subscription, which may be an extension
-/// of its source.
+/// Returns the parts of an id, without the parts of the event subscription, which may be an
+/// extension resource of its source.
 fn without_subscription<'p, 't>(parts: &'p [&'t str]) -> &'p [&'t str] {
     let end = parts.iter().rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions"));
     let parts = end.and_then(|end| parts.get(..end)).unwrap_or(parts);

@@ -2,7 +2,7 @@
 //! template with many resources.
 //!
 //! Separate because a template has nested resources of every type. Only event subscriptions are
-//! read, and the others are warnings.
+//! read, and each other resource causes a warning.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::reader::Cursor;
@@ -34,7 +34,7 @@ pub(super) struct Resource<'a> {
     /// Full type in lower case; empty if the resource has no type.
     pub(super) kind: String,
     /// Full name as written, including the names of parent resources; empty if there is no name, or
-    /// it is an expression.
+    /// if the name is an expression.
     pub(super) path: String,
     /// The first expression in the names of the resource and its parents.
     pub(super) name_expression: Option<Cursor<'a>>,

@@ -93,8 +93,8 @@ impl KnownSource {
         }
     }
 
-    /// True if both are the same source, as far as both name their Azure subscription and resource
-    /// group.
+    /// True if both are the same source. Compares Azure subscriptions and resource groups only if
+    /// both sources name them.
     fn is(&self, other: &Self) -> bool {
         let is_same = |(one, other): (&Option<String>, &Option<String>)| {
             one.is_none() || other.is_none() || one == other

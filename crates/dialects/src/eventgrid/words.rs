@@ -6,7 +6,7 @@
 use delivery::document::findings::quoted;
 use delivery::document::reader::Cursor;
 
-/// Returns the value that the word at the cursor stands for.
+/// Returns the enumeration value for the word at the cursor.
 pub(super) fn read<T: Copy>(cursor: &Cursor<'_>, words: &[(&'static str, T)]) -> Option<T> {
     let text = cursor.text()?;
     let trimmed = text.trim();

@@ -1,8 +1,8 @@
 //! Reads Knative destinations: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
 //!
-//! Separate because subscribers, replies, sinks and dead-letter sinks have the same form, and each
-//! accepts other targets. No cluster is queried: a `Destinations` document gives the address for a
-//! `ref`, under the key `apiVersion/Kind/namespace/name`.
+//! Separate because subscribers, replies, sinks and dead-letter sinks have the same form, but
+//! accept different targets. No cluster is queried: a `Destinations` document gives the address for
+//! a `ref`, under the key `apiVersion/Kind/namespace/name`.
 
 use url::Url;
 
@@ -218,8 +218,8 @@ impl ResolvedAddress<'_> {
     }
 }
 
-/// Reads what the file requests for a destination in these two fields: the audience of a token, and
-/// certificate authorities to trust.
+/// Reads two values that a file requests for a destination: the audience of a token, and
+/// certificate authorities to trust. The arguments are the names of the two fields.
 pub(super) fn asked<'a>(
     fields: &Fields<'a>,
     [audience, authorities]: [&'static str; 2],

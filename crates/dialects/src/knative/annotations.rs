@@ -1,8 +1,8 @@
 //! Reads our annotations, which change a delivery: how statuses are treated, the rate, and the
 //! stored data.
 //!
-//! Separate because a Subscription inherits annotations that it does not state from its Channel,
-//! and a Trigger from its Broker.
+//! Separate because annotations are inherited: a Subscription inherits them from its Channel, and a
+//! Trigger from its Broker.
 
 use std::collections::BTreeMap;
 

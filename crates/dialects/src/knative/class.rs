@@ -2,7 +2,8 @@
 //! support for it.
 //!
 //! Separate because this module is the table of classes. All differences are values here, and no
-//! other code depends on the name of a class. An unknown class is read literally, with a warning.
+//! other code depends on the name of a class. An unknown class follows the specification literally,
+//! with a warning.
 
 use delivery::document::findings::{Message, quoted};
 use delivery::document::hint::hint;
@@ -21,7 +22,7 @@ pub(super) enum Policy {
 /// The number of the first retry in the formula of the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbering {
-    /// One, as the specification literally says: `backoffDelay*2^<numberOfRetries>`. This formula
+    /// One, as the specification literally states: `backoffDelay*2^<numberOfRetries>`. This formula
     /// overrides `10^<numberOfRetries>` of an older draft.
     One,
     /// Zero, as in the core dispatcher: the first linear retry is immediate.
@@ -33,7 +34,7 @@ enum Numbering {
 pub(super) enum Support {
     /// Knative supports all delivery settings.
     Whole,
-    /// Knative supports no delivery settings, but they work here.
+    /// Knative supports no delivery settings, but lastmile supports all of them.
     NoDelivery,
     /// Knative supports only exponential back-off, and only a Pub/Sub topic as sink.
     GoogleCloud,
@@ -102,7 +103,8 @@ const CHANNELS: [Class; 3] = [
 const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
 
 impl Class {
-    /// Stands for a missing or unknown class. Its settings are read literally.
+    /// The class of an object whose class is missing or unknown: retries are numbered from one, as
+    /// in the specification.
     pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
 
     /// The class of Google's broker, recognised by its annotation or its API group.

@@ -16,7 +16,7 @@ pub(super) const CONFIG_MAP: &str = "ConfigMap";
 /// Kind of the Knative operator's object, from which the operator writes the ConfigMaps with
 /// defaults.
 const OPERATOR: &str = "KnativeEventing";
-/// Field of a KnativeEventing with the class of Brokers that state none.
+/// Field of a KnativeEventing with the class of Brokers that state no class.
 const OPERATOR_CLASS: &str = "spec.defaultBrokerClass";
 
 /// A setting of a Broker or Channel for which a cluster has a default.

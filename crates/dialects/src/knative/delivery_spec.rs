@@ -107,7 +107,7 @@ impl<'a> Delivery<'a> {
         delivery
     }
 
-    /// Creates the settings of a Broker that states none, which are those of stock Knative.
+    /// Creates the settings of a Broker that states no settings: those of stock Knative.
     pub(super) fn stock() -> Self {
         Self { has_stock_defaults: true, ..Self::default() }
     }

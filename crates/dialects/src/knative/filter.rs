@@ -84,7 +84,8 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     let has_condition =
         |entry: &Entry<'_>| !(entry.value.is_empty() && WORDS.contains(&entry.name));
     if depth == 1 && !cursor.entries()?.iter().any(has_condition) {
-        // Knative accepts this expression at the top level, even with empty operators.
+        // At the top level, Knative accepts an expression without a condition, even with empty
+        // operators.
         return Some(Filter::EVERYTHING);
     }
     let mut conditions = cursor.mapping(|fields| conditions(fields, depth))?;

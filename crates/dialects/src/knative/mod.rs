@@ -1,14 +1,14 @@
 //! Reads Knative manifests unchanged: brokers and triggers, channels and subscriptions, event
 //! sources with a sink.
 //!
-//! Separate because it is one family of dialects among others. An object may refer to objects that
+//! Separate because Knative is one of several foreign families. An object may refer to objects that
 //! follow it or are in another file. Brokers and channels are read first, because their triggers
 //! and subscriptions override their delivery settings field by field. Then the defaults of the
 //! profile are filled in.
 //!
-//! An unknown field is a warning with a suggestion, because a newer version may define it. Settings
-//! that Knative does not support for a class, or that are not supported here, are reported at their
-//! positions.
+//! An unknown field causes a warning with a suggestion, because a newer version may define it.
+//! Settings that Knative does not support for a class, or that are not supported here, are reported
+//! at their positions.
 //!
 //! The module does not query a cluster: a `Destinations` document gives the address of a `ref`. It
 //! does not run event sources.

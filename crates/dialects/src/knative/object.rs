@@ -20,7 +20,7 @@ const ORDER: &str = "kafka.eventing.knative.dev/delivery.order";
 const EXTERNAL_TOPIC: &str = "kafka.eventing.knative.dev/external.topic";
 /// Annotation of Knative with the number of concurrent events of a RabbitMQ trigger.
 const PARALLELISM: &str = "rabbitmq.eventing.knative.dev/parallelism";
-/// An object before its fields are read.
+/// An object whose fields are not read yet, except its name and its kind.
 pub(super) struct Object<'a> {
     pub(super) document: Cursor<'a>,
     /// Value of `apiVersion`; empty if there is none.
@@ -140,7 +140,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Reports annotations of Knative that promise something that is not supported here.
+/// Reports annotations of Knative that request unsupported behaviour.
 fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
     if let Some(at) = annotations.get(ORDER).filter(|at| at.peek_text() != Some("unordered")) {
         let message = "lastmile does not keep the order of events: later events overtake an event \

@@ -65,8 +65,8 @@ pub(super) fn sink_uri<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     Some(at)
 }
 
-/// Reads `filter.sourceAndType`. Both values have to be equal to those of the event; an empty one
-/// matches any value.
+/// Reads `filter.sourceAndType`. Each value has to equal the value of the event. An empty value
+/// matches every event.
 pub(super) fn source_and_type(at: &Cursor<'_>) -> Option<Filter> {
     at.warn(
         Message::new("this old field is read as attributes").help("attributes: {source, type}"),

@@ -13,8 +13,8 @@ pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Ve
     if let Some(first) = owned.first() {
         let number = owned.len();
         first.document.note(format!(
-            "ignored {number} of messaging.knative.dev: they belong to a Broker or Trigger, which \
-             is read instead"
+            "ignored objects of messaging.knative.dev ({number}): they belong to a Broker or \
+             Trigger, which is read instead"
         ));
     }
     others

@@ -2,8 +2,8 @@
 //!
 //! Separate because files state the class in different places. A broker has an annotation, or a
 //! template if it behaves like its channel. A plain Channel has a template, and for any other
-//! channel the kind is the class. An object without a class is read literally, with a warning if
-//! the class makes a difference.
+//! channel the kind is the class. An object without a class follows the specification literally,
+//! with a warning if the class makes a difference.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -32,12 +32,12 @@ const STOCK_CHANNELS: (&str, &str) = ("knative-eventing", "config-br-default-cha
 /// The settings of a broker or channel that its triggers or subscriptions inherit.
 #[derive(Clone)]
 pub(super) struct Parent<'a> {
-    /// The class of the broker or channel; the literal reading if no file states it.
+    /// The class of the broker or channel; [`Class::LITERAL`] if no file states the class.
     pub(super) class: Class,
     /// The delivery settings; `None` if the broker or channel has none.
     pub(super) delivery: Option<Delivery<'a>>,
     pub(super) overrides: Overrides<'a>,
-    /// Position at which to report that no file states the class; empty after it was reported.
+    /// Position at which to report that no file states the class; empty after the report.
     unstated_at: Rc<Cell<Option<Cursor<'a>>>>,
 }
 
@@ -57,9 +57,9 @@ impl<'a> Parent<'a> {
     /// Reports that no file states the class: once, and only if the class makes a difference.
     pub(super) fn report_unstated(&self) {
         if let Some(at) = self.unstated_at.take() {
-            let message = "no file contains its class, so the default of the cluster is unknown: \
-                           retries are numbered from one, and a delivery inherits each field \
-                           separately";
+            let message = "no file states the class of this object, so the default of the cluster \
+                           is unknown: retries are numbered from one, and a delivery inherits each \
+                           field separately";
             at.warn(Message::new(message).help(CLASS_STATED));
         }
     }
@@ -69,7 +69,7 @@ impl<'a> Parent<'a> {
         Self { class, delivery: None, overrides: Overrides::default(), unstated_at: Rc::default() }
     }
 
-    /// Creates the settings of a broker that no file contains. They are those of a broker without
+    /// Creates the settings of a broker that no file contains: those of a broker without
     /// `delivery`.
     pub(super) fn absent_broker() -> Self {
         Self { delivery: Some(Delivery::stock()), ..Self::absent(Class::LITERAL) }

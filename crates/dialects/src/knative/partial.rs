@@ -1,4 +1,4 @@
-//! A trigger, subscription or source while it is read, and its translation.
+//! A partly read trigger, subscription or source, and its translation.
 //!
 //! Separate because all three become a Subscription in the same way: their own settings override
 //! the inherited ones.

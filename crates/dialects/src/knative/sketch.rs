@@ -13,7 +13,7 @@ use super::topics::Topics;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
-/// Name of the broker of a Trigger that names none.
+/// Name of the broker of a Trigger that names no broker.
 pub(super) const BROKER: &str = "default";
 
 /// A reference from one object to another.
@@ -26,7 +26,8 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// Reads a reference from a mapping with a kind and a name; returns `None` if one is missing.
+    /// Reads a reference from a mapping with a kind and a name; returns `None` if either is
+    /// missing.
     pub(super) fn at(at: &Cursor<'_>, namespace: &str) -> Option<Self> {
         let [kind, name] = [text(at, "kind"), text(at, "name")];
         Some(Self { kind: kind?.to_owned(), name: named(at, name?, namespace) })
@@ -156,7 +157,7 @@ fn references(object: &Object<'_>, parent: Option<&Object<'_>>) -> Vec<(&'static
     let Some(parent) = parent else { return found };
     let has_sink = found.iter().any(|(field, _)| *field == SINK);
     found.extend(destinations(parent).into_iter().filter(|(field, _)| *field == SINK && !has_sink));
-    // A template in the Broker replaces the one in its config.
+    // A template in the Broker replaces the template in its config.
     let has_template = parent.states("spec.channelTemplateSpec");
     let config = parent.document.peek("spec.config").filter(|_| !has_template);
     let config = config.and_then(|at| Reference::in_config(&at, &parent.name.namespace));

@@ -1,7 +1,7 @@
 //! Reads event sources: any object with a sink.
 //!
-//! Separate because no source is run. Only the subscription to its sink is read. Settings that
-//! would change how events arrive at the sink are reported.
+//! Separate because lastmile does not run event sources. It reads only the subscription to the sink
+//! of a source, and reports settings that would change how events arrive at the sink.
 
 use super::Reader;
 use super::address::ResolvedAddress;

@@ -360,8 +360,8 @@ fn what_a_broker_owns_is_read_once_and_reported_once() {
     assert_eq!(
         owned,
         [
-            "f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: they belong to a Broker or \
-          Trigger, which is read instead"
+            "f:120:3: note: items[2]: ignored objects of messaging.knative.dev (1): they belong to a \
+          Broker or Trigger, which is read instead"
         ]
     );
     let channel = "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata:\n  name: b-kne-trigger\n  \

@@ -166,7 +166,8 @@ pub(crate) fn begins_like_json(text: &str) -> bool {
     loop {
         let comment_end = match rest.get(..2) {
             Some("//") => rest.find('\n'),
-            // Starts after the first two characters, because "/*/" does not end the comment.
+            // The search starts after the first two characters, because "/*/" does not end the
+            // comment.
             Some("/*") => rest.get(2..).and_then(|of| of.find("*/")).map(|end| end + 4),
             _ => return rest.starts_with(['{', '[']) && !rest.starts_with("{{"),
         };

@@ -42,14 +42,14 @@ pub(crate) fn parse(name: &str, text: &str) -> Parsed {
 }
 
 fn parse_here(name: &str, text: &str) -> Parsed {
-    // Removed, because neither parser counts a byte order mark as a character.
+    // Remove the byte order mark, because neither parser counts it as a character.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Parts { json: mut parsed, yaml, mut doubts } = parts::read(name, text);
     let of_yaml = yaml::read(&yaml);
     let problems = of_yaml.problems.into_iter().map(|problem| doubts.resolve(problem));
     parsed.problems.extend(problems);
     parsed.documents.extend(of_yaml.documents);
-    // Sorted, because documents of both formats may alternate in a file.
+    // Sort the documents, because both formats may alternate in a file.
     parsed.documents.sort_by_key(|node| node.position);
     parsed
 }

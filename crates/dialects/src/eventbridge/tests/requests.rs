@@ -273,7 +273,7 @@ fn what_is_not_sent_is_a_warning() {
         } } });
     let found = findings(&reading(&[rule, targets, destination, oauth])).concat();
     for expected in [
-        "BodyParameters[0]: lastmile requests tokens with the grant client_credentials",
+        "BodyParameters[0]: no effect: lastmile requests tokens with the grant client_credentials",
         "the secret is not copied: the Subscription refers to it as env:CRM_CLIENT_SECRET",
     ] {
         assert!(found.contains(expected), "{found}");

@@ -70,8 +70,8 @@ fn a_value_that_only_the_stack_has_is_an_error_where_a_delivery_needs_it() {
         "InputTransformer: {InputTemplate: '<aws.events.rule-arn>'}\n          RoleArn: ",
     );
     let (_, found) = of_text("stack.yaml", &arn);
-    let expected = "the template does not contain the ARN of its rule; write the value, or convert \
-                    the output of aws events describe-rule";
+    let expected = "the CloudFormation template does not contain the ARN of this rule; write the \
+                    value, or convert the output of aws events describe-rule";
     assert!(found.iter().any(|of| of.ends_with(expected)), "{found:#?}");
 }
 
@@ -134,7 +134,8 @@ fn a_setting_that_a_function_states_is_never_left_out() {
         (
             "RoleArn: ",
             "InputTransformer: {InputTemplate: '<aws.events.rule-name>'}\n          RoleArn: ",
-            "InputTemplate: the template does not contain the name of its rule".to_owned(),
+            "InputTemplate: the CloudFormation template does not contain the name of this rule"
+                .to_owned(),
         ),
         (
             "  Orders:\n",

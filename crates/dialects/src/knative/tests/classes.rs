@@ -9,7 +9,7 @@ const LINEAR_FROM_ZERO: [u64; 5] = [0, 1, 2, 3, 4];
 const EXPONENTIAL_FROM_ZERO: [u64; 5] = [1, 2, 4, 8, 16];
 const FROM_ONE: [[u64; 5]; 2] = [LINEAR, EXPONENTIAL];
 /// A part of the warning if no file states the class.
-const UNSTATED: &str = "no file contains its class";
+const UNSTATED: &str = "no file states the class of this object";
 const FROM_ZERO: [[u64; 5]; 2] = [LINEAR_FROM_ZERO, EXPONENTIAL_FROM_ZERO];
 
 /// A subscription of a channel of this API and kind, with this `delivery`, after the other

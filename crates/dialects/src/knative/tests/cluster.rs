@@ -200,7 +200,7 @@ fn a_config_map_that_no_file_has_is_a_warning_where_its_channels_matter() {
 fn a_class_that_no_file_states_is_one_warning_where_it_matters() {
     let count = |text: &str| {
         let found = shown(&read_one(text));
-        found.iter().filter(|finding| finding.contains("no file contains its class")).count()
+        found.iter().filter(|finding| finding.contains("no file states the class of")).count()
     };
     let linear = "  delivery: {retry: 9, backoffPolicy: linear, backoffDelay: PT1S}\n";
     let own = "  delivery: {timeout: PT5S}\n";

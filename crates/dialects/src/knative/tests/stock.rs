@@ -123,7 +123,7 @@ fn the_origin_of_a_default_is_stock_knative() {
 fn the_class_is_asked_for_only_where_the_files_have_settings() {
     let warned = |own: &str| {
         let found = subscription(&format!("{}{}", broker("", "{}"), trigger(own))).1;
-        found.iter().any(|finding| finding.contains("no file contains its class"))
+        found.iter().any(|finding| finding.contains("no file states the class of this object"))
     };
     assert!(!warned(""), "the note about the defaults is enough");
     // The class decides if the defaults count beside it.
