@@ -84,7 +84,8 @@ pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<St
                 run(&contenders::dispatch(binaries)?, topics.min(TOPICS), port, &here).await?,
             );
         }
-        let ms = |of: fn(&Run) -> Duration| median(&runs, |run| of(run).as_secs_f64() * 1e3);
+        let ms =
+            |duration: fn(&Run) -> Duration| median(&runs, |run| duration(run).as_secs_f64() * 1e3);
         writeln!(
             table,
             "| {topics} | {of_each} | {:.1} s | {on_disk} MiB | {:.0} ms | {} KiB | {:.1} ms | {:.1} ms | {:.0} µs | {:.0} µs | {:.0} MiB |",
@@ -182,9 +183,9 @@ async fn run(dispatch: &Contender, topics: usize, port: u16, here: &Path) -> any
     let (server, mut invoker) = Server::start_of(port, |_| Cloud::with_objects(objects)).await?;
     let function = Function::start(dispatch, &server)?;
     let start = wait_until_ready(&mut invoker, dispatch).await? - function.started;
-    let one = events::batch_of(Job::Deliver, std::iter::once(topic_name(0)));
+    let single_event = events::batch_of(Job::Deliver, std::iter::once(topic_name(0)));
     let started = clock::now();
-    invoke(&mut invoker, &one, dispatch).await?;
+    invoke(&mut invoker, &single_event, dispatch).await?;
     let first = clock::now() - started;
     let ten = events::batch_of(Job::Deliver, (0..RECORDS).map(|_| topic_name(0)));
     invoke_for(WARM_UP, &mut invoker, &ten, dispatch).await?;
@@ -208,8 +209,8 @@ async fn run(dispatch: &Contender, topics: usize, port: u16, here: &Path) -> any
     Ok(Run { start, first, event, in_turn, peak_bytes: function.peak_bytes()? })
 }
 
-fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
-    middle(runs.iter().map(of).collect())
+fn median(runs: &[Run], number: impl Fn(&Run) -> f64) -> f64 {
+    middle(runs.iter().map(number).collect())
 }
 
 fn middle(mut all: Vec<f64>) -> f64 {

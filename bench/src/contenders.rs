@@ -75,7 +75,10 @@ pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
 
 /// Returns the contender `dispatch` from this folder of binaries.
 pub(crate) fn dispatch(binaries: &Path) -> anyhow::Result<Contender> {
-    all(binaries, Path::new("")).into_iter().find(|it| it.name == DISPATCH).context("dispatch")
+    all(binaries, Path::new(""))
+        .into_iter()
+        .find(|contender| contender.name == DISPATCH)
+        .context("dispatch")
 }
 
 #[cfg(test)]
@@ -86,8 +89,9 @@ mod tests {
     fn the_script_knows_every_contender_by_its_name() {
         let script = include_str!("../run");
         let list = script.split_once("contenders=(").and_then(|(_, rest)| rest.split_once(')'));
-        let names =
-            all(Path::new(""), Path::new("")).into_iter().map(|of| format!("\"{}\"", of.name));
+        let names = all(Path::new(""), Path::new(""))
+            .into_iter()
+            .map(|contender| format!("\"{}\"", contender.name));
         let expected = names.collect::<Vec<_>>().join(" ");
         assert_eq!(list.map(|(names, _)| names), Some(expected.as_str()));
     }

@@ -9,7 +9,7 @@ use crate::results::{Results, Scenario};
 /// A goal and its measured value.
 pub(crate) struct Goal {
     /// A description of the compared numbers.
-    pub(crate) what: &'static str,
+    pub(crate) description: &'static str,
     /// The highest value that meets the goal.
     bound: f64,
     unit: &'static str,
@@ -57,7 +57,7 @@ pub(crate) fn goals(results: &Results) -> Vec<Goal> {
     let storage = results.median(DISPATCH, Scenario::Accepted(10), Run::storage_requests);
     let six_attempts = memory(Scenario::Many(Topic::RefusedSixTimes));
     let growth = ratio(six_attempts, memory(Scenario::Many(Topic::Refused)));
-    let goal = |what, bound, unit, measured| Goal { what, bound, unit, measured };
+    let goal = |description, bound, unit, measured| Goal { description, bound, unit, measured };
     vec![
         goal("instructions per event at batch 10, dispatch ÷ floor", 1.25, "×", instructions),
         goal("CPU per event at batch 10, dispatch ÷ floor", 1.25, "×", over_floor),
@@ -76,6 +76,6 @@ pub(crate) fn goals(results: &Results) -> Vec<Goal> {
     ]
 }
 
-fn ratio(of: Option<f64>, to: Option<f64>) -> Option<f64> {
-    of.zip(to).map(|(of, to)| of / to)
+fn ratio(numerator: Option<f64>, denominator: Option<f64>) -> Option<f64> {
+    numerator.zip(denominator).map(|(numerator, denominator)| numerator / denominator)
 }

@@ -113,7 +113,8 @@ async fn run(case: &Case, binaries: &Path) -> anyhow::Result<Vec<Duration>> {
         Arc::new(MAPPINGS.into_iter().map(|(name, _)| (name, Queue::default())).collect());
     tasks.spawn(receive(receiver, Arc::clone(&queues)));
     let dispatch = contenders::all(binaries, &PathBuf::new());
-    let dispatch = dispatch.into_iter().find(|it| it.name == DISPATCH).context("dispatch")?;
+    let dispatch =
+        dispatch.into_iter().find(|contender| contender.name == DISPATCH).context("dispatch")?;
     let mut processes = Vec::new();
     for (queue, count) in MAPPINGS {
         for _ in 0..count {

@@ -109,8 +109,11 @@ async fn count_instructions(contenders: &[Contender], binaries: &Path, results: 
 
 fn arguments() -> anyhow::Result<Arguments> {
     let mut words = std::env::args().skip(1);
-    let mut next = |what| {
-        words.next().map(PathBuf::from).with_context(|| format!("{what} is missing: see bench/run"))
+    let mut next = |argument| {
+        words
+            .next()
+            .map(PathBuf::from)
+            .with_context(|| format!("{argument} is missing: see bench/run"))
     };
     let (binaries, tools) =
         (next("the folder of the binaries")?, next("the folder of Python's tools")?);

@@ -52,7 +52,7 @@ fn goals_table(text: &mut String, results: &Results) {
     for goal in goals::goals(results) {
         text.push_str(&format!(
             "| {} | {} | {} | {} |\n",
-            goal.what,
+            goal.description,
             goal.bound(),
             goal.measured(),
             goal.verdict()
@@ -113,7 +113,7 @@ fn refusals_table(text: &mut String, results: &Results) {
     text.push_str(&format!(
         "| one invocation of {MANY_RECORDS} records | peak memory |\n|---|---|\n"
     ));
-    for (what, topic) in [
+    for (outcome, topic) in [
         ("all accepted", Topic::Accepted),
         ("all refused once and sent to the retry queue", Topic::Refused),
         (
@@ -122,7 +122,7 @@ fn refusals_table(text: &mut String, results: &Results) {
         ),
     ] {
         text.push_str(&format!(
-            "| {what} | {:.1} MiB |\n",
+            "| {outcome} | {:.1} MiB |\n",
             number(Scenario::Many(topic), Run::peak_mib)
         ));
     }

@@ -36,7 +36,7 @@ impl Results {
         scenario: Scenario,
         number: impl Fn(&Run) -> f64,
     ) -> Option<f64> {
-        median(&self.numbers(contender, |of| of == scenario, number))
+        median(&self.numbers(contender, |case| case == scenario, number))
     }
 
     /// Returns a contender's instructions per event; `None` if they were not counted.
@@ -63,7 +63,7 @@ impl Results {
         scenario: impl Fn(Scenario) -> bool,
         number: impl Fn(&Run) -> f64,
     ) -> Vec<f64> {
-        let runs = self.runs.iter().filter(|(name, of, _)| *name == contender && scenario(*of));
+        let runs = self.runs.iter().filter(|(name, case, _)| *name == contender && scenario(*case));
         let mut numbers: Vec<f64> = runs.map(|(_, _, run)| number(run)).collect();
         numbers.sort_by(f64::total_cmp);
         numbers

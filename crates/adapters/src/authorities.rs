@@ -42,11 +42,11 @@ fn is_usable(certificate: &CertificateDer<'static>) -> bool {
 
 /// Encodes certificates in PEM form (RFC 7468), as the AWS clients require.
 pub(crate) fn pem(certificates: &[CertificateDer<'_>]) -> String {
-    let one = |certificate: &CertificateDer<'_>| {
+    let encode = |certificate: &CertificateDer<'_>| {
         let text = STANDARD.encode(certificate);
         format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
     };
-    certificates.iter().map(one).collect()
+    certificates.iter().map(encode).collect()
 }
 
 #[cfg(test)]

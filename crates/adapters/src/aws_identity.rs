@@ -115,12 +115,12 @@ impl AwsIdentity for Identity {
         }
     }
 
-    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
+    async fn web_identity_token(&self, identity: &WebIdentity) -> Result<Token, String> {
         let config = match &self.0 {
             By::Role { config, .. } => config,
             By::Person { config, .. } => config.get_or_init(aws_config).await,
         };
-        web_identity(config, of).await
+        web_identity(config, identity).await
     }
 }
 
@@ -173,8 +173,8 @@ async fn assumed(
 }
 
 /// Requests a token that identifies the owner of the credentials in `config`.
-async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, String> {
-    let WebIdentity { audience, lifetime_ms } = of;
+async fn web_identity(config: &SdkConfig, identity: &WebIdentity) -> Result<Token, String> {
+    let WebIdentity { audience, lifetime_ms } = identity;
     let asked_ms = Machine.now_ms();
     let seconds = i32::try_from(lifetime_ms / SECOND_MS).unwrap_or(i32::MAX);
     let sts = aws_sdk_sts::Client::new(config);

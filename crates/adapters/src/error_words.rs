@@ -174,8 +174,8 @@ fn of_http2(error: &h2::Error) -> String {
     if !error.is_remote() {
         return format!("the response is not valid HTTP/2{why}");
     }
-    let what = if error.is_go_away() { "connection" } else { "request" };
-    format!("the server ended the HTTP/2 {what}{why}")
+    let scope = if error.is_go_away() { "connection" } else { "request" };
+    format!("the server ended the HTTP/2 {scope}{why}")
 }
 
 /// Removes the error number from the message of a system error.

@@ -279,13 +279,13 @@ mod tests {
 
     #[test]
     fn the_group_of_a_subscription_is_its_sha256() {
-        let of = |name: &str| group_id(&MessageGroup::Subscription(name.parse().unwrap()));
+        let group = |name: &str| group_id(&MessageGroup::Subscription(name.parse().unwrap()));
         let sha256_of_a_b_c = "d76a7b72669c9cec266b566bdec68efbc8d4f22d1f2689bbf0146bf0b88fdbe9";
-        assert_eq!(of("a/b/c").as_deref(), Some(sha256_of_a_b_c));
+        assert_eq!(group("a/b/c").as_deref(), Some(sha256_of_a_b_c));
         assert_eq!(group_id(&MessageGroup::Publisher(None)), None);
         // The group of a publisher never equals that of a subscription.
-        let of_publisher = group_id(&MessageGroup::Publisher(of("a/b/c")));
-        assert!(of_publisher.is_some() && of_publisher != of("a/b/c"));
-        assert_eq!(group_id(&MessageGroup::Received(of("a/b/c"))), of("a/b/c"));
+        let of_publisher = group_id(&MessageGroup::Publisher(group("a/b/c")));
+        assert!(of_publisher.is_some() && of_publisher != group("a/b/c"));
+        assert_eq!(group_id(&MessageGroup::Received(group("a/b/c"))), group("a/b/c"));
     }
 }

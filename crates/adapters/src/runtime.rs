@@ -33,11 +33,11 @@ pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
 }
 
 /// Runs `work`; a panic becomes `None` and is logged.
-pub fn contained<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
+pub fn contained<T>(task: &str, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
     // Not an async function, whose future would contain the work twice.
     AssertUnwindSafe(work)
         .catch_unwind()
-        .map(move |ended| ended.inspect_err(|_| telemetry::panicked(what)).ok())
+        .map(move |ended| ended.inspect_err(|_| telemetry::panicked(task)).ok())
 }
 
 #[cfg(test)]

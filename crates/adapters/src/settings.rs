@@ -451,9 +451,9 @@ mod tests {
 
     fn read(changes: &[(&str, &str)]) -> Result<DispatchSettings, SettingsError> {
         DispatchSettings::read(|name| {
-            let changed = changes.iter().find(|(of, _)| *of == name);
+            let changed = changes.iter().find(|(variable, _)| *variable == name);
             changed
-                .or_else(|| GOOD.iter().find(|(of, _)| *of == name))
+                .or_else(|| GOOD.iter().find(|(variable, _)| *variable == name))
                 .map(|(_, value)| (*value).to_owned())
         })
     }

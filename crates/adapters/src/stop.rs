@@ -71,7 +71,8 @@ async fn register() -> Result<BoxFuture<'static, ()>, String> {
         format!("http://{api}").parse().map_err(|_| format!("{api} is not an address"))?;
     let client = PooledClient::builder().with_endpoint(endpoint).build();
     let register = Request::post(REGISTER).header("lambda-extension-name", NAME);
-    let register = register.body(Body::from(r#"{"events":[]}"#)).map_err(|it| it.to_string())?;
+    let register =
+        register.body(Body::from(r#"{"events":[]}"#)).map_err(|error| error.to_string())?;
     let response = client.call(register).await.map_err(|error| error.to_string())?;
     let id = response.headers().get(ID_HEADER).filter(|_| response.status().is_success());
     let id =

@@ -328,7 +328,8 @@ impl DynamoTable {
                 );
             (format!("attribute_exists(permits) AND size(permits) <= :left{has_own}"), request)
         } else {
-            let all = take.permits.iter().map(|it| (it.to_string(), AttributeValue::Bool(true)));
+            let all =
+                take.permits.iter().map(|permit| (permit.to_string(), AttributeValue::Bool(true)));
             let request = request
                 .update_expression("SET permits = :permits, expires = :expires")
                 .expression_attribute_values(":permits", AttributeValue::M(all.collect()));

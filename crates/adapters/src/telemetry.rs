@@ -555,8 +555,8 @@ pub fn clock_corrected(offset_ms: i64) {
 }
 
 /// Logs a contained panic, which is a bug of lastmile.
-pub fn panicked(what: &str) {
-    error!(what, "panic.contained");
+pub fn panicked(task: &str) {
+    error!(what = task, "panic.contained");
 }
 
 /// Logs a dead letter that is stored in a container.

@@ -166,10 +166,10 @@ impl Tokens {
 
     fn state(
         &self,
-        of: TokenSource<'_>,
+        source: TokenSource<'_>,
         destination: &Destination,
     ) -> Arc<tokio::sync::Mutex<TokenState>> {
-        match of {
+        match source {
             TokenSource::Client(client) => {
                 self.clients.state(&(client.clone(), destination.ca_bundle().cloned()))
             }
@@ -191,14 +191,14 @@ async fn within<T>(
         biased;
         done = work => done,
         () = clock.sleep(timeout_ms) => {
-            let what = match destination.token_source() {
+            let problem = match destination.token_source() {
                 Some(TokenSource::Client(client)) => {
                     format!("no token from {}", host_of(&client.token_url))
                 }
                 Some(TokenSource::Aws(identity)) => format!("no token for {}", identity.audience),
                 None => "no AWS credentials".to_owned(),
             };
-            Err(format!("{what} within {timeout_ms} ms"))
+            Err(format!("{problem} within {timeout_ms} ms"))
         }
     }
 }

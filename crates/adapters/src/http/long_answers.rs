@@ -127,8 +127,8 @@ mod tests {
         format!("https://a.example.com/{number}").parse().expect("a URL")
     }
 
-    fn turn(of: &LongAnswers, number: usize) -> Option<Turn> {
-        of.turn(&url(number)).now_or_never().flatten()
+    fn turn(answers: &LongAnswers, number: usize) -> Option<Turn> {
+        answers.turn(&url(number)).now_or_never().flatten()
     }
 
     #[test]

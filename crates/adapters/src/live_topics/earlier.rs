@@ -37,8 +37,8 @@ pub(super) async fn newest_usable<T, Requesting: Future<Output = Result<Option<T
         let found = request(version.id).await;
         let found = found.map_err(|why| format!("an earlier version cannot be read: {why}"))?;
         let Some(found) = found else { continue };
-        let of = version.description;
-        tracing::warn!(object = key, version = of, "subscriptions.earlier_version_used");
+        let description = version.description;
+        tracing::warn!(object = key, version = description, "subscriptions.earlier_version_used");
         return Ok(Earlier::Version(found));
     }
     Ok(Earlier::NoneUsable)

@@ -76,7 +76,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         // smaller topics would take all memory that becomes free.
         let _turn = self.large.lock().await;
         let meanwhile = self.read_meanwhile(name, wanted);
-        let wanted = meanwhile.as_ref().map_or(wanted, |of| Wanted::Newest(of.etag.as_deref()));
+        let wanted = meanwhile.as_ref().map_or(wanted, |kept| Wanted::Newest(kept.etag.as_deref()));
         let received = self.received(OBJECT_MAX_BYTES, name, wanted).await;
         match (received, meanwhile) {
             (Received::Other(Object::Unchanged), Some(kept)) => {

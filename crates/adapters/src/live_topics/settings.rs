@@ -57,11 +57,11 @@ pub(super) struct WatchedSettings {
 impl Default for WatchedSettings {
     fn default() -> Self {
         let (good, checked_ms, are_new, problem) = Default::default();
-        let settings = Watched::new(false, |of| {
-            topic_object::settings(of, &PublishersObject::default()).map(drop)
+        let settings = Watched::new(false, |object| {
+            topic_object::settings(object, &PublishersObject::default()).map(drop)
         });
-        let publishers = Watched::new(true, |of| {
-            topic_object::settings(&SettingsObject::default(), of).map(drop)
+        let publishers = Watched::new(true, |object| {
+            topic_object::settings(&SettingsObject::default(), object).map(drop)
         });
         Self { settings, publishers, good, checked_ms, are_new, problem }
     }
@@ -130,7 +130,7 @@ impl<T: DeploymentObject> Watched<T> {
 
     /// Reads the object again. Returns true if the content in use has changed.
     async fn refresh(&mut self, objects: &TopicObjects, name: &str) -> bool {
-        let (key, what) = (objects.key(name), format!("{objects}{name}"));
+        let (key, source) = (objects.key(name), format!("{objects}{name}"));
         let known = self.unusable_etag.as_deref().or(self.etag.as_deref());
         let problem = match objects.get(&key, known).await {
             Ok(Fetched::Unchanged) if self.unusable_etag.is_none() => {
@@ -149,44 +149,44 @@ impl<T: DeploymentObject> Watched<T> {
                     why
                 }
             },
-            Ok(Fetched::Missing) if self.was_never_there => return self.is_not_there(&what),
+            Ok(Fetched::Missing) if self.was_never_there => return self.is_not_there(&source),
             Ok(Fetched::Missing) => "it does not exist".to_owned(),
             // Keep the current content, because the newest version may be usable, and an earlier
             // one would be outdated without notice.
             Err(error) => {
-                self.problem = Some(report(&what, &error.to_string(), self.good.is_some()));
+                self.problem = Some(report(&source, &error.to_string(), self.good.is_some()));
                 return false;
             }
         };
         if self.good.is_some() {
-            self.problem = Some(report(&what, &problem, true));
+            self.problem = Some(report(&source, &problem, true));
             return false;
         }
         let (key, this) = (key.as_str(), &*self);
         let request = |id: String| async move {
             match objects.version(key, &id).await {
-                Ok(version) => Ok(version.and_then(|of| this.usable(&of.bytes).ok())),
+                Ok(version) => Ok(version.and_then(|stored| this.usable(&stored.bytes).ok())),
                 Err(StorageError::TooLarge { .. }) => Ok(None),
                 Err(error) => Err(error.to_string()),
             }
         };
         match newest_usable(objects, key, request).await {
             Ok(Earlier::Version(object)) => {
-                self.problem = Some(report(&what, &problem, true));
+                self.problem = Some(report(&source, &problem, true));
                 self.good = Some(object);
                 true
             }
             Ok(Earlier::None) if self.unusable_etag.is_none() => {
                 self.was_never_there = true;
-                self.is_not_there(&what)
+                self.is_not_there(&source)
             }
             Ok(Earlier::NoneUsable | Earlier::None) => {
-                self.problem = Some(report(&what, &problem, false));
+                self.problem = Some(report(&source, &problem, false));
                 false
             }
             Err(error) => {
                 let problem = format!("{problem}; {error}");
-                self.problem = Some(report(&what, &problem, false));
+                self.problem = Some(report(&source, &problem, false));
                 false
             }
         }
@@ -199,17 +199,17 @@ impl<T: DeploymentObject> Watched<T> {
 
     /// Records that an object is missing and never existed. Always returns false: the content in
     /// use stays the same. A new deployment waits for its first files, which is not an error.
-    fn is_not_there(&mut self, what: &str) -> bool {
+    fn is_not_there(&mut self, source: &str) -> bool {
         if self.good.is_none() && !self.is_optional {
             let is_told = self.problem.is_some();
-            self.problem = Some(format!("{what} does not exist: {WRITE_IT}"));
+            self.problem = Some(format!("{source} does not exist: {WRITE_IT}"));
             if !is_told {
-                tracing::warn!(source = what, help = WRITE_IT, "subscriptions.missing");
+                tracing::warn!(source, help = WRITE_IT, "subscriptions.missing");
             }
         } else if self.good.is_none() {
             self.problem = None;
         } else {
-            self.problem = Some(report(what, "it does not exist", true));
+            self.problem = Some(report(source, "it does not exist", true));
         }
         false
     }
@@ -217,8 +217,8 @@ impl<T: DeploymentObject> Watched<T> {
 
 /// Logs that a newer object is unusable, and returns the problem as text. `last_good_kept` is true
 /// if the last usable content stays in use.
-fn report(what: &str, why: &str, last_good_kept: bool) -> String {
-    let problem = format!("{what} cannot be read: {why}");
+fn report(source: &str, why: &str, last_good_kept: bool) -> String {
+    let problem = format!("{source} cannot be read: {why}");
     tracing::error!(problem, last_good_kept, "subscriptions.broken");
     problem
 }

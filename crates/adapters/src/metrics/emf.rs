@@ -130,11 +130,15 @@ mod tests {
     fn every_metric_in_every_dimension_set_is_one_line_per_combination_of_one_line_each() {
         let mut tally = Tally::new(Splits::ALL);
         for topic in ["shop/orders", "\"quoted\\/näme"] {
-            let of = name(&format!("{topic}/billing"));
-            tally.count(Metric::DeliveryAttemptFailCount, &of, Label::Outcome(Outcome::TimedOut));
+            let subscription = name(&format!("{topic}/billing"));
+            tally.count(
+                Metric::DeliveryAttemptFailCount,
+                &subscription,
+                Label::Outcome(Outcome::TimedOut),
+            );
             tally.count(
                 Metric::DeadLetteredCount,
-                &of,
+                &subscription,
                 Label::Reason(Reason::TimeToLiveExceeded.into()),
             );
         }

@@ -226,12 +226,16 @@ mod tests {
     fn without_splits_there_is_one_combination_of_everything() {
         let mut tally = Tally::new(Splits::default());
         for topic in ["shop/orders", "shop/returns"] {
-            let of = name(&format!("{topic}/billing"));
-            tally.count(Metric::MatchedEventCount, &of, Label::None);
-            tally.count(Metric::DeliveryAttemptFailCount, &of, Label::Outcome(Outcome::Busy));
-            tally.measure(Metric::EventAgeAtDeliveryInMs, &of, 7);
+            let subscription = name(&format!("{topic}/billing"));
+            tally.count(Metric::MatchedEventCount, &subscription, Label::None);
+            tally.count(
+                Metric::DeliveryAttemptFailCount,
+                &subscription,
+                Label::Outcome(Outcome::Busy),
+            );
+            tally.measure(Metric::EventAgeAtDeliveryInMs, &subscription, 7);
             let reason = Label::Reason(Reason::ReplyLoop.into());
-            tally.count(Metric::RetryScheduledCount, &of, reason);
+            tally.count(Metric::RetryScheduledCount, &subscription, reason);
         }
         let counted = "[][] MatchedEventCount=2 DeliveryAttemptFailCount=2 RetryScheduledCount=2 EventAgeAtDeliveryInMs=[7, 7]";
         assert_eq!(table(&tally), [counted]);

@@ -98,15 +98,22 @@ mod tests {
         // The replaced file is dated in the future, and the clock that dates new files stands in
         // the past.
         written_at(&replaced, 2_000_000_000);
-        let mut last = std::fs::metadata(&replaced).and_then(|it| it.modified()).expect("a time");
+        let mut last =
+            std::fs::metadata(&replaced).and_then(|metadata| metadata.modified()).expect("a time");
         for _ in 0..10 {
             written_at(&new, 1_000_000_000);
-            let dated = lock.date(&new, &replaced).and_then(|it| it.modified()).expect("a time");
+            let dated = lock
+                .date(&new, &replaced)
+                .and_then(|metadata| metadata.modified())
+                .expect("a time");
             assert!(dated > last, "{dated:?} is not after {last:?}");
             last = dated;
             // A new file may have exactly the time of the last one.
             File::open(&new).and_then(|new| new.set_modified(last)).expect("a time");
-            let dated = lock.date(&new, &replaced).and_then(|it| it.modified()).expect("a time");
+            let dated = lock
+                .date(&new, &replaced)
+                .and_then(|metadata| metadata.modified())
+                .expect("a time");
             assert!(dated > last, "{dated:?} is not after {last:?}");
             last = dated;
             // In later rounds the replaced file is missing, but the lock file still has the latest

@@ -189,10 +189,10 @@ pub struct Labels<'l> {
 
 /// Calls the same method on a bucket or a folder.
 macro_rules! of_either {
-    ($storage:expr, $it:ident => $result:expr) => {
+    ($storage:expr, $backend:ident => $result:expr) => {
         match $storage {
-            Storage::Bucket($it) => $result,
-            Storage::Folder($it) => $result,
+            Storage::Bucket($backend) => $result,
+            Storage::Folder($backend) => $result,
         }
     };
 }
@@ -222,7 +222,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] if the object could not be read.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        of_either!(self, it => it.get(key).await)
+        of_either!(self, backend => backend.get(key).await)
     }
 
     /// Returns the content of an object, unless it still has the ETag `known_etag`.
@@ -248,7 +248,7 @@ impl Storage {
         key: &str,
         known_etag: Option<&str>,
     ) -> Result<Fetched, StorageError> {
-        of_either!(self, it => it.get_at_most(max_bytes, key, known_etag).await)
+        of_either!(self, backend => backend.get_at_most(max_bytes, key, known_etag).await)
     }
 
     /// Writes an object, and replaces an existing one. A bucket stores a key that ends in `.json`
@@ -257,7 +257,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] if the object may not have been written.
     pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
-        of_either!(self, it => it.put(key, bytes).await)
+        of_either!(self, backend => backend.put(key, bytes).await)
     }
 
     /// Writes an object unless it exists, with the content type of [`Self::put`]. A folder ignores
@@ -271,7 +271,7 @@ impl Storage {
         bytes: Vec<u8>,
         tag: Option<&str>,
     ) -> Result<PutOutcome, StorageError> {
-        of_either!(self, it => it.put_if_absent(key, bytes, tag).await)
+        of_either!(self, backend => backend.put_if_absent(key, bytes, tag).await)
     }
 
     /// Writes an object only if it has not changed. `known_etag` is the ETag that the caller read,
@@ -324,7 +324,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] if the versions cannot be listed.
     pub async fn versions(&self, key: &str) -> Result<Vec<Version>, StorageError> {
-        of_either!(self, it => it.versions(key).await)
+        of_either!(self, backend => backend.versions(key).await)
     }
 
     /// Returns the content of a version of at most `max_bytes`; `None` if the version does not
@@ -338,7 +338,7 @@ impl Storage {
         key: &str,
         id: &str,
     ) -> Result<Option<StoredVersion>, StorageError> {
-        of_either!(self, it => it.get_version(max_bytes, key, id).await)
+        of_either!(self, backend => backend.get_version(max_bytes, key, id).await)
     }
 
     /// Returns one page of a listing.
@@ -346,7 +346,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] if the objects cannot be listed.
     pub async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
-        of_either!(self, it => it.list_page(request).await)
+        of_either!(self, backend => backend.list_page(request).await)
     }
 
     /// Deletes objects. A missing object counts as deleted.
@@ -354,13 +354,13 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] if some objects may still exist.
     pub async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
-        of_either!(self, it => it.delete(keys).await)
+        of_either!(self, backend => backend.delete(keys).await)
     }
 }
 
 /// Formats the storage as `s3://bucket`, or as the path of the folder.
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        of_either!(self, it => it.fmt(f))
+        of_either!(self, backend => backend.fmt(f))
     }
 }

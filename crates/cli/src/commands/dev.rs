@@ -213,7 +213,7 @@ async fn start_stack(
     witness: Option<&Witness>,
 ) -> anyhow::Result<Stack> {
     let identity = arguments.environment.identity(known.subscriptions().map(AsRef::as_ref))?;
-    let observer = witness.map(|it| it.observer.clone()).unwrap_or_default();
+    let observer = witness.map(|witness| witness.observer.clone()).unwrap_or_default();
     Stack::start_observed(config, lookup(allowed.clone(), true), identity, observer).await
 }
 

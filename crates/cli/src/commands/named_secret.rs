@@ -8,19 +8,19 @@ use crate::terminal::usage::usage_error;
 /// The prefix of a secret's name that refers to an environment variable.
 const VARIABLE: &str = "env:";
 
-/// Reads a secret from an environment variable (`env:NAME`) or a file. `what` describes the secret
-/// in errors.
+/// Reads a secret from an environment variable (`env:NAME`) or a file. `description` describes the
+/// secret in errors.
 ///
 /// # Errors
 /// A usage error when the secret cannot be read; it never quotes the secret.
-pub(crate) fn read(name: &str, what: &str) -> anyhow::Result<String> {
+pub(crate) fn read(name: &str, description: &str) -> anyhow::Result<String> {
     match name.strip_prefix(VARIABLE) {
         Some(variable) => std::env::var(variable).map_err(|_| {
             usage_error(format!("the environment variable {variable} is not set, or is not text"))
         }),
         None => std::fs::read_to_string(name).map_err(|error| {
             usage_error(format!(
-                "the {what} {name} cannot be read: {}; expected env:NAME or a file",
+                "the {description} {name} cannot be read: {}; expected env:NAME or a file",
                 io_words(&error)
             ))
         }),

@@ -66,14 +66,14 @@ impl MomentArgs {
                 // A time after the year 9999 is stored as the maximum, which cannot be formatted.
                 let first_ms = Some(at_ms).filter(|at_ms| *at_ms < u64::MAX);
                 let first_ms = first_ms.map(|at_ms| rfc3339(at_ms - LIFETIME_MAX_MS));
-                let advice = first_ms.map(|of| format!("; publish the event after {of}"));
+                let advice = first_ms.map(|time| format!("; publish the event after {time}"));
                 Err(usage_error(format!(
                     "{text} is too late: the delivery of an event must be within {} days{}",
                     LIFETIME_MAX_MS / DAY_MS,
                     advice.unwrap_or_default()
                 )))
             }
-            moment => Ok(PublishMoment { now_ms, at_ms: moment.map(|of| of.at_ms) }),
+            moment => Ok(PublishMoment { now_ms, at_ms: moment.map(|moment| moment.at_ms) }),
         }
     }
 }

@@ -128,11 +128,12 @@ fn an_option_means_the_same_everywhere() {
                 assert_eq!(help.as_deref(), Some("Do not ask for confirmation"), "{name}");
             }
         }
-        let has = |long: &str| command.get_arguments().any(|it| it.get_long() == Some(long));
+        let has =
+            |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
         assert!(!(has("to") || has("container")) || has("stack"), "{name}");
         let places = command.get_arguments();
-        let places = places.filter(|it| it.get_help_heading() == Some(LOCATION));
-        for place in places.filter(|it| !it.get_id().as_str().starts_with("to_")) {
+        let places = places.filter(|argument| argument.get_help_heading() == Some(LOCATION));
+        for place in places.filter(|argument| !argument.get_id().as_str().starts_with("to_")) {
             let help = format!("{:?} {:?}", place.get_value_names(), place.get_help());
             let first = helps.entry(place.get_id().to_string()).or_insert_with(|| help.clone());
             assert_eq!(*first, help, "{name}");
@@ -145,8 +146,8 @@ fn an_option_means_the_same_everywhere() {
 fn only_filters_are_under_their_heading() {
     let ids = |command: &Command| -> BTreeSet<String> {
         let all = command.get_arguments();
-        let filters = all.filter(|it| it.get_help_heading() == Some(FILTERS));
-        filters.map(|it| it.get_id().to_string()).collect()
+        let filters = all.filter(|argument| argument.get_help_heading() == Some(FILTERS));
+        filters.map(|argument| argument.get_id().to_string()).collect()
     };
     let filters = ids(&FilterArgs::augment_args(Command::new("filters")));
     assert!(filters.contains("status"));

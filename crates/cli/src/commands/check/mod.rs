@@ -158,9 +158,11 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
 /// Returns a warning if the request fails, for example because outbound identity federation is
 /// disabled in the account. The request needs no further permission.
 async fn federation(catalogue: &Catalogue) -> Option<Finding> {
-    let needed = catalogue.subscriptions().find_map(|of| match of.destination.token_source()? {
-        TokenSource::Aws(identity) => Some((of, identity)),
-        TokenSource::Client(_) => None,
+    let needed = catalogue.subscriptions().find_map(|subscription| {
+        match subscription.destination.token_source()? {
+            TokenSource::Aws(identity) => Some((subscription, identity)),
+            TokenSource::Client(_) => None,
+        }
     });
     let (subscription, identity) = needed?;
     let why = Identity::of_person(|_| true).web_identity_token(identity).await.err()?;
@@ -216,8 +218,10 @@ fn of_deployment(
     now_ms: u64,
     stack: Option<&Stack>,
 ) -> anyhow::Result<Vec<Finding>> {
-    let name = |of: &Subscription| of.name.to_string();
-    let find = |of: &Subscription, field: &str, problem: Problem| problem.in_file(name(of), field);
+    let name = |subscription: &Subscription| subscription.name.to_string();
+    let find = |subscription: &Subscription, field: &str, problem: Problem| {
+        problem.in_file(name(subscription), field)
+    };
     let catalogue = &reading.catalogue;
     let mut findings = reading.findings.clone();
     findings.extend(mismatches(catalogue, name));
@@ -237,8 +241,8 @@ fn print_text(report: &Report) -> anyhow::Result<()> {
         let subscriptions = text::counted(*count as u64, "subscription");
         note(format_args!("owner {}: {subscriptions}", text::line(&format!("{owner:?}"))));
     }
-    let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     note(format_args!(
         "valid subscriptions: {subscriptions}; errors: {errors}; warnings: {warnings}"
     ));

@@ -59,7 +59,7 @@ pub(super) fn table(reading: &Reading, rules: &Rules, now_ms: u64) -> String {
     }
     let shown = catalogue.subscriptions().count().min(ROWS_MAX);
     for LeftOut { name, at, reason } in left_out.iter().take(ROWS_MAX - shown) {
-        let [name, at, reason] = [name, at, reason].map(|of| text::line(of));
+        let [name, at, reason] = [name, at, reason].map(|value| text::line(value));
         table.add_row([name, "-".to_owned(), format!("none, not deployed: {at}: {reason}")]);
     }
     let more = count.saturating_sub(ROWS_MAX);
@@ -96,7 +96,7 @@ fn is_received(topic: &TopicName, catalogue: &Catalogue) -> bool {
     let (mut open, mut seen) = (vec![topic.clone()], HashSet::new());
     while let Some(topic) = open.pop() {
         let of_topic = catalogue.topic_subscriptions(&topic).into_iter();
-        for subscription in of_topic.flat_map(|of| of.subscriptions()) {
+        for subscription in of_topic.flat_map(|entry| entry.subscriptions()) {
             let Some(next) = subscription.destination.topic() else { return true };
             if seen.insert(next.clone()) {
                 open.push(next);
@@ -109,8 +109,11 @@ fn is_received(topic: &TopicName, catalogue: &Catalogue) -> bool {
 /// Returns true if the files describe a subscription of a topic, including invalid subscriptions.
 fn has_subscriptions(topic: &TopicName, reading: &Reading) -> bool {
     let of_topic = format!("{topic}/");
-    reading.catalogue.topic_subscriptions(topic).is_some_and(|of| !of.is_empty())
-        || reading.left_out.iter().any(|of| of.name.starts_with(&of_topic))
+    reading
+        .catalogue
+        .topic_subscriptions(topic)
+        .is_some_and(|subscriptions| !subscriptions.is_empty())
+        || reading.left_out.iter().any(|subscription| subscription.name.starts_with(&of_topic))
 }
 
 /// Describes the number of attempts, and the time of the last attempt.
@@ -211,7 +214,7 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
         let table = table(&reading, &rules, 0);
         let rows: Vec<Vec<&str>> = table
             .lines()
-            .map(|line| line.split("  ").map(str::trim).filter(|of| !of.is_empty()).collect())
+            .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
             .collect();
         let problem = reading.findings[0].message.as_str();
         let to_nobody = "none, nobody receives its events: the subscriptions of that topic have \

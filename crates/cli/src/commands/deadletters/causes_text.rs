@@ -97,7 +97,11 @@ fn subscriptions(cause: &Cause, room: usize) -> String {
         0 | 1 => String::new(),
         several => format!(" +{}", several - 1),
     };
-    let first = cause.subscriptions.first().map(|of| text::line(&of.name)).unwrap_or_default();
+    let first = cause
+        .subscriptions
+        .first()
+        .map(|subscription| text::line(&subscription.name))
+        .unwrap_or_default();
     format!("{}{more}", cut(&first, room.saturating_sub(more.len())))
 }
 

@@ -87,11 +87,11 @@ impl Selected {
 
 impl Found {
     /// Stores a dismissal or its withdrawal, if the search has found dead letters.
-    async fn record(self, dismissal: Dismissal, what: &str) -> anyhow::Result<ExitCode> {
+    async fn record(self, dismissal: Dismissal, outcome: &str) -> anyhow::Result<ExitCode> {
         let count = self.letters.len();
         if count > 0 {
             self.search.letters.dismiss(&dismissal).await?;
-            out(&format!("{} {what}\n", text::dead_letters(count as u64)))?;
+            out(&format!("{} {outcome}\n", text::dead_letters(count as u64)))?;
         }
         self.search.finish_filtered(self.filter, count).await
     }
@@ -109,7 +109,8 @@ pub(super) async fn undo(selected: Selected) -> anyhow::Result<ExitCode> {
     let found = selected.find(LetterState::Dismissed).await?;
     // The clock of another machine may be ahead, so use a time after the newest dismissal.
     let dismissals = found.letters.iter().filter_map(|id| found.filter.states.dismissal_of(*id));
-    let newest_ms = dismissals.filter_map(|of| moment::parse(&of.at)).max().unwrap_or_default();
+    let newest_ms =
+        dismissals.filter_map(|dismissal| moment::parse(&dismissal.at)).max().unwrap_or_default();
     let at = rfc3339(Machine.now_ms().max(newest_ms + 1));
     let dismissal = Dismissal::taken_back(found.letters.clone(), at, user());
     found.record(dismissal, "no longer dismissed").await

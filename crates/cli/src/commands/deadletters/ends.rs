@@ -66,7 +66,7 @@ fn report(ends: &EndCounts) -> String {
     ];
     let there = all.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> =
-        there.map(|(count, what)| format!("{} {what}", text::grouped(*count))).collect();
+        there.map(|(count, end)| format!("{} {end}", text::grouped(*count))).collect();
     if parts.is_empty() {
         "nothing was sent\n".to_owned()
     } else {

@@ -132,8 +132,8 @@ struct DestinationStateJson<'a> {
 }
 
 impl<'a> DestinationStateJson<'a> {
-    fn new(of: &'a FailingDestination) -> Self {
-        let FailingDestination { since_ms, outcome, status, detail } = of;
+    fn new(destination: &'a FailingDestination) -> Self {
+        let FailingDestination { since_ms, outcome, status, detail } = destination;
         Self { since: rfc3339(*since_ms), outcome, status: *status, detail: detail.as_deref() }
     }
 }
@@ -191,10 +191,13 @@ impl<'a> DeadLetterJson<'a> {
     pub(super) fn new(letter: &'a StoredDeadLetter, links: &Links<'a>) -> Self {
         let replay_of =
             |replay: &'a Replay| ReplayOfJson { letter: replay.letter, job: replay.job() };
-        let dismissed =
-            |of: &'a Dismissal| DismissedJson { at: &of.at, by: of.by.as_deref(), note: &of.note };
+        let dismissed = |dismissal: &'a Dismissal| DismissedJson {
+            at: &dismissal.at,
+            by: dismissal.by.as_deref(),
+            note: &dismissal.note,
+        };
         let (event, event_base64) = event(&letter.event);
-        let of_event = links.same_event.into_iter().flat_map(|of| &of.letters);
+        let of_event = links.same_event.into_iter().flat_map(|group| &group.letters);
         let same_event = |other: &'a StoredDeadLetter| SameEventJson {
             id: other.id,
             subscription: other.subscription.to_string(),

@@ -108,9 +108,9 @@ fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
     if uncertain.len() > LISTED_CHUNKS_MAX {
         numbers.push("…".to_owned());
     }
-    let what = if skip { "skipped" } else { "sent again, with the same delivery ids" };
+    let action = if skip { "skipped" } else { "sent again, with the same delivery ids" };
     format!(
-        "{}: {}; their {} may have been sent and are {what}\n",
+        "{}: {}; their {} may have been sent and are {action}\n",
         text::counted(uncertain.len() as u64, "uncertain chunk"),
         numbers.join(" "),
         text::dead_letters(count)

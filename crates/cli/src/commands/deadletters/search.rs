@@ -108,8 +108,8 @@ impl Search {
     }
 
     /// Reports this text on standard error. Returns exit code 0.
-    pub(super) fn finish_with(&self, what: &str) -> ExitCode {
-        self.report(what);
+    pub(super) fn finish_with(&self, summary: &str) -> ExitCode {
+        self.report(summary);
         ExitCode::SUCCESS
     }
 
@@ -126,7 +126,7 @@ impl Search {
         unreadable.count > 0
     }
 
-    fn report(&self, what: &str) {
+    fn report(&self, summary: &str) {
         self.clear();
         let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
         let container = &self.letters.container;
@@ -138,7 +138,7 @@ impl Search {
         }
         self.note_unreadable();
         note(format_args!(
-            "{what} in {}; {} in {}.{:03} s",
+            "{summary} in {}; {} in {}.{:03} s",
             container.name,
             text::counted(container.requests(), "storage request"),
             took_ms / 1_000,

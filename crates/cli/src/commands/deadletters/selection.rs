@@ -76,8 +76,10 @@ pub(super) async fn take_each(
     }
     let in_any_state = filter.clone().of_any_state();
     let named = letters.find(ids).await?;
-    let (matching, others): (Vec<_>, Vec<_>) =
-        named.iter().filter(|it| in_any_state.matches(it)).partition(|it| filter.matches(it));
+    let (matching, others): (Vec<_>, Vec<_>) = named
+        .iter()
+        .filter(|letter| in_any_state.matches(letter))
+        .partition(|letter| filter.matches(letter));
     matching.into_iter().for_each(take);
     let counts = filter.states.counts(others.iter().map(|letter| letter.id));
     let counts: Vec<String> = counts.iter().map(in_state).collect();

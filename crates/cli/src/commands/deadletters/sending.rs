@@ -82,8 +82,8 @@ fn report(job: &str, counts: &ReplayCounts, all: u64, resume: &str) -> String {
             format!("were not sent yet; to continue: {resume}"),
         ),
     ];
-    for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
-        lines.push_str(&format!("{} {what}\n", text::grouped(*count)));
+    for (count, description) in others.iter().filter(|(count, _)| *count > 0) {
+        lines.push_str(&format!("{} {description}\n", text::grouped(*count)));
     }
     lines
 }

@@ -131,7 +131,7 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
 /// Describes which address failed last, if that was not the destination.
 fn failed(letter: &StoredDeadLetter) -> Option<String> {
     let failure = letter.failure();
-    let address = failure.destination.map(|of| format!(", {}", text::line(of)));
+    let address = failure.destination.map(|destination| format!(", {}", text::line(destination)));
     let party = || format!("the {}{}", failure.at.as_str(), address.unwrap_or_default());
     match failure.at {
         FailedAt::Destination => None,

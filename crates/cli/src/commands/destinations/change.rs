@@ -104,14 +104,15 @@ pub(super) async fn enable(
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| state.disabled.is_none();
     let changed = change.make(is_done, |state| state.enabled(now_ms)).await?;
-    let what = match (changed.is_new, changed.state.is_healthy()) {
+    let result = match (changed.is_new, changed.state.is_healthy()) {
         (true, _) => "enabled: deliveries are attempted immediately",
         (false, true) => "already enabled",
         (false, false) => "already enabled, but not healthy; see `lastmile destinations show`",
     };
-    let code = change.report(&changed, what)?;
+    let code = change.report(&changed, result)?;
     if changed.is_new {
-        let subscriptions = change.destination.subscriptions.iter().map(|of| &of.name);
+        let subscriptions =
+            change.destination.subscriptions.iter().map(|subscription| &subscription.name);
         let stack = change.place.stack().await?;
         set_aside::tell(stack, subscriptions, Reason::DestinationDisabled).await;
     }
@@ -136,7 +137,7 @@ async fn enable_once(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
              without --once"
         );
     }
-    let what = match (state.failing, state.slow) {
+    let result = match (state.failing, state.slow) {
         (Some(_), _) if changed.is_new => {
             "the next due delivery probes the destination; deferred deliveries keep their times"
         }
@@ -146,7 +147,7 @@ async fn enable_once(arguments: &ChangeArgs) -> anyhow::Result<ExitCode> {
         }
         (None, None) => "the destination is not failing, so deliveries are already attempted",
     };
-    change.report(&changed, what)
+    change.report(&changed, result)
 }
 
 impl Change {
@@ -206,10 +207,12 @@ impl Change {
         let state = document.unwrap_or_else(|| self.healthy());
         // Publish even if the state is unchanged, because an earlier command may have failed before
         // it published the change.
-        let told = self.deployment.tell(&News::of_state(*key, &state, self.now_ms)).await;
-        told.with_context(|| {
-            let what = if has_changed { "was changed" } else { "already has this state" };
-            format!("{address} {what}, but the functions may not be notified; repeat the command")
+        let published = self.deployment.tell(&News::of_state(*key, &state, self.now_ms)).await;
+        published.with_context(|| {
+            let outcome = if has_changed { "was changed" } else { "already has this state" };
+            format!(
+                "{address} {outcome}, but the functions may not be notified; repeat the command"
+            )
         })?;
         Ok(Changed { state, is_new: has_changed })
     }
@@ -231,8 +234,8 @@ impl Change {
     }
 
     /// Prints the change and the affected subscriptions.
-    fn report(&self, changed: &Changed, what: &str) -> anyhow::Result<ExitCode> {
-        let mut text = format!("{}: {what}\n", self.destination.address);
+    fn report(&self, changed: &Changed, result: &str) -> anyhow::Result<ExitCode> {
+        let mut text = format!("{}: {result}\n", self.destination.address);
         for name in self.destination.names() {
             text.push_str(&format!("  {name}\n"));
         }

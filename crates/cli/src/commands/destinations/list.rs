@@ -64,10 +64,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         destination,
     });
     let mut listed: Vec<Listed> =
-        listed.filter(|it| arguments.all || !it.conditions.is_empty()).collect();
-    listed.sort_by_cached_key(|it| (Reverse(it.since_ms()), it.destination.address.clone()));
+        listed.filter(|entry| arguments.all || !entry.conditions.is_empty()).collect();
+    listed
+        .sort_by_cached_key(|entry| (Reverse(entry.since_ms()), entry.destination.address.clone()));
     let now_ms = Machine.now_ms();
-    let json = |it: &Listed| serde_json::to_value(ListedJson::new(&it.destination, now_ms));
+    let json = |entry: &Listed| serde_json::to_value(ListedJson::new(&entry.destination, now_ms));
     let json = listed.iter().map(json).collect::<Result<_, _>>()?;
     let is_empty = listed.is_empty();
     arguments.output.write(is_empty, || json, || format!("{}\n", table(&listed, now_ms)))?;
@@ -94,9 +95,9 @@ impl Listed {
 
 fn table(listed: &[Listed], now_ms: u64) -> Table {
     let mut table = text::table(&COLUMNS);
-    for it in listed {
-        let Listed { destination, conditions } = it;
-        let (mut names, mut times) = ("healthy".to_owned(), since(it.since_ms(), now_ms));
+    for entry in listed {
+        let Listed { destination, conditions } = entry;
+        let (mut names, mut times) = ("healthy".to_owned(), since(entry.since_ms(), now_ms));
         if !conditions.is_empty() {
             let lines = |line: &dyn Fn(&Condition) -> String| {
                 conditions.iter().map(line).collect::<Vec<_>>().join("\n")

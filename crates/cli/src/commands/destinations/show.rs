@@ -56,7 +56,10 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
         ("state", states(state, now_ms)),
         ("next", state.map(|state| next(state, now_ms)).into_iter().collect()),
         ("rate", rate(destination, given_out.next_slot_ms, now_ms).into_iter().collect()),
-        ("recovery", given_out.recovery.map(|it| recovering(it, now_ms)).into_iter().collect()),
+        (
+            "recovery",
+            given_out.recovery.map(|recovery| recovering(recovery, now_ms)).into_iter().collect(),
+        ),
         ("concurrency", concurrency(destination, given_out, now_ms).into_iter().collect()),
     ];
     let mut description = String::new();
@@ -68,9 +71,9 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
         }
     }
     let Some(state) = state else { return description };
-    let attempts = state.attempts.iter().map(|it| (it.at_ms, outcome(it)));
+    let attempts = state.attempts.iter().map(|attempt| (attempt.at_ms, outcome(attempt)));
     description.push_str(&section("last attempts that changed the state", attempts));
-    let notices = state.notices.iter().map(|it| (it.at_ms, it.kind.to_string()));
+    let notices = state.notices.iter().map(|notice| (notice.at_ms, notice.kind.to_string()));
     description.push_str(&section("notices not sent yet", notices));
     description
 }
@@ -78,6 +81,6 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
 /// Formats a title, and events with their times below it. Returns an empty text without events.
 fn section(title: &str, lines: impl Iterator<Item = (u64, String)>) -> String {
     let lines: String =
-        lines.map(|(at_ms, what)| format!("  {}  {what}\n", text::at(Some(at_ms)))).collect();
+        lines.map(|(at_ms, event)| format!("  {}  {event}\n", text::at(Some(at_ms)))).collect();
     if lines.is_empty() { lines } else { format!("\n{title}\n{lines}") }
 }

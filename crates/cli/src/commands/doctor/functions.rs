@@ -77,12 +77,12 @@ async fn read(
         (_, _) => None,
     };
     let problem = problem
-        .map(|(what, why)| format!("the function {what}: {}", why.unwrap_or("without a reason")));
-    let variables = answer.environment().and_then(|of| of.variables());
+        .map(|(state, why)| format!("the function {state}: {}", why.unwrap_or("without a reason")));
+    let variables = answer.environment().and_then(|environment| environment.variables());
     let function = Function {
         output,
         role_arn: answer.role().context("the function has no role")?.to_owned(),
-        variables: variables.into_iter().flat_map(|of| of.keys().cloned()).collect(),
+        variables: variables.into_iter().flat_map(|variables| variables.keys().cloned()).collect(),
         has_layers: !answer.layers().is_empty(),
     };
     Ok((function, problem))

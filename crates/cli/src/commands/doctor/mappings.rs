@@ -64,8 +64,8 @@ fn judge(
 ) -> Option<Item> {
     let item = item_of(queue);
     // The ARN is arn:aws:lambda:REGION:ACCOUNT:function:NAME, with an optional alias.
-    let is_of = |it: &&EventSourceMappingConfiguration| {
-        it.function_arn().and_then(|arn| arn.split(':').nth(6)) == Some(function)
+    let is_of = |mapping: &&EventSourceMappingConfiguration| {
+        mapping.function_arn().and_then(|arn| arn.split(':').nth(6)) == Some(function)
     };
     let Some(mapping) = mappings.iter().find(is_of) else {
         let message = format!("{function} does not read this queue");
@@ -139,7 +139,7 @@ mod tests {
             ("dispatch", "Creating", true, "", State::Warning),
         ] {
             let found = judged(function, state, reports, result);
-            assert_eq!(found.map(|it| it.0), Some(expected), "{function} {state} {result}");
+            assert_eq!(found.map(|item| item.0), Some(expected), "{function} {state} {result}");
         }
     }
 }

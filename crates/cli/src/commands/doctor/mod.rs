@@ -159,10 +159,10 @@ fn outputs(stack: &Stack) -> Item {
 /// Converts the error of an AWS request, and adds a description of what the check was doing.
 fn failed<T, E>(
     result: Result<T, aws_sdk_sqs::error::SdkError<E>>,
-    what: impl FnOnce() -> String,
+    description: impl FnOnce() -> String,
 ) -> anyhow::Result<T>
 where
     E: aws_sdk_sqs::error::ProvideErrorMetadata + std::error::Error + 'static,
 {
-    result.map_err(|error| crate::terminal::advice::aws_error(&error)).with_context(what)
+    result.map_err(|error| crate::terminal::advice::aws_error(&error)).with_context(description)
 }

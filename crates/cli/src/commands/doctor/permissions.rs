@@ -59,7 +59,8 @@ pub(super) async fn examine(
             match answer {
                 Ok(refused) if refused.is_empty() => {}
                 Ok(refused) => {
-                    let actions: Vec<_> = refused.into_iter().map(|of| of.action).collect();
+                    let actions: Vec<_> =
+                        refused.into_iter().map(|refusal| refusal.action).collect();
                     missing.push(format!("{} on {}", actions.join(", "), need.arn));
                 }
                 Err(why) => {
@@ -103,10 +104,10 @@ fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
     let mut needs: Vec<Need> = of_queues.collect();
     needs.extend(of_storage(function, stack));
     let log = if function == DISPATCH { "DispatchLogGroupName" } else { "DeadLetterLogGroupName" };
-    if let (Ok(log), Some(of)) = (stack.output(log), stack.arn_of("logs")) {
+    if let (Ok(log), Some(prefix)) = (stack.output(log), stack.arn_of("logs")) {
         needs.push(Need {
             actions: LOG.to_vec(),
-            arn: format!("{of}:log-group:{log}:log-stream:x"),
+            arn: format!("{prefix}:log-group:{log}:log-stream:x"),
         });
     }
     if let Some(key) = stack.key_arn() {
@@ -141,9 +142,9 @@ fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
 
 /// Returns the actions of a function on the table.
 fn of_table(stack: &Stack) -> Option<Need> {
-    let (table, of) = (stack.output("TableName").ok()?, stack.arn_of("dynamodb")?);
+    let (table, prefix) = (stack.output("TableName").ok()?, stack.arn_of("dynamodb")?);
     let actions = vec!["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"];
-    Some(Need { actions, arn: format!("{of}:table/{table}") })
+    Some(Need { actions, arn: format!("{prefix}:table/{table}") })
 }
 
 #[cfg(test)]
@@ -189,16 +190,16 @@ mod tests {
 
     #[test]
     fn a_queue_is_asked_about_where_the_function_reads_it_or_sends_to_it() {
-        let of = |function: &str, queue: &str| {
+        let count = |function: &str, queue: &str| {
             let needs = needs(function, &stack(), &samples());
             let need = needs.into_iter().find(|need| need.arn.ends_with(&format!("-{queue}")));
             need.map(|need| need.actions.len())
         };
-        assert_eq!(of(DISPATCH, "EventsQueue"), Some(4));
-        assert_eq!(of(DISPATCH, "RetryQueue"), Some(5));
-        assert_eq!(of(DISPATCH, "DeadLetterQueue"), Some(1));
-        assert_eq!(of(DISPATCH, LAST_RESORT), None);
-        assert_eq!(of(DEADLETTER, "DeadLetterQueue"), Some(5));
-        assert_eq!(of(DEADLETTER, "EventsQueue"), None);
+        assert_eq!(count(DISPATCH, "EventsQueue"), Some(4));
+        assert_eq!(count(DISPATCH, "RetryQueue"), Some(5));
+        assert_eq!(count(DISPATCH, "DeadLetterQueue"), Some(1));
+        assert_eq!(count(DISPATCH, LAST_RESORT), None);
+        assert_eq!(count(DEADLETTER, "DeadLetterQueue"), Some(5));
+        assert_eq!(count(DEADLETTER, "EventsQueue"), None);
     }
 }

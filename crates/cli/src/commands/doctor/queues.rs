@@ -78,7 +78,9 @@ async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Res
 /// Returns items about problems of these queues. `timeout_seconds` is the timeout of the functions.
 fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
     const AGAIN: &str = "deploy the stack again, or revert the manual change";
-    let arn = |name: &str| queues.iter().find(|of| of.expected.name == name).map(|of| &of.arn);
+    let arn = |name: &str| {
+        queues.iter().find(|queue| queue.expected.name == name).map(|queue| &queue.arn)
+    };
     let mut items = Vec::new();
     for queue in queues {
         let Queue { expected, visibility_seconds, gives_up_to, messages, .. } = queue;
@@ -91,7 +93,7 @@ fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
         }
         let target = expected.gives_up_to.and_then(arn);
         if gives_up_to.as_ref() != target && (expected.gives_up_to.is_none() || target.is_some()) {
-            let shown = |of: Option<&str>| of.unwrap_or("nothing").to_owned();
+            let shown = |receiver: Option<&str>| receiver.unwrap_or("nothing").to_owned();
             let message = format!(
                 "the redrive policy moves messages to {} instead of {}",
                 shown(gives_up_to.as_deref()),
@@ -135,7 +137,7 @@ mod tests {
     fn judged(change: impl Fn(&mut Vec<Queue>)) -> Vec<(String, State)> {
         let mut queues = samples();
         change(&mut queues);
-        judge(&queues, 120, "live").into_iter().map(|it| (it.item, it.state)).collect()
+        judge(&queues, 120, "live").into_iter().map(|item| (item.item, item.state)).collect()
     }
 
     #[test]
@@ -145,26 +147,41 @@ mod tests {
 
     #[test]
     fn a_queue_that_shows_messages_again_too_early_or_gives_up_elsewhere_is_named() {
-        let of = |name: &str, state| vec![(name.to_owned(), state)];
-        assert_eq!(judged(|it| it[1].visibility_seconds = 119), of("RetryQueue", State::Error));
-        assert_eq!(judged(|it| it[1].visibility_seconds = 120), of("queues", State::Ok));
-        assert_eq!(judged(|it| it[0].gives_up_to = None), of("EventsQueue", State::Error));
+        let expected = |name: &str, state| vec![(name.to_owned(), state)];
+        assert_eq!(
+            judged(|queues| queues[1].visibility_seconds = 119),
+            expected("RetryQueue", State::Error)
+        );
+        assert_eq!(
+            judged(|queues| queues[1].visibility_seconds = 120),
+            expected("queues", State::Ok)
+        );
+        assert_eq!(
+            judged(|queues| queues[0].gives_up_to = None),
+            expected("EventsQueue", State::Error)
+        );
         let other = Some("arn:aws:sqs:eu-west-1:1:other".to_owned());
         assert_eq!(
-            judged(|it| it[4].gives_up_to.clone_from(&other)),
-            of("DeadLetterQueue", State::Error)
+            judged(|queues| queues[4].gives_up_to.clone_from(&other)),
+            expected("DeadLetterQueue", State::Error)
         );
         // No function reads this queue.
-        assert_eq!(judged(|it| it[5].visibility_seconds = 0), of("queues", State::Ok));
+        assert_eq!(
+            judged(|queues| queues[5].visibility_seconds = 0),
+            expected("queues", State::Ok)
+        );
     }
 
     #[test]
     fn what_waits_in_the_last_resort_queue_is_a_warning() {
-        assert_eq!(judged(|it| it[5].messages = 1), [(LAST_RESORT.to_owned(), State::Warning)]);
+        assert_eq!(
+            judged(|queues| queues[5].messages = 1),
+            [(LAST_RESORT.to_owned(), State::Warning)]
+        );
     }
 
     #[test]
     fn queues_that_could_not_be_read_are_not_fine() {
-        assert_eq!(judged(|it| drop(it.pop())), []);
+        assert_eq!(judged(|queues| drop(queues.pop())), []);
     }
 }

@@ -53,11 +53,13 @@ pub(super) async fn examine(
     let needed = needed(stack, catalogue);
     let count = needed.len() as u64;
     let clients = (secretsmanager::Client::new(aws), ssm::Client::new(aws));
-    let dispatch = functions.iter().find(|of| of.output == DISPATCH);
+    let dispatch = functions.iter().find(|function| function.output == DISPATCH);
     let looked_up = stream::iter(&needed).map(|secret| look_up(&clients, stack, dispatch, secret));
     let items: Vec<Option<Item>> = looked_up.buffered(AT_ONCE).collect().await;
     let mut items: Vec<Item> = items.into_iter().flatten().collect();
-    if needed.iter().any(|of| is_stored(&of.name)) && dispatch.is_some_and(|of| !of.has_layers()) {
+    if needed.iter().any(|secret| is_stored(&secret.name))
+        && dispatch.is_some_and(|function| !function.has_layers())
+    {
         let message = "the functions do not have the secrets extension";
         let help = "set the parameter SecretsExtensionLayerArn of the stack";
         items.push(Item::error("secrets", message, help));
@@ -109,7 +111,8 @@ async fn look_up(
 ) -> Option<Item> {
     let found = match &secret.name {
         SecretName::Environment(variable) => {
-            let is_missing = dispatch.is_some_and(|of| !of.variables.contains(variable));
+            let is_missing =
+                dispatch.is_some_and(|function| !function.variables.contains(variable));
             return is_missing.then(|| no_variable(secret, variable));
         }
         SecretName::SecretsManager { id, .. } => of_secrets_manager(secretsmanager, id).await,
@@ -144,9 +147,9 @@ async fn of_parameter_store(
     let filter = ParameterStringFilter::builder().key("Name").values(name).build()?;
     let answer = client.describe_parameters().parameter_filters(filter).send().await;
     let answer = failed(answer, || "the secret cannot be looked up".to_owned())?;
-    let is_there = answer.parameters().iter().any(|it| it.name() == Some(name));
-    let of = stack.arn_of("ssm").unwrap_or_default();
-    let arn = || format!("{of}:parameter/{}", name.trim_start_matches('/'));
+    let is_there = answer.parameters().iter().any(|parameter| parameter.name() == Some(name));
+    let prefix = stack.arn_of("ssm").unwrap_or_default();
+    let arn = || format!("{prefix}:parameter/{}", name.trim_start_matches('/'));
     Ok(if is_there { Found::At(arn()) } else { Found::Missing })
 }
 

@@ -44,8 +44,9 @@ pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>,
 }
 
 fn judge(source: &str, count: usize, findings: &[Finding], stack: &str) -> Item {
-    let of = |severity| findings.iter().filter(|it| it.severity == severity).count() as u64;
-    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    let number =
+        |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
+    let (errors, warnings) = (number(Severity::Error), number(Severity::Warning));
     let help = shell::command(&["lastmile", "check", "--stack", stack]);
     let count = text::counted(count as u64, "subscription");
     let message = format!("{source} has {count}");

@@ -174,8 +174,8 @@ async fn of_dead_letter(
     let more = shell::command(&["lastmile", "deadletters", "show", &id, "--stack", stack]);
     Ok(match letter {
         Some(letter) => {
-            let Said { what, help } = said(&letter);
-            Item::error(item, format!("not delivered: {what}"), format!("{help}; {more}"))
+            let Said { cause, help } = said(&letter);
+            Item::error(item, format!("not delivered: {cause}"), format!("{help}; {more}"))
         }
         None => {
             Item::error(item, "not delivered: the event became a dead letter at its sink", more)
@@ -185,7 +185,7 @@ async fn of_dead_letter(
 
 /// A description of the dead letter that the test event became, and advice.
 struct Said {
-    what: String,
+    cause: String,
     help: &'static str,
 }
 
@@ -196,7 +196,7 @@ fn said(letter: &StoredDeadLetter) -> Said {
     let detail = detail.map(|detail| format!(", {detail}")).unwrap_or_default();
     let is_target = destination.is_some_and(|to| to.starts_with("arn:"));
     let help = if is_target { target_advice } else { advice };
-    Said { what: format!("{answered}{at}{detail}"), help: help(outcome, status) }
+    Said { cause: format!("{answered}{at}{detail}"), help: help(outcome, status) }
 }
 
 /// Returns advice about the failed call of an AWS target.

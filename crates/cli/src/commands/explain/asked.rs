@@ -128,7 +128,8 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir(at("orders")).expect("a folder");
         std::fs::write(at("plain"), "").expect("a file");
-        let is_name = |path: &Path, has_place| name_of(path, has_place).map(|of| of.is_some()).ok();
+        let is_name =
+            |path: &Path, has_place| name_of(path, has_place).map(|name| name.is_some()).ok();
         for has_place in [false, true] {
             for (path, expected) in [
                 (at("orders"), Some(false)),

@@ -26,10 +26,13 @@ pub(super) fn run(
     match output {
         Output::Table => out(&event_text::write(&reports))?,
         Output::Json => out_json(&match &reports[..] {
-            [one] => serde_json::to_string(one)?,
+            [report] => serde_json::to_string(report)?,
             several => serde_json::to_string(several)?,
         })?,
     }
-    let is_matched = reports.iter().flat_map(|of| &of.subscriptions).any(|of| of.matches);
+    let is_matched = reports
+        .iter()
+        .flat_map(|report| &report.subscriptions)
+        .any(|subscription| subscription.matches);
     Ok(if is_matched { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

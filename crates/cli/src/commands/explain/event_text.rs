@@ -20,8 +20,8 @@ pub(super) fn write(reports: &[EventReport]) -> String {
 fn event(report: &EventReport) -> String {
     let EventReport { event, id, event_type, topic, received, problem, subscriptions, onward } =
         report;
-    let named = |what: &str, value: &Option<String>| match value {
-        Some(value) => format!(", {what} {}", text::line(value)),
+    let named = |label: &str, value: &Option<String>| match value {
+        Some(value) => format!(", {label} {}", text::line(value)),
         None => String::new(),
     };
     let head = format!("event {event}{}{}", named("id", id), named("type", event_type));
@@ -46,12 +46,12 @@ fn event(report: &EventReport) -> String {
 
 fn of_topic(topic: &str, subscriptions: &[SubscriptionReport]) -> String {
     let (count, getting) =
-        (subscriptions.len(), subscriptions.iter().filter(|of| of.matches).count());
+        (subscriptions.len(), subscriptions.iter().filter(|report| report.matches).count());
     let verbs = if getting == 1 { "gets" } else { "get" };
     let mut lines = format!("{topic}: {getting} of {count} subscriptions {verbs} the event\n");
-    for of in subscriptions {
+    for report in subscriptions {
         lines.push('\n');
-        lines.push_str(&subscription(of));
+        lines.push_str(&subscription(report));
     }
     lines
 }
@@ -91,8 +91,8 @@ fn subscription(report: &SubscriptionReport) -> String {
 fn rendered(request: &RequestReport) -> String {
     let margin = " ".repeat(INDENT);
     match request {
-        RequestReport::Rendered(of) => {
-            format!("{margin}request:\n{}", indented(&of.text, 2 * INDENT))
+        RequestReport::Rendered(rendering) => {
+            format!("{margin}request:\n{}", indented(&rendering.text, 2 * INDENT))
         }
         RequestReport::Failed { problem } => {
             let problem = text::line(problem);

@@ -90,7 +90,7 @@ impl Serialize for Policy<'_> {
 /// Formats one subscription as an object, several as an array.
 pub(super) fn write(explained: &[Explained]) -> serde_json::Result<String> {
     match explained {
-        [one] => serde_json::to_string(&document(one)),
+        [subscription] => serde_json::to_string(&document(subscription)),
         several => serde_json::to_string(&several.iter().map(document).collect::<Vec<_>>()),
     }
 }
@@ -109,14 +109,18 @@ fn document(explained: &Explained) -> Document<'_> {
         subscription: subscription.name.to_string(),
         dialect: subscription.dialect.as_str(),
         policy: Policy(policy, origins.as_deref()),
-        probation: probation.map(|of| Probation {
-            after_failures: of.after_failures,
-            first_ms: of.first_ms,
-            longest_ms: of.longest_ms,
+        probation: probation.map(|probation| Probation {
+            after_failures: probation.after_failures,
+            first_ms: probation.first_ms,
+            longest_ms: probation.longest_ms,
         }),
         destination: now.as_ref().map(|now| &now.json),
         attempts: attempts
-            .map(|of| Attempt { attempt: of.attempt, wait_ms: of.wait_ms, at_ms: of.at_ms })
+            .map(|attempt| Attempt {
+                attempt: attempt.attempt,
+                wait_ms: attempt.wait_ms,
+                at_ms: attempt.at_ms,
+            })
             .collect(),
         end: End {
             reason: life.reason_name(),

@@ -180,7 +180,7 @@ fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<A
         Some(Named { subscription: Some(name), .. }) => Ok(vec![named(catalogue, name)?]),
         Some(Named { topic, .. }) => {
             let of_topic = catalogue.topic_subscriptions(topic).ok_or_else(|| {
-                let names = catalogue.topics().map(|of| of.name.to_string());
+                let names = catalogue.topics().map(|known_topic| known_topic.name.to_string());
                 usage_error(format!("there is no topic {topic}{}", listed(names)))
             })?;
             Ok(of_topic.subscriptions().cloned().collect())
@@ -231,7 +231,7 @@ async fn read_onward(
         let deployed = topics::read(location, Wanted::Topics(topics.clone())).await?;
         let before = topics.len();
         let subscriptions = deployed.reading.catalogue.subscriptions();
-        topics.extend(subscriptions.filter_map(|of| of.destination.topic()));
+        topics.extend(subscriptions.filter_map(|subscription| subscription.destination.topic()));
         if !is_followed || topics.len() == before {
             return Ok(deployed);
         }

@@ -36,7 +36,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     print_findings(&deployed.reading.findings);
     let all = &deployed.reading.catalogue;
     let mut exported = Catalogue::default();
-    let is_wanted = |of: Option<&str>| owner.as_deref().is_none_or(|owner| of == Some(owner));
+    let is_wanted =
+        |found_owner: Option<&str>| owner.as_deref().is_none_or(|owner| found_owner == Some(owner));
     for topic in all.topics() {
         // A topic without settings needs no document. Topics of other owners are omitted, because
         // `apply` would refuse to change them.

@@ -68,23 +68,28 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     print_findings(&reading.findings);
     let getting = arguments.who_gets.as_ref().map(|file| who_gets(file, &reading.catalogue));
     let getting = getting.transpose()?;
-    let is_wanted = |of: &&Arc<Subscription>| {
-        getting.as_ref().is_none_or(|names| names.contains(&of.name.to_string()))
+    let is_wanted = |subscription: &&Arc<Subscription>| {
+        getting.as_ref().is_none_or(|names| names.contains(&subscription.name.to_string()))
     };
     let listed: Vec<&Arc<Subscription>> =
         reading.catalogue.subscriptions().filter(is_wanted).collect();
-    let row = |of: &&Arc<Subscription>| {
-        let owner = owners.get(&of.name).map(ToString::to_string).unwrap_or_default();
-        [of.name.to_string(), owner, of.destination.display(), of.filter.to_string()]
+    let row = |subscription: &&Arc<Subscription>| {
+        let owner = owners.get(&subscription.name).map(ToString::to_string).unwrap_or_default();
+        [
+            subscription.name.to_string(),
+            owner,
+            subscription.destination.display(),
+            subscription.filter.to_string(),
+        ]
     };
-    let json = |of: &&Arc<Subscription>| {
-        let [name, owner, destination, filter] = row(of);
+    let json = |subscription: &&Arc<Subscription>| {
+        let [name, owner, destination, filter] = row(subscription);
         json!({"name": name, "owner": owner, "destination": destination, "filter": filter})
     };
     let table = || {
         let mut table = text::table(&COLUMNS);
-        for of in &listed {
-            table.add_row(row(of));
+        for subscription in &listed {
+            table.add_row(row(subscription));
         }
         format!("{table}\n")
     };

@@ -81,8 +81,8 @@ pub(super) async fn find(
         reading.look(source, &wanted, range).await?;
     }
     let container = letters.map(|(letters, _)| letters.container.name).unwrap_or_default();
-    let of = Letters { container: &container, letters: &reading.letters };
-    Ok(Found { trace: trace(&reading.lines, of, &reading.replays), notes: reading.notes })
+    let letters = Letters { container: &container, letters: &reading.letters };
+    Ok(Found { trace: trace(&reading.lines, letters, &reading.replays), notes: reading.notes })
 }
 
 impl Reading {
@@ -174,7 +174,10 @@ impl Reading {
         let replays = self.replays.iter().map(|replay| replay.delivery_id);
         let ended = self.lines.iter().filter(|line| line.name == "replay.ended");
         let ended = ended.filter_map(|line| line.field("delivery").parse().ok());
-        let sources = self.letters.iter().filter_map(|it| it.replay.as_ref().map(|of| of.letter));
+        let sources = self
+            .letters
+            .iter()
+            .filter_map(|letter| letter.replay.as_ref().map(|replay| replay.letter));
         let missing =
             replays.chain(ended).chain(sources).filter(|delivery| !known.contains(delivery));
         let found = known.iter().copied().filter(|_| is_search);
@@ -201,7 +204,8 @@ async fn search(
     let filter = Filter { since_ms: Some(since_ms), until_ms: Some(until_ms), ..Filter::default() };
     let is_wanted = |letter: &StoredDeadLetter| {
         let id = letter.id.to_string();
-        let trace_id = letter.traceparent.as_deref().and_then(|of| of.split('-').nth(1));
+        let trace_id =
+            letter.traceparent.as_deref().and_then(|traceparent| traceparent.split('-').nth(1));
         let ids = [Some(id.as_str()), letter.event_id.as_deref(), trace_id];
         ids.into_iter().flatten().any(|id| wanted.is(id))
     };

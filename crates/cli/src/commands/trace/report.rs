@@ -35,7 +35,7 @@ pub(super) fn write(trace: &Trace, place: &str, screen: Screen) -> anyhow::Resul
 
 /// Formats the number of deliveries by outcome.
 pub(super) fn summary(trace: &Trace) -> String {
-    let count = |end| trace.deliveries.iter().filter(|it| it.end == end).count() as u64;
+    let count = |end| trace.deliveries.iter().filter(|delivery| delivery.end == end).count() as u64;
     let ends = [
         (count(DeliveryEnd::Delivered), "delivered"),
         (count(DeliveryEnd::DeadLettered), "dead-lettered"),
@@ -45,7 +45,7 @@ pub(super) fn summary(trace: &Trace) -> String {
     ];
     let ends = ends.iter().filter(|(count, _)| *count > 0);
     let ends: Vec<String> =
-        ends.map(|(count, what)| format!("{} {what}", text::grouped(*count))).collect();
+        ends.map(|(count, end)| format!("{} {end}", text::grouped(*count))).collect();
     let all = match trace.deliveries.len() as u64 {
         1 => "1 delivery".to_owned(),
         count => format!("{} deliveries", text::grouped(count)),
@@ -60,8 +60,11 @@ fn described(delivery: &TracedDelivery, place: &str) -> Vec<Vec<Part>> {
         vec![Part::new(Style::Name, &delivery.subscription), plain(&event), Part::new(style, end)],
         about(delivery),
     ];
-    if let Some(of) = &delivery.replay_of {
-        lines.push(below(&format!("a replay of dead letter {} by job {}", of.letter, of.job)));
+    if let Some(source) = &delivery.replay_of {
+        lines.push(below(&format!(
+            "a replay of dead letter {} by job {}",
+            source.letter, source.job
+        )));
     }
     let mut day = String::new();
     for step in &delivery.steps {
@@ -72,15 +75,16 @@ fn described(delivery: &TracedDelivery, place: &str) -> Vec<Vec<Part>> {
         }
         lines.push(step_line(step));
     }
-    lines.extend(delivery.dead_letter.as_ref().map(|of| letter_line(delivery, of, place)));
+    lines.extend(delivery.dead_letter.as_ref().map(|letter| letter_line(delivery, letter, place)));
     lines.extend(delivery.replays.iter().map(replay_line));
     lines
 }
 
 fn end(delivery: &TracedDelivery) -> (Style, String) {
     let after = text::counted(delivery.attempts, "attempt");
-    let why = delivery.reason.as_deref().map(|of| format!(": {of}")).unwrap_or_default();
-    let detail = delivery.detail.as_deref().map(|of| format!(" ({of})")).unwrap_or_default();
+    let why = delivery.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let detail =
+        delivery.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
     match delivery.end {
         DeliveryEnd::Delivered => {
             let times = delivery.ended_ms.zip(delivery.published_ms);
@@ -111,15 +115,15 @@ fn ordinal(delivery: &TracedDelivery) -> String {
 /// Formats the type, the source and the publication time of a delivery's event, the webhook-id of the
 /// delivery, and the trace id.
 fn about(delivery: &TracedDelivery) -> Vec<Part> {
-    let of = |name: &str, value: Option<&str>| value.map(|value| format!("{name} {value}"));
+    let label = |name: &str, value: Option<&str>| value.map(|value| format!("{name} {value}"));
     let id = delivery.delivery_id.to_string();
     let published = delivery.published_ms.map(|ms| text::at(Some(ms)));
     let said = [
-        of("type", delivery.event_type.as_deref()),
-        of("source", delivery.source.as_deref()),
-        of("published", published.as_deref()),
-        of("webhook-id", Some(&id)),
-        of("trace", delivery.trace_id.as_deref()),
+        label("type", delivery.event_type.as_deref()),
+        label("source", delivery.source.as_deref()),
+        label("published", published.as_deref()),
+        label("webhook-id", Some(&id)),
+        label("trace", delivery.trace_id.as_deref()),
     ];
     let texts = said.into_iter().flatten().collect::<Vec<_>>().join("  ");
     vec![dim(&format!("{INDENT}{texts}"))]

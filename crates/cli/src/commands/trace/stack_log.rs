@@ -82,7 +82,7 @@ impl StackLog {
         let answer = self.client.describe_log_groups().log_group_name_prefix(name).send().await;
         let answer = answer.map_err(|error| aws_error(&error));
         let answer = answer.with_context(|| format!("the log group {name} cannot be read"))?;
-        let group = answer.log_groups().iter().find(|of| of.log_group_name() == Some(name));
+        let group = answer.log_groups().iter().find(|group| group.log_group_name() == Some(name));
         let group = group.with_context(|| format!("there is no log group {name}"))?;
         let created_ms = u64::try_from(group.creation_time().unwrap_or_default()).unwrap_or(0);
         let kept_days = group.retention_in_days().and_then(|days| u64::try_from(days).ok());

@@ -41,8 +41,8 @@ impl CurlCommand {
         let url = if is_whole {
             quoted(request.url.as_str())
         } else {
-            let what = format!("the complete URL of the destination, {shown_url}");
-            variable("URL", what, &mut variables)
+            let description = format!("the complete URL of the destination, {shown_url}");
+            variable("URL", description, &mut variables)
         };
         let headers = request.headers.iter().map(|(name, value)| {
             if is_shown(name, value, Some(subscription)) {
@@ -76,23 +76,23 @@ fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
         ),
     ];
     let needed = files.into_iter().filter(|(.., is_needed)| *is_needed);
-    let options = needed.map(|(name, named, what, _)| {
-        let what = format!("path of a PEM file with {what}");
-        option(name, &variable(named, what, variables))
+    let options = needed.map(|(name, named, description, _)| {
+        let description = format!("path of a PEM file with {description}");
+        option(name, &variable(named, description, variables))
     });
     options.collect()
 }
 
 /// Formats the options for signing. curl signs with the credentials in the usual AWS variables.
 fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
-    for (name, what) in [
+    for (name, description) in [
         ("AWS_ACCESS_KEY_ID", "the access key that signs the request"),
         (
             "AWS_SECRET_ACCESS_KEY",
             "the secret access key; temporary credentials also require AWS_SESSION_TOKEN",
         ),
     ] {
-        variables.insert(name.to_owned(), what.to_owned());
+        variables.insert(name.to_owned(), description.to_owned());
     }
     let scope = &signer.scope;
     let (service, region) = (scope.service, &scope.region);
@@ -106,7 +106,7 @@ fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
 
 /// Adds a variable, and returns its reference for the shell. The shell fails if the variable is not
 /// set.
-fn variable(name: &str, what: String, variables: &mut BTreeMap<String, String>) -> String {
+fn variable(name: &str, description: String, variables: &mut BTreeMap<String, String>) -> String {
     let mut own = format!("{PREFIX}{name}");
     for number in 2.. {
         if !variables.contains_key(&own) {
@@ -115,7 +115,7 @@ fn variable(name: &str, what: String, variables: &mut BTreeMap<String, String>) 
         own = format!("{PREFIX}{name}_{number}");
     }
     let word = word(&own);
-    variables.insert(own, what);
+    variables.insert(own, description);
     word
 }
 

@@ -160,7 +160,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Print before storing, so that the results are visible even if storing fails.
     out(&format!("{}\n", table(&validations)))?;
     let stored = validator.store_consents(&validations).await?;
-    let granted = validations.iter().filter(|of| matches!(of.answer, Answer::Granted(_))).count();
+    let granted = validations
+        .iter()
+        .filter(|validation| matches!(validation.answer, Answer::Granted(_)))
+        .count();
     note(format_args!("{granted} of {} endpoints have consented{stored}", validations.len()));
     if granted < validations.len() && validator.confirmations.is_none() {
         note(format_args!(
@@ -192,7 +195,9 @@ fn selected(
     if arguments.names.is_empty() {
         let all = reading.catalogue.subscriptions();
         return Ok(all
-            .filter_map(|of| Some((Arc::clone(of), of.destination.consent.clone()?)))
+            .filter_map(|subscription| {
+                Some((Arc::clone(subscription), subscription.destination.consent.clone()?))
+            })
             .collect());
     }
     let named = arguments.names.iter().map(|name| {
@@ -262,7 +267,10 @@ impl Validator {
         let server = self.confirmations.as_ref();
         // Register before the request is sent, because the endpoint may call the URL at once.
         let confirmation = server.map(|server| server.expect(&subscription, &consent, random()));
-        let question = Question::new(random(), confirmation.as_ref().map(|of| of.url.clone()));
+        let question = Question::new(
+            random(),
+            confirmation.as_ref().map(|confirmation| confirmation.url.clone()),
+        );
         let answer = self.send_question(&subscription, &consent, &question).await;
         let answer = match (answer, confirmation) {
             (Answer::Pending, Some(confirmation)) => {
