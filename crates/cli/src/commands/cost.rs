@@ -178,7 +178,7 @@ fn bill(lines: &[Line]) -> String {
     for line in lines {
         table.add_row([
             line.price.service.name.to_owned(),
-            line.what.to_owned(),
+            line.item.to_owned(),
             decimals(line.quantity),
             line.price.quoted(),
             dollars(line.usd()),
@@ -193,7 +193,7 @@ fn needed(needs: &[Need]) -> String {
     let mut table = table(&head, &[1, 2, 3]);
     for need in needs {
         table.add_row([
-            need.what.to_owned(),
+            need.name.to_owned(),
             decimals(need.amount),
             format!("{} ({})", count(need.limit), need.set_by),
             percent(need.share),
@@ -209,7 +209,7 @@ fn first_limit(plan: &Plan, needs: &[Need]) -> String {
     let late = if need.share > 1.0 { ", so the queue grows" } else { "" };
     format!(
         "first limit: {}, {} of {} ({}){late}; reached at {} such events per day\n",
-        need.what,
+        need.name,
         percent(need.share),
         count(need.limit),
         need.set_by,
@@ -239,7 +239,7 @@ fn json(plan: &Plan, estimate: &Estimate, beside: &Beside) -> Value {
         "lines": estimate.lines.iter().map(line_json).collect::<Vec<_>>(),
         "usd": { "day": day, "month": month, "million_events": million },
         "needs": estimate.needs.iter().map(need_json).collect::<Vec<_>>(),
-        "first_limit": tightest(&estimate.needs).map(|need| need.what),
+        "first_limit": tightest(&estimate.needs).map(|need| need.name),
         "waiting_max": estimate.waiting_max,
         "usd_of_a_million": {
             "waiting_day": beside.waiting_day,
@@ -253,7 +253,7 @@ fn json(plan: &Plan, estimate: &Estimate, beside: &Beside) -> Value {
 fn line_json(line: &Line) -> Value {
     json!({
         "service": line.price.service.name,
-        "what": line.what,
+        "what": line.item,
         "quantity": line.quantity,
         "unit": line.price.unit,
         "unit_price": line.price.quoted(),
@@ -265,7 +265,7 @@ fn line_json(line: &Line) -> Value {
 
 fn need_json(need: &Need) -> Value {
     json!({
-        "what": need.what,
+        "what": need.name,
         "amount": need.amount,
         "limit": need.limit,
         "set_by": need.set_by,

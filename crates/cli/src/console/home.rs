@@ -157,8 +157,11 @@ impl Home<'_> {
     fn cause(&self, cause: &Cause, example: Option<&StoredDeadLetter>) -> Markup {
         let path = format!("/causes/{}", cause.id);
         let id = cause.id.to_string();
-        let counts: BTreeMap<String, u64> =
-            cause.subscriptions.iter().map(|of| (of.name.clone(), of.count)).collect();
+        let counts: BTreeMap<String, u64> = cause
+            .subscriptions
+            .iter()
+            .map(|subscription| (subscription.name.clone(), subscription.count))
+            .collect();
         let forecast =
             Forecast::new(self.console, &counts, &self.sources.reading.catalogue, self.seen, None);
         let replay = self.query.with_others("/replay", &[("cause", &id)]);

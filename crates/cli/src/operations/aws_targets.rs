@@ -77,7 +77,7 @@ impl TargetRules {
         let target = subscription.destination.aws.as_deref()?;
         let refusal = self.policy.refusal(&subscription.name.topic.namespace, target)?;
         let name = &subscription.name;
-        let (what, help) = match &refusal {
+        let (refused, help) = match &refusal {
             AwsRefusal::Own(arn) => (
                 format!("{arn}, which belongs to the deployment itself"),
                 "use a resource that does not belong to the stack".to_owned(),
@@ -95,7 +95,7 @@ impl TargetRules {
                 ),
             ),
         };
-        Some(Problem::refused(format!("{name} delivers to {what}"), help))
+        Some(Problem::refused(format!("{name} delivers to {refused}"), help))
     }
 }
 
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(problem.severity, Severity::Error);
             assert!(problem.message.starts_with(&format!("shop/t/s delivers to {arn}, ")));
             assert!(problem.message.contains(message), "{problem:?}");
-            assert!(problem.help.as_ref().is_some_and(|of| of.contains(help)), "{problem:?}");
+            assert!(problem.help.as_ref().is_some_and(|text| text.contains(help)), "{problem:?}");
         }
     }
 }

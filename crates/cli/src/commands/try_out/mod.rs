@@ -234,7 +234,10 @@ fn warn(
             Arrival::Attempt | Arrival::NotDue { .. } => {}
         }
         let matches = event_matches(catalogue, &name.topic, &delivery.event, now_ms);
-        if matches.iter().any(|of| of.subscription.name == *name && !of.matches) {
+        if matches
+            .iter()
+            .any(|candidate| candidate.subscription.name == *name && !candidate.matches)
+        {
             let id = delivery.event.members().id().unwrap_or_default();
             note(text::line(&format!(
                 "{name} does not receive the event {id}, because the filter does not match or the \
@@ -353,8 +356,10 @@ impl<'a> Attempt<'a> {
                          contains an ARN: use a recent version",
                     );
                 }
-                for (variable, what) in &command.variables {
-                    note(text::line(&format!("set {variable} before you run the command: {what}")));
+                for (variable, description) in &command.variables {
+                    note(text::line(&format!(
+                        "set {variable} before you run the command: {description}"
+                    )));
                 }
                 out(&format!("{}\n", command.text))?;
                 Ok(ExitCode::SUCCESS)

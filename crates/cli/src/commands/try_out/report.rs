@@ -75,14 +75,14 @@ fn shown(exchange: &ShownExchange) -> String {
     let detail = exchange.detail.iter().map(|detail| format!("\n{}\n", text::line(detail)));
     let detail: String = detail.collect();
     match &exchange.response {
-        Some(of) => {
-            let name = text::status_name(of.status).unwrap_or_default();
-            let status = format!("{} {name}", of.status);
+        Some(response) => {
+            let name = text::status_name(response.status).unwrap_or_default();
+            let status = format!("{} {name}", response.status);
             format!(
                 "{request}\n{}\n{}{}{detail}",
                 status.trim_end(),
-                exchange_text::headers(&of.headers),
-                exchange_text::body(&of.body)
+                exchange_text::headers(&response.headers),
+                exchange_text::body(&response.body)
             )
         }
         None => format!("{request}\nno response\n{detail}"),

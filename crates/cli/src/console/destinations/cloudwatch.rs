@@ -55,7 +55,7 @@ impl CloudWatch {
         Self {
             client: Client::new(aws),
             namespace: format!("lastmile/{}", stack.name),
-            is_per_subscription: stack.list("MetricsPer").any(|it| it == "subscription"),
+            is_per_subscription: stack.list("MetricsPer").any(|entry| entry == "subscription"),
             last: Mutex::default(),
         }
     }
@@ -130,7 +130,8 @@ fn queries(namespace: &str, names: &[String], period_ms: u64) -> Vec<MetricDataQ
     for (at, name) in names.iter().enumerate() {
         let Ok(name) = name.parse::<SubscriptionName>() else { continue };
         let topic = format!("{}/{}", segment(&name.topic.namespace), segment(&name.topic.topic));
-        let dimension = |of: &str, value: &str| Dimension::builder().name(of).value(value).build();
+        let dimension =
+            |key: &str, value: &str| Dimension::builder().name(key).value(value).build();
         for (letter, metric, statistic) in ASKED {
             let metric = MetricName::builder()
                 .namespace(namespace)
@@ -156,7 +157,7 @@ fn figures(names: &[String], results: &[MetricDataResult]) -> BTreeMap<String, T
         let Some((letter, at)) = result.id().and_then(|id| id.split_at_checked(1)) else {
             continue;
         };
-        let place = ASKED.iter().position(|(of, ..)| letter == of.to_string());
+        let place = ASKED.iter().position(|(asked, ..)| letter == asked.to_string());
         let name = at.parse::<usize>().ok().and_then(|at| names.get(at));
         let (Some(place), Some(name)) = (place, name) else { continue };
         let figure = &mut found.entry(name).or_default()[place];
@@ -190,10 +191,10 @@ mod tests {
 
     fn results() -> Vec<MetricDataResult> {
         let answer: serde_json::Value = serde_json::from_str(ANSWER).unwrap();
-        let result = |of: &serde_json::Value| {
+        let result = |json: &serde_json::Value| {
             let values =
-                of["Values"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64);
-            let builder = MetricDataResult::builder().id(of["Id"].as_str().unwrap());
+                json["Values"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64);
+            let builder = MetricDataResult::builder().id(json["Id"].as_str().unwrap());
             builder.set_values(Some(values.collect())).build()
         };
         answer["MetricDataResults"].as_array().unwrap().iter().map(result).collect()

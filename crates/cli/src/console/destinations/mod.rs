@@ -81,7 +81,10 @@ impl Seen {
                 Err(error) => (Arc::default(), Some(chain(&error))),
             },
         };
-        let of_each = health.destinations.iter().flat_map(|it| it.subscriptions.iter().cloned());
+        let of_each = health
+            .destinations
+            .iter()
+            .flat_map(|destination| destination.subscriptions.iter().cloned());
         let mut names: Vec<String> = of_each.collect();
         names.sort_unstable();
         names.dedup();
@@ -91,27 +94,30 @@ impl Seen {
 
     /// Returns the statistics of all attempts to a destination; `None` if attempts were not
     /// measured.
-    pub(super) fn traffic(&self, of: &DestinationHealth) -> Option<Traffic> {
-        self.rates.traffic(of.subscriptions.iter().map(String::as_str))
+    pub(super) fn traffic(&self, destination: &DestinationHealth) -> Option<Traffic> {
+        self.rates.traffic(destination.subscriptions.iter().map(String::as_str))
     }
 
     /// Returns true if any destination has an unhealthy condition or a low success rate.
     pub(super) fn is_any_unhealthy(&self) -> bool {
-        self.health.destinations.iter().any(|it| {
-            let percent = self.traffic(it).and_then(|traffic| traffic.success_percent());
-            !it.conditions.is_empty() || percent.is_some_and(|percent| percent < GOOD_PERCENT)
+        self.health.destinations.iter().any(|destination| {
+            let percent = self.traffic(destination).and_then(|traffic| traffic.success_percent());
+            !destination.conditions.is_empty()
+                || percent.is_some_and(|percent| percent < GOOD_PERCENT)
         })
     }
 
     /// Returns the destination of a subscription, by the full name of the subscription.
     pub(super) fn of_subscription(&self, name: &str) -> Option<&DestinationHealth> {
-        let has = |it: &&DestinationHealth| it.subscriptions.iter().any(|of| of == name);
+        let has = |destination: &&DestinationHealth| {
+            destination.subscriptions.iter().any(|subscription| subscription == name)
+        };
         self.health.destinations.iter().find(has)
     }
 
     /// Renders the health of a destination.
-    pub(super) fn health(&self, of: &DestinationHealth) -> Markup {
-        health(of, self.traffic(of).as_ref())
+    pub(super) fn health(&self, destination: &DestinationHealth) -> Markup {
+        health(destination, self.traffic(destination).as_ref())
     }
 
     /// Renders an explanation of which data is missing.
@@ -127,10 +133,10 @@ impl Seen {
     /// first.
     pub(super) fn worst_first(&self) -> Vec<&DestinationHealth> {
         let mut all: Vec<&DestinationHealth> = self.health.destinations.iter().collect();
-        all.sort_by_cached_key(|it| {
-            let traffic = self.traffic(it);
+        all.sort_by_cached_key(|destination| {
+            let traffic = self.traffic(destination);
             let percent = traffic.and_then(|traffic| traffic.success_percent()).unwrap_or(u64::MAX);
-            (it.conditions.is_empty(), percent, it.address.clone())
+            (destination.conditions.is_empty(), percent, destination.address.clone())
         });
         all
     }
@@ -148,40 +154,44 @@ impl Seen {
                         th role="columnheader" .number { "95 % within" }
                         th role="columnheader" { "Next delivery" }
                     } }
-                    tbody role="rowgroup" { @for it in shown { (self.row(it)) } }
+                    tbody role="rowgroup" { @for destination in shown { (self.row(destination)) } }
                 }
             }
         }
     }
 
-    fn row(&self, it: &DestinationHealth) -> Markup {
-        let traffic = self.traffic(it).unwrap_or_default();
+    fn row(&self, destination: &DestinationHealth) -> Markup {
+        let traffic = self.traffic(destination).unwrap_or_default();
         html! { tr role="row" {
             td role="cell" .first.address data-label="Destination" {
-                a .id href={ "/destinations/" (it.key) } { (word(&it.address)) }
-                @for name in it.subscriptions.iter().take(NAMED_MAX) { div .kind { (word(name)) } }
-                @if it.subscriptions.len() > NAMED_MAX { div .kind { "and " (it.subscriptions.len() - NAMED_MAX) " more" } }
+                a .id href={ "/destinations/" (destination.key) } { (word(&destination.address)) }
+                @for name in destination.subscriptions.iter().take(NAMED_MAX) {
+                    div .kind { (word(name)) }
+                }
+                @if destination.subscriptions.len() > NAMED_MAX {
+                    div .kind { "and " (destination.subscriptions.len() - NAMED_MAX) " more" }
+                }
             }
-            td role="cell" data-label="Health" { div { (self.health(it)) } }
+            td role="cell" data-label="Health" { div { (self.health(destination)) } }
             td role="cell" .number data-label="Succeeded" { div { (success(&traffic)) } }
             td role="cell" .number data-label="95 % within" {
                 (or_none(traffic.p95_ms().map(|ms| html! { (text::duration(ms)) }), "–"))
             }
             td role="cell" data-label="Next delivery" { div {
-                (line(&it.next))
-                @for limit in &it.limits { div .kind { (line(limit)) } }
+                (line(&destination.next))
+                @for limit in &destination.limits { div .kind { (line(limit)) } }
             } }
         } }
     }
 }
 
 /// Renders the health of a destination: its stored conditions; if there are none, its success rate.
-fn health(it: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
+fn health(destination: &DestinationHealth, traffic: Option<&Traffic>) -> Markup {
     html! {
-        @for (name, why) in &it.conditions {
+        @for (name, why) in &destination.conditions {
             p { b .state.bad { (line(name)) } " " span .kind { (line(why)) } }
         }
-        @if it.conditions.is_empty() {
+        @if destination.conditions.is_empty() {
             @match traffic.map(|traffic| (traffic.successes, traffic.success_percent())) {
                 None => { "no known problem" span .kind { ", success rate unknown" } },
                 Some((_, None)) => { b .state.good { "healthy" } span .kind { ", no attempt in this period" } },
@@ -243,46 +253,54 @@ pub(super) async fn destination_page(
         let title = "Destinations cannot be read";
         return Err(PageError::new(StatusCode::BAD_GATEWAY, title, problem));
     }
-    let Some(it) = seen.health.destinations.iter().find(|it| it.key == key) else {
+    let Some(destination) =
+        seen.health.destinations.iter().find(|destination| destination.key == key)
+    else {
         let why = "No subscription delivers to this destination, and it has no stored state.";
         let error = PageError::new(StatusCode::NOT_FOUND, "No such destination", why);
         return Err(error.with_link("/destinations".to_owned(), "All destinations"));
     };
     let path = format!("/destinations/{key}");
     let main = html! {
-        p .crumbs { a href="/destinations" { "Destinations" } " / " span { (word(&it.address)) } }
+        p .crumbs {
+            a href="/destinations" { "Destinations" } " / " span { (word(&destination.address)) }
+        }
         div .head { div {
-            h1 { (word(&it.address)) }
-            p .sub { (line(&it.next)) }
+            h1 { (word(&destination.address)) }
+            p .sub { (line(&destination.next)) }
         } }
         (periods(&query, &path))
-        (seen.table(&[it]))
-        (details(&console, it))
+        (seen.table(&[destination]))
+        (details(&console, destination))
     };
     let command =
         console.destination_options().map(|options| format!("destinations show{options} {key}"));
-    let page = PageLayout::new(it.address.clone(), Section::Destinations, main);
+    let page = PageLayout::new(destination.address.clone(), Section::Destinations, main);
     Ok(PageLayout { command, ..page }.respond(&console, StatusCode::OK))
 }
 
-fn details(console: &Console, it: &DestinationHealth) -> Markup {
+fn details(console: &Console, destination: &DestinationHealth) -> Markup {
     html! {
         section aria-labelledby="limits" {
             h2 #limits { "Limits" }
-            @if it.limits.is_empty() { p .none { "This destination has no limits." } }
-            ul { @for limit in &it.limits { li { (line(limit)) } } }
+            @if destination.limits.is_empty() { p .none { "This destination has no limits." } }
+            ul { @for limit in &destination.limits { li { (line(limit)) } } }
         }
         section aria-labelledby="attempts" {
             h2 #attempts { "Last attempts that changed the health" }
-            @if it.attempts.is_empty() { p .none { "None." } }
-            ol .timeline { @for (at_ms, what) in it.attempts.iter().rev() {
-                li .attempt { (time(Some(*at_ms))) " " span { (line(what)) } }
+            @if destination.attempts.is_empty() { p .none { "None." } }
+            ol .timeline { @for (at_ms, outcome) in destination.attempts.iter().rev() {
+                li .attempt { (time(Some(*at_ms))) " " span { (line(outcome)) } }
             } }
         }
         section aria-labelledby="subscriptions" {
             h2 #subscriptions { "Subscriptions of this destination" }
-            ul { @for name in &it.subscriptions { li { (subscriptions::link(console, name)) } } }
-            p { a href=(href("/letters", [("destination", it.address.as_str())])) { "Dead letters of this destination" } }
+            ul { @for name in &destination.subscriptions {
+                li { (subscriptions::link(console, name)) }
+            } }
+            p { a href=(href("/letters", [("destination", destination.address.as_str())])) {
+                "Dead letters of this destination"
+            } }
         }
     }
 }

@@ -130,9 +130,9 @@ impl LetterCaches {
     /// Returns the cache for these filters, whatever its age. Never reads the container.
     pub(in crate::console) fn held(&self, query: &Query) -> Option<Arc<LetterCache>> {
         let entries = self.entries();
-        let of = |scope: &str| entries.iter().find(|entry| entry.scope == scope)?.cache.clone();
-        let whole = of(WHOLE).filter(|cache| !cache.is_truncated || query.is_all());
-        whole.or_else(|| of(&href("", query.filters())))
+        let find = |scope: &str| entries.iter().find(|entry| entry.scope == scope)?.cache.clone();
+        let whole = find(WHOLE).filter(|cache| !cache.is_truncated || query.is_all());
+        whole.or_else(|| find(&href("", query.filters())))
     }
 
     /// Marks all caches as stale, so that the next request reads the container again.

@@ -61,8 +61,11 @@ pub(in crate::console) async fn answer(
     let seen = Seen::read(&console, range_ms(&filter)).await;
     let [cause] = shown.causes.as_slice() else { return Err(no_cause(&id, shown.causes.len())) };
     let sources = console.sources.read().await;
-    let letters: BTreeMap<String, u64> =
-        cause.subscriptions.iter().map(|of| (of.name.clone(), of.count)).collect();
+    let letters: BTreeMap<String, u64> = cause
+        .subscriptions
+        .iter()
+        .map(|subscription| (subscription.name.clone(), subscription.count))
+        .collect();
     let forecast = Forecast::new(&console, &letters, &sources.reading.catalogue, &seen, None);
     let view =
         View { console: &console, query: &query, cache: &cache, seen: &seen, cause, shown, counts };
@@ -197,10 +200,10 @@ impl View<'_> {
                     th scope="col" { "Subscription" } th .number scope="col" { "Dead letters" }
                     th scope="col" { "Destination" }
                 } }
-                tbody { @for of in &self.cause.subscriptions { tr {
-                    td { (subscriptions::link(self.console, &of.name)) }
-                    td .number { (text::grouped(of.count)) }
-                    td { (self.destination(&of.name)) }
+                tbody { @for subscription in &self.cause.subscriptions { tr {
+                    td { (subscriptions::link(self.console, &subscription.name)) }
+                    td .number { (text::grouped(subscription.count)) }
+                    td { (self.destination(&subscription.name)) }
                 } } }
             }
         } }
@@ -209,9 +212,9 @@ impl View<'_> {
     /// Renders the health of the destination of a subscription.
     fn destination(&self, name: &str) -> Markup {
         html! { @match self.seen.of_subscription(name) {
-            Some(it) => {
-                a href={ "/destinations/" (it.key) } { (word(&it.address)) }
-                " " (self.seen.health(it))
+            Some(destination) => {
+                a href={ "/destinations/" (destination.key) } { (word(&destination.address)) }
+                " " (self.seen.health(destination))
             },
             None => span .none { "unknown" },
         } }

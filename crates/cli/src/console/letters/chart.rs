@@ -49,7 +49,7 @@ impl Palette {
 
     /// Returns the CSS class of a reason: `c0`, `c1` …
     pub(in crate::console) fn class(&self, reason: &str) -> String {
-        format!("c{}", self.0.iter().position(|of| of == reason).unwrap_or(COLOURS))
+        format!("c{}", self.0.iter().position(|listed| listed == reason).unwrap_or(COLOURS))
     }
 }
 

@@ -27,7 +27,7 @@ pub(in crate::console) struct CurlCommand {
 /// Formats the command for a dead letter; `None` if the destination is not an HTTP address.
 pub(in crate::console) fn command(letter: &StoredDeadLetter) -> Option<CurlCommand> {
     let url = address(letter.destination.as_deref()?)?;
-    let is_own = |name: &str| MADE_BY_CURL.iter().any(|of| of.eq_ignore_ascii_case(name));
+    let is_own = |name: &str| MADE_BY_CURL.iter().any(|own| own.eq_ignore_ascii_case(name));
     let (sent, left_out): (Vec<_>, Vec<_>) = letter
         .headers
         .iter()

@@ -48,7 +48,9 @@ pub(in crate::console) fn form(
 ) -> Markup {
     html! { form .filter action=(LIST) method="get" role="search" data-keep {
         div .search-row {
-            @for of in FIELDS.iter().filter(|field| field.name == SEARCH) { (search_box(of, query)) }
+            @for search_field in FIELDS.iter().filter(|field| field.name == SEARCH) {
+                (search_box(search_field, query))
+            }
             (periods(query, LIST))
             (more(query, suggestions, invalid))
         }
@@ -66,8 +68,8 @@ fn more(query: &Query, suggestions: &Suggestions, invalid: Option<&InvalidField>
         details .more-filters open[invalid.is_some()] {
             summary { "More filters" @if set > 0 { span .of { " (" (set) " set)" } } }
             div .fields {
-                @for of in FIELDS.iter().filter(|field| field.name != SEARCH) {
-                    (field(of, query, is_invalid(of.name)))
+                @for filter_field in FIELDS.iter().filter(|field| field.name != SEARCH) {
+                    (field(filter_field, query, is_invalid(filter_field.name)))
                 }
             }
             (suggestions.lists())

@@ -124,8 +124,8 @@ async fn may_exist(console: &Console, id: &str) -> Result<bool, PageError> {
     let state = console.caches.whole(COUNT_MAX_AGE_MS, WaitMode::UntilRead).await;
     Ok(match state? {
         CacheState::Ready(cache) => {
-            let is_it = |it: &Arc<StoredDeadLetter>| matches_id(id, &it.id.to_string());
-            cache.is_truncated || cache.letters.iter().any(is_it)
+            let has_id = |letter: &Arc<StoredDeadLetter>| matches_id(id, &letter.id.to_string());
+            cache.is_truncated || cache.letters.iter().any(has_id)
         }
         CacheState::Reading(_) => true,
     })

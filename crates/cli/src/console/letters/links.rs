@@ -174,7 +174,8 @@ pub(in crate::console) async fn undismiss(
     let states = console.letters.states().await.map_err(PageError::storage)?;
     // The withdrawal must be later than the dismissal. The dismissal may come from a machine whose
     // clock is ahead.
-    let dismissed_ms = states.dismissal_of(letter.id).and_then(|of| moment::parse(&of.at));
+    let dismissed_ms =
+        states.dismissal_of(letter.id).and_then(|dismissal| moment::parse(&dismissal.at));
     let at_ms = Machine.now_ms().max(dismissed_ms.unwrap_or_default() + 1);
     let taken_back = Dismissal::taken_back(vec![letter.id], rfc3339(at_ms), user());
     console.letters.dismiss(&taken_back).await.map_err(PageError::not_recorded)?;

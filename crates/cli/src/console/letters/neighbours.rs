@@ -28,7 +28,7 @@ impl ListPlace {
     /// Finds a dead letter in the filtered list; `None` if the list does not contain it.
     pub(in crate::console) fn find(id: Uuid, filter: &Filter, cache: &LetterCache) -> Option<Self> {
         let ids: Vec<Uuid> = cache.matching(filter).iter().map(|letter| letter.id).collect();
-        let at = ids.iter().position(|of| *of == id)?;
+        let at = ids.iter().position(|other| *other == id)?;
         let newer = at.checked_sub(1).and_then(|at| ids.get(at).copied());
         Some(Self { number: at + 1, count: ids.len(), newer, older: ids.get(at + 1).copied() })
     }

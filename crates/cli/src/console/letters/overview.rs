@@ -261,5 +261,5 @@ fn bars(query: &Query, counts: &[(&str, u64)]) -> Markup {
 /// Splits the full name of a subscription into three filters: namespace, topic and subscription.
 fn subscription_filters(name: &str) -> [(&str, &str); 3] {
     let mut parts = name.splitn(3, '/');
-    ["namespace", "topic", "subscription"].map(|of| (of, parts.next().unwrap_or_default()))
+    ["namespace", "topic", "subscription"].map(|field| (field, parts.next().unwrap_or_default()))
 }

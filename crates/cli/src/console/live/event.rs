@@ -108,11 +108,12 @@ fn own_steps(event: &Event) -> Markup {
 }
 
 fn delivery(event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup {
-    let of = &steps[0].subject;
-    let destination = steps.iter().map(|step| &step.facts.destination).find(|it| !it.is_empty());
-    let id = of.delivery.map(|id| id.to_string()).unwrap_or_default();
+    let subject = &steps[0].subject;
+    let destination =
+        steps.iter().map(|step| &step.facts.destination).find(|address| !address.is_empty());
+    let id = subject.delivery.map(|id| id.to_string()).unwrap_or_default();
     html! { section aria-labelledby={ "delivery-" (at) } {
-        h2 id={ "delivery-" (at) } { (word(&of.subscription)) }
+        h2 id={ "delivery-" (at) } { (word(&subject.subscription)) }
         dl .facts {
             @if let Some(destination) = destination { div { dt { "To" } dd { (word(destination)) } } }
             div { dt { "Delivery" } dd .mono { (id) } }
@@ -131,7 +132,7 @@ fn delivery(event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup {
 }
 
 fn timeline_step(exchange: Option<&Arc<ShownExchange>>, step: &Step, is_newest: bool) -> Markup {
-    let (what, words) = (&step.facts, &step.facts.words);
+    let (facts, words) = (&step.facts, &step.facts.words);
     let of_step = match words.kind {
         Kind::Good => "attempt delivered",
         Kind::Failed | Kind::Silent => "attempt",
@@ -142,21 +143,25 @@ fn timeline_step(exchange: Option<&Arc<ShownExchange>>, step: &Step, is_newest: 
     html! {
         li class=(of_step) {
             span .what { (line(&capitalized(&step_name(step)))) }
-            (time(Some(what.at_ms)))
+            (time(Some(facts.at_ms)))
             span class={ "outcome " (class(words.kind)) } { b { (word(&words.outcome)) } }
-            @if words.kind == Kind::UnderWay { span .took data-since=(what.at_ms) { (since(what.at_ms)) } }
+            @if words.kind == Kind::UnderWay {
+                span .took data-since=(facts.at_ms) { (since(facts.at_ms)) }
+            }
             @if let Some(ms) = words.duration_ms { span .took { "in " (text::duration(ms)) } }
             @if !words.detail.is_empty() { span .detail { (word(&words.detail)) } }
-            @if what.due_ms.is_none() && !words.next.is_empty() { span .took { (line(&words.next)) } }
+            @if facts.due_ms.is_none() && !words.next.is_empty() {
+                span .took { (line(&words.next)) }
+            }
             @if let Some(id) = words.dead_letter {
                 a href={ "/letters/" (id) } { "Open and replay the dead letter" }
             }
             @if let Some(exchange) = exchange { (request_and_response(step, exchange)) }
         }
-        @if let Some(due_ms) = what.due_ms {
+        @if let Some(due_ms) = facts.due_ms {
             li .wait.g1 {
                 @if is_newest { span .due data-due=(due_ms) { (line(&words.next)) } }
-                @else { (text::duration(due_ms.saturating_sub(what.at_ms))) " later" }
+                @else { (text::duration(due_ms.saturating_sub(facts.at_ms))) " later" }
             }
         }
     }

@@ -294,8 +294,8 @@ impl Feed {
         if self.steps.len() > STEPS_MAX {
             self.steps.pop_front();
         }
-        let at =
-            event.and_then(|number| self.events.binary_search_by_key(&number, |it| it.number).ok());
+        let at = event
+            .and_then(|number| self.events.binary_search_by_key(&number, |kept| kept.number).ok());
         let Some(event) = at.and_then(|at| self.events.get_mut(at)) else { return };
         if event.steps.len() >= EVENT_STEPS_MAX {
             event.more_steps += 1;
@@ -371,7 +371,7 @@ mod tests {
         feed.publish(3, published("m1", "7", 1));
         feed.add(subject("m1", "7"), attempt(4), None);
         feed.add(subject("m2", "7"), attempt(5), None);
-        let steps: Vec<_> = feed.steps_after(0).map(|it| (it.number, it.event)).collect();
+        let steps: Vec<_> = feed.steps_after(0).map(|step| (step.number, step.event)).collect();
         assert_eq!(steps, [(1, Some(1)), (2, Some(2)), (3, Some(1)), (4, Some(2))]);
         assert_eq!(feed.event(1).unwrap().steps.len(), 2);
         let newest: Vec<bool> = feed.steps_after(2).map(|step| feed.is_newest(step)).collect();
@@ -391,12 +391,12 @@ mod tests {
         feed.begin(subject("m1", "7"), facts(3, Kind::UnderWay, "attempt 2"));
         feed.begin(subject("m2", "8"), facts(4, Kind::UnderWay, "attempt 1"));
         assert!(!feed.is_newest(&first), "its wait is over");
-        let under_way: Vec<_> = feed.under_way().map(|it| (it.number, it.event)).collect();
+        let under_way: Vec<_> = feed.under_way().map(|step| (step.number, step.event)).collect();
         assert_eq!(under_way, [(1, Some(1)), (2, Some(2))]);
         let delivery = subject("m1", "7").delivery.unwrap();
         feed.end(delivery);
         feed.end(delivery);
-        assert_eq!(feed.under_way().map(|it| it.number).collect::<Vec<_>>(), [2]);
+        assert_eq!(feed.under_way().map(|step| step.number).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         feed.add(subject("m1", "7"), attempt(1), None);
         feed.add(subject("m1", "7"), attempt(2), None);
         feed.add(Subject::default(), facts(3, Kind::Note, "function.started"), None);
-        let steps: Vec<_> = feed.steps_after(0).map(|it| it.event).collect();
+        let steps: Vec<_> = feed.steps_after(0).map(|step| step.event).collect();
         assert_eq!(steps, [Some(1), Some(1), None]);
         assert_eq!(feed.event(1).unwrap().published.body, None);
     }

@@ -124,7 +124,7 @@ impl StepJson {
         Self {
             number: step.number,
             event: step.event.map(|event| live.run.id(event)),
-            delivery: subject.delivery.map(|it| it.to_string()).unwrap_or_default(),
+            delivery: subject.delivery.map(|id| id.to_string()).unwrap_or_default(),
             time: clock(facts.at_ms),
             id: cell(&subject.event_id),
             kind: cell(&subject.event_type),
@@ -177,7 +177,7 @@ impl StepJson {
             &self.next,
             &self.folded,
         ];
-        all.map(|it| it.to_lowercase()).join("\n")
+        all.map(|text| text.to_lowercase()).join("\n")
     }
 }
 
@@ -274,7 +274,8 @@ pub(in crate::console) async fn answer(
     let wanted = Wanted::read(&query.unwrap_or_default());
     let shown = live.read(|feed| Shown::new(live, feed, &wanted));
     let reading = console.sources.last();
-    let subscriptions = reading.reading.catalogue.subscriptions().map(|it| it.name.to_string());
+    let subscriptions =
+        reading.reading.catalogue.subscriptions().map(|subscription| subscription.name.to_string());
     let subscriptions: Vec<String> = subscriptions.take(SUBSCRIPTIONS_MAX).collect();
     let main = html! {
         div .head {

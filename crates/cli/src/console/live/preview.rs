@@ -59,7 +59,8 @@ pub(super) async fn preview(
         Some(of_topic) => of_topic.subscriptions().collect(),
         None => Vec::new(),
     };
-    let names: BTreeSet<&SubscriptionName> = of_topic.iter().map(|it| &it.name).collect();
+    let names: BTreeSet<&SubscriptionName> =
+        of_topic.iter().map(|subscription| &subscription.name).collect();
     let now_ms = Machine.now_ms();
     let mut previews = Vec::new();
     for (index, element) in
@@ -67,13 +68,13 @@ pub(super) async fn preview(
     {
         let mut report = report(catalogue, topic, &element, index + 1, &names, now_ms);
         // Show matching subscriptions first, so that many others do not hide them.
-        report.subscriptions.sort_by_key(|of| !of.matches);
+        report.subscriptions.sort_by_key(|entry| !entry.matches);
         let mut requests = Vec::new();
-        for of in report.subscriptions.iter().take(SHOWN_MAX) {
-            let name = of.subscription.parse().ok();
+        for entry in report.subscriptions.iter().take(SHOWN_MAX) {
+            let name = entry.subscription.parse().ok();
             let subscription = name.and_then(|name| catalogue.subscription(&name));
             requests.push(match (subscription, &element) {
-                (Some(subscription), Element::Event(event)) if of.matches => {
+                (Some(subscription), Element::Event(event)) if entry.matches => {
                     Some(request(subscription, event, &from_here).await)
                 }
                 _ => None,
@@ -102,7 +103,7 @@ impl Preview {
     /// Renders the preview as a part of the page.
     pub(super) fn markup(&self) -> Markup {
         let report = &self.report;
-        let count = report.subscriptions.iter().filter(|of| of.matches).count();
+        let count = report.subscriptions.iter().filter(|entry| entry.matches).count();
         let id = report.id.as_deref().unwrap_or("without an id");
         html! { section .panel {
             h2 { "Preview: event " (line(id)) }
@@ -110,52 +111,57 @@ impl Preview {
                 p .invalid { "Not a valid event of " (line(&report.topic)) ", so it becomes a dead letter: " (line(problem)) }
             } @else {
                 p .sub { (count) " of " (report.subscriptions.len()) " subscriptions of " (line(&report.topic)) " match. Nothing was sent." }
-                @for of in &report.onward { (onward(of)) }
+                @for forward in &report.onward { (onward(forward)) }
                 @if let Some(more) = report.subscriptions.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
                     p .hint { (more) " more subscriptions are not shown." }
                 }
-                @for (of, request) in report.subscriptions.iter().zip(&self.requests) { (subscription(of, request.as_ref())) }
+                @for (entry, request) in report.subscriptions.iter().zip(&self.requests) {
+                    (subscription(entry, request.as_ref()))
+                }
             }
         } }
     }
 }
 
 /// Renders the number of matching subscriptions of a topic to which the event is forwarded.
-pub(in crate::console) fn onward(of: &OnwardReport) -> Markup {
-    let count = of.subscriptions.iter().filter(|of| of.matches).count();
+pub(in crate::console) fn onward(report: &OnwardReport) -> Markup {
+    let count = report.subscriptions.iter().filter(|entry| entry.matches).count();
     html! { p {
-        "The event is forwarded to " (line(&of.topic)) ": "
-        @match &of.problem {
+        "The event is forwarded to " (line(&report.topic)) ": "
+        @match &report.problem {
             Some(problem) => { "it becomes a dead letter there, " (line(problem)) },
-            None => { (count) " of " (of.subscriptions.len()) " subscriptions match" },
+            None => { (count) " of " (report.subscriptions.len()) " subscriptions match" },
         }
     } }
 }
 
 fn subscription(
-    of: &SubscriptionReport,
+    report: &SubscriptionReport,
     request: Option<&Result<ShownExchange, String>>,
 ) -> Markup {
     html! { section {
-        h3 { (word(&of.subscription)) " " (verdict(of)) }
-        @if let Some(moment) = of.not_before.as_ref().filter(|_| of.matches) {
+        h3 { (word(&report.subscription)) " " (verdict(report)) }
+        @if let Some(moment) = report.not_before.as_ref().filter(|_| report.matches) {
             p .hint { "There is no attempt before " (line(moment)) "." }
         }
         @match request {
-            None => (filter(&of.filter)),
+            None => (filter(&report.filter)),
             Some(Err(problem)) => p .notice { "No request can be made: " (line(problem)) },
             Some(Ok(exchange)) => {
                 p .mono.said { (exchange.method) " " (word(&exchange.url)) }
                 (headers(&exchange.headers))
-                (body_of(&exchange.body, &format!("The body of the request to {}", of.subscription)))
+                (body_of(
+                    &exchange.body,
+                    &format!("The body of the request to {}", report.subscription)
+                ))
             }
         }
     } }
 }
 
 /// Renders whether a subscription matches the event.
-pub(in crate::console) fn verdict(of: &SubscriptionReport) -> Markup {
-    html! { @match (of.matches, of.expired, of.paused) {
+pub(in crate::console) fn verdict(report: &SubscriptionReport) -> Markup {
+    html! { @match (report.matches, report.expired, report.paused) {
         (_, true, _) => b .state { "expired" },
         (true, _, true) => b .state.open { "matches, but is paused: the event becomes a dead letter" },
         (true, _, false) => b .state.good { "matches" },

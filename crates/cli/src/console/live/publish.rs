@@ -67,11 +67,11 @@ pub(in crate::console) async fn form(
 ) -> Result<Response, PageError> {
     let live = console.live()?;
     let pairs = pairs(query.unwrap_or_default().as_bytes());
-    let of = |name| value(&pairs, name).map(ToOwned::to_owned);
-    let sample = of("sample").unwrap_or_else(|| SAMPLES[0].0.to_owned());
-    let accepted = of("accepted");
-    let Some(from) = of("from") else {
-        let (topic, body) = (of("topic").unwrap_or_default(), sample_of(&sample));
+    let field = |name| value(&pairs, name).map(ToOwned::to_owned);
+    let sample = field("sample").unwrap_or_else(|| SAMPLES[0].0.to_owned());
+    let accepted = field("accepted");
+    let Some(from) = field("from") else {
+        let (topic, body) = (field("topic").unwrap_or_default(), sample_of(&sample));
         let form = Form { topic, body, sample, accepted, ..Form::default() };
         return Ok(page(&console, form, StatusCode::OK));
     };
@@ -116,7 +116,7 @@ pub(in crate::console) async fn publish(
     let live = console.live()?;
     let pairs = pairs(&body);
     let raw = |name: &str| {
-        let given = pairs.iter().find(|(of, _)| of == name);
+        let given = pairs.iter().find(|(key, _)| key == name);
         given.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     let from = raw("from");
@@ -204,7 +204,7 @@ fn content_type(event: &str) -> &'static str {
         Ok(Value::Array(all)) if all.first().is_some_and(says_version) => {
             "application/cloudevents-batch+json"
         }
-        Ok(one) if says_version(&one) => "application/cloudevents+json",
+        Ok(value) if says_version(&value) => "application/cloudevents+json",
         Ok(_) => "application/json",
         // This is invalid JSON. A topic for opaque texts accepts it; for any other topic, the
         // ingress reports the syntax error.

@@ -104,8 +104,8 @@ impl Recorder {
     fn received(&self, record: &Record) {
         let name = record.topic.as_deref().and_then(|topic| topic.parse().ok());
         let last = self.console.sources.last();
-        let input =
-            name.and_then(|name| last.reading.catalogue.topic(&name).map(|it| it.settings.input));
+        let input = name
+            .and_then(|name| last.reading.catalogue.topic(&name).map(|topic| topic.settings.input));
         let all = published(record, input.unwrap_or(Input::Auto));
         self.live().change(|feed| {
             all.into_iter().for_each(|event| feed.publish(record.sent_ms, event));
@@ -175,17 +175,17 @@ impl Pending {
     ) -> Option<Arc<ShownExchange>> {
         let delivery = delivery?;
         let (status, took) = (line.field("status"), line.field("duration_ms"));
-        let is_it = |it: &PendingExchange| {
-            let its_status = it.exchange.status().map(|status| status.to_string());
+        let matches_line = |candidate: &PendingExchange| {
+            let its_status = candidate.exchange.status().map(|status| status.to_string());
             its_status.as_deref().unwrap_or_default() == status
-                && it.exchange.duration_ms.to_string() == took
+                && candidate.exchange.duration_ms.to_string() == took
         };
         let mut found = None;
         for pending in self.0.iter_mut().rev() {
-            let Some(at) = pending.request.deliveries.iter().position(|it| *it == delivery) else {
+            let Some(at) = pending.request.deliveries.iter().position(|id| *id == delivery) else {
                 continue;
             };
-            if found.is_none() && is_it(pending) {
+            if found.is_none() && matches_line(pending) {
                 let (request, exchange) = (&pending.request, &pending.exchange);
                 let make = || Arc::new(ShownExchange::new(request, exchange, subscription));
                 found = Some(Arc::clone(pending.shown.get_or_insert_with(make)));
@@ -216,7 +216,7 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
         Element::Event(event) => {
             let members = event.members();
             let value = |value: Option<std::borrow::Cow<'_, str>>| {
-                value.map(|it| text::first_chars(&it, VALUE_MAX_CHARS)).unwrap_or_default()
+                value.map(|member| text::first_chars(&member, VALUE_MAX_CHARS)).unwrap_or_default()
             };
             let (id, event_type) = (value(members.id()), value(members.event_type()));
             let source = value(members.source());

@@ -111,7 +111,9 @@ impl Recorded {
     /// Returns the statistics of each subscription since this time, rounded down to a minute.
     pub(in crate::console) fn since(&self, since_ms: u64) -> BTreeMap<String, Traffic> {
         let mut all: BTreeMap<String, Traffic> = BTreeMap::new();
-        for (name, traffic) in self.minutes.range(since_ms / MINUTE_MS..).flat_map(|(_, of)| of) {
+        for (name, traffic) in
+            self.minutes.range(since_ms / MINUTE_MS..).flat_map(|(_, minute)| minute)
+        {
             all.entry(name.to_string()).or_default().add(traffic);
         }
         all

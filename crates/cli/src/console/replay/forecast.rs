@@ -52,13 +52,16 @@ impl Forecast {
         let is_unlisted = |(name, _): &(&String, _)| seen.of_subscription(name).is_none();
         let unlisted = counts.iter().filter(is_unlisted).map(|(_, count)| count).sum();
         for name in counts.keys() {
-            let Some(it) = seen.of_subscription(name) else { continue };
-            let conditions = it.conditions.iter().map(|(name, why)| format!("{name} {why}"));
+            let Some(destination) = seen.of_subscription(name) else { continue };
+            let conditions =
+                destination.conditions.iter().map(|(name, why)| format!("{name} {why}"));
             let mut known: Vec<String> = conditions.collect();
-            match it.failed_in_a_row {
+            match destination.failed_in_a_row {
                 // A probation resets the stored attempts, but the statistics of the time range
                 // remain.
-                0 if seen.traffic(it).and_then(|of| of.success_percent()) == Some(0) => {
+                0 if seen.traffic(destination).and_then(|traffic| traffic.success_percent())
+                    == Some(0) =>
+                {
                     known.push("every recent attempt failed".to_owned());
                 }
                 0 => {}
@@ -66,7 +69,7 @@ impl Forecast {
                 failed => known.push(format!("the last {failed} known attempts failed")),
             }
             if !known.is_empty() {
-                warnings.insert(it.address.clone(), known.join("; "));
+                warnings.insert(destination.address.clone(), known.join("; "));
             }
         }
         Self {

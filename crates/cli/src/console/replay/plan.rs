@@ -265,8 +265,8 @@ fn subscriptions(plan: &ReplayPlan, seen: &Seen) -> Markup {
                 @for (name, count) in &plan.subscriptions {
                     tr {
                         td { (word(name)) } td .number { (text::grouped(*count)) }
-                        td { @if let Some(it) = seen.of_subscription(name) {
-                            (word(&it.address)) " " (seen.health(it))
+                        td { @if let Some(destination) = seen.of_subscription(name) {
+                            (word(&destination.address)) " " (seen.health(destination))
                         } @else { span .none { "unknown" } } }
                     }
                 }

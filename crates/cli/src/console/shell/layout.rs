@@ -158,12 +158,14 @@ fn head(console: &Console, title: &str, refresh_ms: Option<u64>) -> Markup {
 }
 
 fn top(console: &Console, section: Section) -> Markup {
-    let is_there = |of: &Section| console.live.is_some() || !of.is_live();
+    let is_there = |page: &Section| console.live.is_some() || !page.is_live();
     html! { header .top {
         a .brand href="/" { (logo()) span { "lastmile" } }
         nav aria-label="Pages" {
-            @for (of, (href, text)) in Section::ALL.into_iter().filter(is_there).map(|of| (of, of.entry())) {
-                a href=(href) aria-current=[(of == section).then_some("page")] { (text) }
+            @for (page, (href, text)) in
+                Section::ALL.into_iter().filter(is_there).map(|page| (page, page.entry()))
+            {
+                a href=(href) aria-current=[(page == section).then_some("page")] { (text) }
             }
         }
         span .container title="Data source of this console" { (line(&console.name)) }
@@ -224,9 +226,9 @@ fn keys() -> Markup {
     ];
     html! { dialog #keys aria-labelledby="keys-title" {
         h2 #keys-title { "Keys" }
-        dl { @for (key, what) in keys { div {
+        dl { @for (key, description) in keys { div {
             dt { @for key in key.split(' ') { kbd { (key) } " " } }
-            dd { (what) }
+            dd { (description) }
         } } }
         label .inline { input type="checkbox" data-use-keys checked; " Enable single-key shortcuts" }
         div .buttons { button type="button" data-close-keys { "Close" } }

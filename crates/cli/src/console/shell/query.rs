@@ -114,7 +114,7 @@ pub(in crate::console) fn pairs(form: &[u8]) -> Vec<(String, String)> {
 
 /// Returns the first non-empty value of a field, trimmed.
 pub(in crate::console) fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    let of_name = pairs.iter().filter(|(of, _)| of == name).map(|(_, value)| value.trim());
+    let of_name = pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.trim());
     of_name.into_iter().find(|value| !value.is_empty())
 }
 
@@ -205,7 +205,7 @@ impl Query {
 
     /// Returns the values of a filter.
     pub(in crate::console) fn values(&self, name: &str) -> Vec<&str> {
-        self.filters().filter(|(of, _)| *of == name).map(|(_, value)| value).collect()
+        self.filters().filter(|(key, _)| *key == name).map(|(_, value)| value).collect()
     }
 
     /// Formats the filters as options of the command line.
@@ -232,7 +232,7 @@ impl Query {
     /// Returns a URL at this path with these values, which replace the existing values of the same
     /// filters.
     pub(in crate::console) fn with_others(&self, path: &str, values: &[(&str, &str)]) -> String {
-        let others = self.filters().filter(|(name, _)| values.iter().all(|(of, _)| of != name));
+        let others = self.filters().filter(|(name, _)| values.iter().all(|(key, _)| key != name));
         self.list(path, others.chain(values.iter().copied()))
     }
 

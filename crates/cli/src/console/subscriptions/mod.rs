@@ -147,11 +147,11 @@ fn row(subscription: &Subscription, last: &SourcesRead) -> Markup {
 /// Formats the most important settings of a policy in one line.
 fn policy(subscription: &Subscription) -> String {
     let all = settings(subscription);
-    let of = |(field, name): (&str, &str)| {
+    let describe = |(field, name): (&str, &str)| {
         let setting = all.iter().find(|setting| setting.field == field)?;
         Some(format!("{name} {}", text::first_chars(&setting.text, SETTING_MAX_CHARS)))
     };
     let dialect = format!("{} profile", subscription.dialect.as_str());
-    let parts: Vec<String> = POLICY.into_iter().filter_map(of).chain([dialect]).collect();
+    let parts: Vec<String> = POLICY.into_iter().filter_map(describe).chain([dialect]).collect();
     parts.join(" · ")
 }

@@ -106,11 +106,13 @@ fn gates(subscription: &Subscription, seen: &Seen) -> Markup {
         }
         @match destination {
             None => p .none { "The state of the destination is unknown." },
-            Some(it) => {
-                p { (line(&it.next)) }
-                @for (name, why) in &it.conditions { p { b .state.bad { (line(name)) } " " (line(why)) } }
-                @for limit in &it.limits { p { "Limit: " (line(limit)) } }
-                p { a href={ "/destinations/" (it.key) } { "Destination" } }
+            Some(destination) => {
+                p { (line(&destination.next)) }
+                @for (name, why) in &destination.conditions {
+                    p { b .state.bad { (line(name)) } " " (line(why)) }
+                }
+                @for limit in &destination.limits { p { "Limit: " (line(limit)) } }
+                p { a href={ "/destinations/" (destination.key) } { "Destination" } }
             }
         }
     } }
@@ -155,10 +157,13 @@ fn explained(catalogue: &Catalogue, subscription: &Arc<Subscription>, event: &st
     html! { @for (index, element) in elements.iter().take(EVENTS_MAX).enumerate() {
         @let report = report(catalogue, topic, element, index + 1, &names, Machine.now_ms());
         @if let Some(problem) = &report.problem { p .invalid { "Not a valid event: " (line(problem)) } }
-        @for of in &report.onward { (onward(of)) }
-        @for of in &report.subscriptions {
-            p { "Event " (line(report.id.as_deref().unwrap_or("without an id"))) ": " (verdict(of)) }
-            (filter(&of.filter))
+        @for forward in &report.onward { (onward(forward)) }
+        @for entry in &report.subscriptions {
+            p {
+                "Event " (line(report.id.as_deref().unwrap_or("without an id"))) ": "
+                (verdict(entry))
+            }
+            (filter(&entry.filter))
         }
     } }
 }

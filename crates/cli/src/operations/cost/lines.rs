@@ -46,7 +46,7 @@ const UNITS_OF_THE_NEWS: f64 = 0.5;
 
 #[derive(Debug)]
 pub(crate) struct Line {
-    pub(crate) what: &'static str,
+    pub(crate) item: &'static str,
     /// The billed quantity per month, in units of the price.
     pub(crate) quantity: f64,
     pub(crate) price: &'static Price,
@@ -56,12 +56,12 @@ pub(crate) struct Line {
 
 impl Line {
     pub(super) fn new(
-        what: &'static str,
+        item: &'static str,
         quantity: f64,
         price: &'static Price,
         how: impl Into<String>,
     ) -> Self {
-        Self { what, quantity, price, how: how.into() }
+        Self { item, quantity, price, how: how.into() }
     }
 
     /// Returns the cost of the line in dollars.
@@ -116,9 +116,9 @@ fn published(plan: &Plan, load: &Load) -> Vec<Line> {
 }
 
 /// Returns the cost of the requests that receive and delete the records of a queue.
-pub(super) fn received(what: &'static str, queue: &Queue) -> Line {
+pub(super) fn received(item: &'static str, queue: &Queue) -> Line {
     let how = format!("{} records, {} an invocation", count(queue.records), queue.fill);
-    Line::new(what, queue.receives + queue.deletes, &SQS_REQUEST, how)
+    Line::new(item, queue.receives + queue.deletes, &SQS_REQUEST, how)
 }
 
 /// Returns the surcharge for requests with a message group: `sends` send requests, and the requests
@@ -155,14 +155,14 @@ fn polls(load: &Load) -> [Line; 1] {
 }
 
 /// Returns the cost of dispatch's invocations for these queues.
-pub(super) fn dispatched(of: &[(&'static str, &Queue)]) -> [Line; 2] {
+pub(super) fn dispatched(queues: &[(&'static str, &Queue)]) -> [Line; 2] {
     let how =
         |queue: &Queue| format!("{} × {} ms", count(queue.invocations), count(queue.invocation_ms));
     let each: Vec<String> =
-        of.iter().map(|(name, queue)| format!("{} {name}", how(queue))).collect();
+        queues.iter().map(|(name, queue)| format!("{} {name}", how(queue))).collect();
     running(
         ["dispatch invoked", "dispatch runs"],
-        of.iter().map(|(_, queue)| *queue),
+        queues.iter().map(|(_, queue)| *queue),
         each.join(" + "),
     )
 }
@@ -182,14 +182,15 @@ fn running<'a>(
 
 /// Returns the cost of writing and storing log lines. Each item in `lines` is a number of lines,
 /// their name, and their size in bytes.
-pub(super) fn logged(what: &'static str, lines: &[(f64, &str, f64)]) -> [Line; 2] {
+pub(super) fn logged(item: &'static str, lines: &[(f64, &str, f64)]) -> [Line; 2] {
     let bytes = |bytes: f64| bytes + LINE_OVERHEAD_BYTES;
-    let gb = lines.iter().map(|(number, _, of)| number * bytes(*of)).sum::<f64>() / GB;
+    let gb = lines.iter().map(|(number, _, size)| number * bytes(*size)).sum::<f64>() / GB;
     let how = lines.iter().filter(|(number, ..)| *number > 0.0);
-    let how = how
-        .map(|(number, name, of)| format!("{} {name} × {} B", count(*number), count(bytes(*of))));
+    let how = how.map(|(number, name, size)| {
+        format!("{} {name} × {} B", count(*number), count(bytes(*size)))
+    });
     [
-        Line::new(what, gb, &LOGS, how.collect::<Vec<_>>().join(" + ")),
+        Line::new(item, gb, &LOGS, how.collect::<Vec<_>>().join(" + ")),
         Line::new(
             "logs kept",
             gb * LOGS_KEPT_DAYS / MONTH_DAYS,
@@ -220,9 +221,10 @@ fn metrics(load: &Load) -> [Line; 4] {
     let written = written.iter().sum::<f64>() + load.letters.invocations;
     let written = written.max(attempts / VALUES_MAX as f64);
     // Metrics for exceptional events are billed for only a few hours, so the estimate omits them.
-    let is_usual = |of: &Metric| !of.is_exceptional() && *of != Metric::SetAsideCount;
+    let is_usual = |metric: &Metric| !metric.is_exceptional() && *metric != Metric::SetAsideCount;
     let usual = Metric::ALL.into_iter().filter(is_usual);
-    let combinations = usual.filter(|of| of.dimensions().contains(&Dimensions::None)).count();
+    let combinations =
+        usual.filter(|metric| metric.dimensions().contains(&Dimensions::None)).count();
     let combinations = if attempts > 0.0 { combinations as f64 } else { 0.0 };
     let values = attempts * MEASURED_VALUES_BYTES;
     let gb = (written * (METRICS_LINE_BYTES + LINE_OVERHEAD_BYTES) + values) / GB;
@@ -279,13 +281,14 @@ pub(super) fn stored(queue: &Queue) -> [Line; 2] {
 fn looks(load: &Load) -> [Line; 2] {
     let looks = |every_ms: u64| {
         let of_a_process = MONTH_DAYS * DAY_S * 1_000.0 / every_ms as f64;
-        let of = |queue: &Queue| (queue.at_once.ceil() * of_a_process).min(queue.invocations);
-        of(&load.events) + of(&load.waits)
+        let queue_looks =
+            |queue: &Queue| (queue.at_once.ceil() * of_a_process).min(queue.invocations);
+        queue_looks(&load.events) + queue_looks(&load.waits)
     };
     let reads = looks(LOOK_EVERY_MS) * OBJECTS_OF_A_LOOK;
     let news = looks(READ_EVERY_MS) * UNITS_OF_THE_NEWS;
     let processes = count(load.events.at_once.ceil() + load.waits.at_once.ceil());
-    let each = |what: &str| format!("{what}, by each of {processes} processes");
+    let each = |objects: &str| format!("{objects}, by each of {processes} processes");
     [
         Line::new("subscriptions read", reads, &READ, each("settings, publishers and a topic")),
         Line::new("table read", news, &TABLE_READ, each("published changes")),

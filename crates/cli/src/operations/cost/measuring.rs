@@ -111,22 +111,22 @@ fn metric_lines() -> [usize; 2] {
         let [line] = &telemetry.metrics(1_795_158_180_000)[..] else { panic!("one line") };
         line.len()
     };
-    let [one, nine] = [1, 9].map(bytes);
-    let values = (nine - one) / 8;
-    [one - values, values]
+    let [single, nine] = [1, 9].map(bytes);
+    let values = (nine - single) / 8;
+    [single - values, values]
 }
 
 /// Returns the microseconds per invocation and per record, from two rows of a table in BENCH.md.
 fn microseconds(name: &str) -> [f64; 2] {
-    let [one, hundred] = [1.0, 100.0].map(|records| {
+    let [single, hundred] = [1.0, 100.0].map(|records| {
         let start = format!("| {name} | {records} | ");
         let row = BENCH.lines().find_map(|line| line.strip_prefix(&start));
         let row = row.unwrap_or_else(|| panic!("BENCH.md has no row {start}"));
         let (text, _) = row.split_once(" µs |").expect("microseconds per event");
         text.parse::<f64>().expect("a number") * records
     });
-    let record = (hundred - one) / 99.0;
-    [one - record, record]
+    let record = (hundred - single) / 99.0;
+    [single - record, record]
 }
 
 #[test]

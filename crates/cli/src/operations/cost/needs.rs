@@ -18,7 +18,7 @@ const WRITES_PER_PREFIX_MAX: f64 = 3_500.0;
 /// A capacity that the load needs, compared with its limit.
 #[derive(Debug)]
 pub(crate) struct Need {
-    pub(crate) what: &'static str,
+    pub(crate) name: &'static str,
     /// The average use of the capacity, in the unit of `limit`.
     pub(crate) amount: f64,
     pub(crate) limit: f64,
@@ -46,7 +46,7 @@ pub(super) fn needs(plan: &Plan, load: &Load) -> Vec<Need> {
             "Concurrency, letters",
         ),
         Need {
-            what: "in flight, events queue",
+            name: "in flight, events queue",
             amount: in_flight,
             limit: IN_FLIGHT_MAX,
             set_by: "SQS, per queue",
@@ -54,7 +54,7 @@ pub(super) fn needs(plan: &Plan, load: &Load) -> Vec<Need> {
             how: format!("{} per second × {} ms", decimals(load.events.rate), count(in_flight_ms)),
         },
         Need {
-            what: "dead letters written per second",
+            name: "dead letters written per second",
             amount: writes,
             limit: WRITES_PER_PREFIX_MAX,
             set_by: "S3, per prefix",
@@ -64,7 +64,7 @@ pub(super) fn needs(plan: &Plan, load: &Load) -> Vec<Need> {
     ]
 }
 
-fn at_once(what: &'static str, queue: &Queue, limit: u32, set_by: &'static str) -> Need {
+fn at_once(name: &'static str, queue: &Queue, limit: u32, set_by: &'static str) -> Need {
     let limit = f64::from(limit);
     let how = format!(
         "{} per second ÷ {} × {} ms; {} with full batches",
@@ -73,11 +73,11 @@ fn at_once(what: &'static str, queue: &Queue, limit: u32, set_by: &'static str) 
         count(queue.invocation_ms),
         decimals(queue.at_once_full)
     );
-    Need { what, amount: queue.at_once, limit, set_by, share: queue.at_once_full / limit, how }
+    Need { name, amount: queue.at_once, limit, set_by, share: queue.at_once_full / limit, how }
 }
 
 /// Returns the capacity that is closest to its limit; `None` without load.
 pub(crate) fn tightest(needs: &[Need]) -> Option<&Need> {
     let loaded = needs.iter().filter(|need| need.share > 0.0);
-    loaded.max_by(|one, other| one.share.total_cmp(&other.share))
+    loaded.max_by(|left, right| left.share.total_cmp(&right.share))
 }

@@ -169,11 +169,11 @@ impl Work {
     }
 }
 
-/// Returns the probability that at least one of `of` independent events happens.
-fn any(probability: f64, of: u32) -> f64 {
+/// Returns the probability that at least one of `count` independent events happens.
+fn any(probability: f64, count: u32) -> f64 {
     // Use exponentiation by squaring, because `powi` may differ between machines, and estimates
     // must not.
-    let (mut none, mut base, mut rest) = (1.0, 1.0 - probability, of);
+    let (mut none, mut base, mut rest) = (1.0, 1.0 - probability, count);
     while rest > 0 {
         if rest % 2 == 1 {
             none *= base;

@@ -89,16 +89,16 @@ mod tests {
         assert_eq!(TEMPLATE.matches(&batch).count(), 2);
         let polls = format!("ReceiveMessageWaitTimeSeconds: {POLL_S}\n");
         assert_eq!(TEMPLATE.matches(&polls).count(), queues::QUEUES.len());
-        let of = |name: &str| {
-            let found = resources().into_iter().find(|of| of.contains(&format!("  {name}:\n")));
+        let resource = |name: &str| {
+            let found = resources().into_iter().find(|text| text.contains(&format!("  {name}:\n")));
             found.expect(name)
         };
         let memory = format!("MemorySize: {DEAD_LETTER_MEMORY_MB}\n");
-        assert!(of("DeadLetterFunction").contains(&memory));
+        assert!(resource("DeadLetterFunction").contains(&memory));
         let batch = format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n");
-        assert!(of("DeadLetterMapping").contains(&batch));
+        assert!(resource("DeadLetterMapping").contains(&batch));
         let alarms =
-            resources().into_iter().filter(|of| of.contains("Type: AWS::CloudWatch::Alarm"));
+            resources().into_iter().filter(|text| text.contains("Type: AWS::CloudWatch::Alarm"));
         assert_eq!(alarms.count().to_string(), ALARMS.to_string());
     }
 }

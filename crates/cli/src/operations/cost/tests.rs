@@ -21,20 +21,23 @@ fn plan() -> Plan {
 }
 
 /// The quantity of a line in a day; 0 if there is none.
-fn a_day(estimate: &Estimate, what: &str) -> f64 {
-    let line = estimate.lines.iter().find(|line| line.what == what);
+fn a_day(estimate: &Estimate, item: &str) -> f64 {
+    let line = estimate.lines.iter().find(|line| line.item == item);
     line.map_or(0.0, |line| line.quantity / MONTH_DAYS)
 }
 
 #[track_caller]
-fn assert_close(one: f64, other: f64) {
-    assert!((one - other).abs() <= 1e-6 * other.abs().max(1.0), "{one} is not {other}");
+fn assert_close(actual: f64, expected: f64) {
+    assert!(
+        (actual - expected).abs() <= 1e-6 * expected.abs().max(1.0),
+        "{actual} is not {expected}"
+    );
 }
 
 #[test]
 fn a_load_without_failures_is_what_a_calculation_by_hand_gives() {
     let estimate = estimate(&plan());
-    for (what, quantity) in [
+    for (item, quantity) in [
         ("events published", 1e6),
         // One record an invocation, with a request each to receive and to delete it.
         ("events received, deleted", 2e6),
@@ -47,9 +50,9 @@ fn a_load_without_failures_is_what_a_calculation_by_hand_gives() {
         ("logs of deliveries", 1e6 * 352.0 / 1_073_741_824.0),
         ("requests to destinations", 1e6 * 1_624.0 / 1_073_741_824.0),
     ] {
-        assert_close(a_day(&estimate, what), quantity);
+        assert_close(a_day(&estimate, item), quantity);
     }
-    let metrics = estimate.lines.iter().find(|line| line.what == "metrics");
+    let metrics = estimate.lines.iter().find(|line| line.item == "metrics");
     assert_close(metrics.expect("metrics").quantity, 10.0);
 }
 
@@ -65,14 +68,14 @@ fn a_window_fills_batches_and_an_event_of_65_kib_is_two_requests() {
 
 #[test]
 fn a_message_with_more_than_ten_deliveries_is_received_once_more_per_part() {
-    let of = |fan_out, events_per_message| {
+    let quantities = |fan_out, events_per_message| {
         let estimate = estimate(&Plan { fan_out, events_per_message, ..plan() });
         (a_day(&estimate, "parts sent"), a_day(&estimate, "events published"))
     };
-    assert_eq!(of(10.0, 1.0), (0.0, 1e6));
-    assert_eq!(of(1.0, 10.0), (0.0, 1e5));
-    assert_close(of(25.0, 1.0).0, 3e6 / 10.0);
-    assert_close(of(10.0, 10.0).0, 1e6 / 10.0);
+    assert_eq!(quantities(10.0, 1.0), (0.0, 1e6));
+    assert_eq!(quantities(1.0, 10.0), (0.0, 1e5));
+    assert_close(quantities(25.0, 1.0).0, 3e6 / 10.0);
+    assert_close(quantities(10.0, 10.0).0, 1e6 / 10.0);
 }
 
 #[test]
@@ -121,7 +124,7 @@ fn the_first_limit_is_the_need_closest_to_its_limit_even_when_it_exceeds_it() {
         let needs = estimate(&Plan { events: events * MONTH_DAYS, success, ..plan() }).needs;
         let need = tightest(&needs).expect("a need");
         assert_eq!(
-            (need.what, need.share > 1.0),
+            (need.name, need.share > 1.0),
             (first, events > 1e7 || success < 0.5),
             "{need:?}"
         );
@@ -131,8 +134,8 @@ fn the_first_limit_is_the_need_closest_to_its_limit_even_when_it_exceeds_it() {
 #[test]
 fn an_idle_month_has_no_limit_and_costs_the_polls_of_five_queues_and_an_alarm() {
     let estimate = estimate(&Plan { events: 0.0, ..plan() });
-    let whats: Vec<&str> = estimate.lines.iter().map(|line| line.what).collect();
-    assert_eq!(whats, ["empty polls", "alarm"]);
+    let items: Vec<&str> = estimate.lines.iter().map(|line| line.item).collect();
+    assert_eq!(items, ["empty polls", "alarm"]);
     assert!(tightest(&estimate.needs).is_none());
     // 3,240,000 polls at $0.40 a million, and $0.10.
     assert_close(sum(&estimate.lines), 1.396);
@@ -152,6 +155,6 @@ fn a_million_deliveries_that_wait_a_day_are_165_million_messages_ten_together() 
 #[test]
 fn a_replay_costs_what_the_console_says() {
     let replay = Beside::new(&plan()).replay / DELIVERIES * 1e6;
-    let told = f64::from(u32::try_from(REPLAY_DOLLARS).expect("a small number"));
-    assert!(replay <= told && replay > told - 1.0, "REPLAY_DOLLARS: {replay}");
+    let stated = f64::from(u32::try_from(REPLAY_DOLLARS).expect("a small number"));
+    assert!(replay <= stated && replay > stated - 1.0, "REPLAY_DOLLARS: {replay}");
 }

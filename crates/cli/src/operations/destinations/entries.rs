@@ -74,10 +74,10 @@ impl Deployment {
 
     /// Publishes these changes to all processes of the functions.
     pub(crate) async fn tell(&self, news: &[News]) -> anyhow::Result<()> {
-        for one in news {
-            let (item, entry, now_ms) = (one.item(), one.entry(), Machine.now_ms());
-            let told = self.table.replace(&item, &entry, Expected::Anything, now_ms);
-            told.await.map_err(failure)?;
+        for change in news {
+            let (item, entry, now_ms) = (change.item(), change.entry(), Machine.now_ms());
+            let write = self.table.replace(&item, &entry, Expected::Anything, now_ms);
+            write.await.map_err(failure)?;
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Deployment {
     /// Reads the published changes, as the functions do.
     pub(crate) async fn news(&self) -> anyhow::Result<AllNews> {
         let news = self.table.newest(NEWS, NEWS_MAX).await.map_err(failure)?;
-        Ok(news.iter().filter_map(|it| News::read(it.text.as_bytes()).ok()).collect())
+        Ok(news.iter().filter_map(|item| News::read(item.text.as_bytes()).ok()).collect())
     }
 
     /// Reads all destinations that have a published change, or a stored state in a namespace of the

@@ -57,15 +57,20 @@ impl Deployment {
     pub(crate) async fn health(&self) -> anyhow::Result<Health> {
         let found = self.states().await?;
         let known = self.subscriptions(Wanted::All).await;
-        let named = known.catalogue.subscriptions().map(|it| DestinationKey::of_subscription(it));
+        let named = known
+            .catalogue
+            .subscriptions()
+            .map(|subscription| DestinationKey::of_subscription(subscription));
         let mut states: BTreeMap<DestinationKey, _> = named.map(|key| (key, None)).collect();
         states.extend(found.states.into_iter().map(|(key, state)| (key, Some(state))));
         let all = states.into_iter();
         let all = all.filter_map(|(key, state)| Destination::new(key, state, &known));
         let all: Vec<Destination> = all.collect();
-        let reads = stream::iter(all).map(|of| self.health_of(of));
+        let reads = stream::iter(all).map(|destination| self.health_of(destination));
         let mut all: Vec<DestinationHealth> = reads.buffered(READS_AT_ONCE).try_collect().await?;
-        all.sort_by_cached_key(|it| (it.conditions.is_empty(), it.address.clone()));
+        all.sort_by_cached_key(|destination| {
+            (destination.conditions.is_empty(), destination.address.clone())
+        });
         let problems = found.problems.into_iter().map(|(_, problem)| problem);
         Ok(Health { destinations: all, problems: problems.chain(known.problem).collect() })
     }
@@ -82,8 +87,8 @@ impl Deployment {
         });
         let attempts = || state.into_iter().flat_map(|state| &state.attempts);
         // An attempt without an outcome was abandoned, because its destination is slow.
-        let has_failed = |it: &&Attempted| {
-            it.outcome.as_deref().is_some_and(|outcome| outcome != Outcome::Success.as_str())
+        let has_failed = |attempt: &&Attempted| {
+            attempt.outcome.as_deref().is_some_and(|outcome| outcome != Outcome::Success.as_str())
         };
         let is_failing =
             state.is_some_and(|state| state.failing.is_some() || state.refusing.is_some());
@@ -99,7 +104,7 @@ impl Deployment {
                 true => attempts().rev().take_while(has_failed).count(),
                 false => 0,
             },
-            attempts: attempts().map(|it| (it.at_ms, outcome(it))).collect(),
+            attempts: attempts().map(|attempt| (attempt.at_ms, outcome(attempt))).collect(),
             subscriptions: destination.names(),
             address: destination.address,
         })

@@ -152,7 +152,9 @@ impl DestinationJson {
             listed: ListedJson::new(destination, now_ms),
             probe_until: state.and_then(|state| state.probe_until_ms).map(rfc3339),
             attempts: attempts.map(AttemptJson::new).collect(),
-            max_per_second: rates.filter_map(|it| it.destination.max_per_second).min(),
+            max_per_second: rates
+                .filter_map(|subscription| subscription.destination.max_per_second)
+                .min(),
             next_slot_at: given_out.next_slot_ms.map(rfc3339),
             max_concurrency: destination.shared_concurrency().min(),
             permits_in_use: given_out.permits,

@@ -71,8 +71,8 @@ impl Destination {
     /// Returns the limits of concurrent requests that all functions share, one for each
     /// subscription with such a limit.
     pub(crate) fn shared_concurrency(&self) -> impl Iterator<Item = u32> {
-        let all = self.subscriptions.iter().map(|it| &it.destination);
-        all.filter_map(|it| it.max_concurrency.shared())
+        let all = self.subscriptions.iter().map(|subscription| &subscription.destination);
+        all.filter_map(|destination| destination.max_concurrency.shared())
     }
 
     /// Returns the names of the destination's subscriptions; without any, the name in the stored
@@ -80,7 +80,9 @@ impl Destination {
     pub(crate) fn names(&self) -> Vec<String> {
         match (&self.subscriptions[..], &self.state) {
             ([], Some(state)) => vec![text::line(&state.subscription)],
-            (subscriptions, _) => subscriptions.iter().map(|it| it.name.to_string()).collect(),
+            (subscriptions, _) => {
+                subscriptions.iter().map(|subscription| subscription.name.to_string()).collect()
+            }
         }
     }
 }
@@ -89,7 +91,9 @@ impl Subscriptions {
     /// Returns the subscriptions that deliver to this destination.
     fn to(&self, key: DestinationKey) -> Vec<Arc<Subscription>> {
         let all = self.catalogue.subscriptions();
-        all.filter(|it| DestinationKey::of_subscription(it) == key).cloned().collect()
+        all.filter(|subscription| DestinationKey::of_subscription(subscription) == key)
+            .cloned()
+            .collect()
     }
 
     /// Returns true if notices about the destination must be published: if a topic for notices is
@@ -117,7 +121,7 @@ impl Deployment {
     /// Reads the subscriptions that are needed to find a destination by its name. Reads only one
     /// topic if possible.
     pub(crate) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
-        let is_it = |(key, state): &(DestinationKey, DestinationState)| match name {
+        let is_named = |(key, state): &(DestinationKey, DestinationState)| match name {
             Name::Subscription(name) => state.subscription == name.to_string(),
             Name::Address(url) => state.destination == url.as_str(),
             Name::Key(named) => key == named,
@@ -126,7 +130,7 @@ impl Deployment {
             return Ok(self.subscriptions(Wanted::topics_of([name])).await);
         }
         let states = self.states().await?.states;
-        let known = states.iter().filter(|it| is_it(it));
+        let known = states.iter().filter(|entry| is_named(entry));
         let known: Vec<SubscriptionName> =
             known.filter_map(|(_, state)| state.subscription.parse().ok()).collect();
         let wanted = if known.is_empty() { Wanted::All } else { Wanted::topics_of(&known) };
@@ -141,26 +145,31 @@ impl Deployment {
     ) -> anyhow::Result<Destination> {
         let all = subscriptions.catalogue.subscriptions();
         // Several addresses may differ only in their queries.
-        let is_address = |it: &Subscription, url: &Url| {
-            *it.destination.url == *url || it.destination.display() == url.as_str()
+        let is_address = |subscription: &Subscription, url: &Url| {
+            *subscription.destination.url == *url
+                || subscription.destination.display() == url.as_str()
         };
-        let is_named = |it: &&Arc<Subscription>| match name {
-            Name::Subscription(name) => it.name == *name,
-            Name::Address(url) => is_address(it, url),
-            Name::Key(key) => DestinationKey::of_subscription(it) == *key,
+        let is_named = |subscription: &&Arc<Subscription>| match name {
+            Name::Subscription(name) => subscription.name == *name,
+            Name::Address(url) => is_address(subscription, url),
+            Name::Key(key) => DestinationKey::of_subscription(subscription) == *key,
         };
         let named: Vec<&Arc<Subscription>> = all.filter(is_named).collect();
         let exact = named
             .iter()
-            .filter(|it| matches!(name, Name::Address(url) if *it.destination.url == *url));
+            .filter(|subscription| {
+                matches!(name, Name::Address(url) if *subscription.destination.url == *url)
+            });
         let exact: BTreeSet<DestinationKey> =
-            exact.map(|it| DestinationKey::of_subscription(it)).collect();
-        let mut keys: BTreeSet<DestinationKey> =
-            named.iter().map(|it| DestinationKey::of_subscription(it)).collect();
+            exact.map(|subscription| DestinationKey::of_subscription(subscription)).collect();
+        let mut keys: BTreeSet<DestinationKey> = named
+            .iter()
+            .map(|subscription| DestinationKey::of_subscription(subscription))
+            .collect();
         let states = self.states().await?;
         if exact.is_empty() {
             // The subscription of the destination may have been removed, or may be unreadable.
-            let is_it = |(key, state): &&(DestinationKey, DestinationState)| match name {
+            let is_state_named = |(key, state): &&(DestinationKey, DestinationState)| match name {
                 Name::Subscription(name) => {
                     keys.is_empty() && state.subscription == name.to_string()
                 }
@@ -168,7 +177,7 @@ impl Deployment {
                 Name::Key(named) => key == named,
             };
             let of_states: Vec<_> =
-                states.states.iter().filter(is_it).map(|(key, _)| *key).collect();
+                states.states.iter().filter(is_state_named).map(|(key, _)| *key).collect();
             keys.extend(of_states);
         } else {
             keys = exact;
@@ -189,7 +198,9 @@ impl Deployment {
             count => {
                 let keys: Vec<String> = found
                     .iter()
-                    .map(|it| format!("{} ({})", it.key, it.names().join(", ")))
+                    .map(|destination| {
+                        format!("{} ({})", destination.key, destination.names().join(", "))
+                    })
                     .collect();
                 let keys = keys.join(", ");
                 bail!("{name} matches {count} destinations; specify one by its key: {keys}")
@@ -212,7 +223,7 @@ impl Deployment {
             }
             Name::Address(_) | Name::Key(_) => {
                 let all = subscriptions.catalogue.subscriptions();
-                let all = all.map(|it| it.destination.display()).collect();
+                let all = all.map(|subscription| subscription.destination.display()).collect();
                 let there = suggested(all, "there are no subscriptions");
                 format!("no subscription in {source} delivers to {name}, {nothing}; {there}")
             }
@@ -223,9 +234,9 @@ impl Deployment {
 /// Returns the names of the subscriptions of the same topic; if there are none, those of all
 /// topics.
 fn of_topic_or_all(name: &SubscriptionName, subscriptions: &Subscriptions) -> BTreeSet<String> {
-    let names = || subscriptions.catalogue.subscriptions().map(|it| &it.name);
+    let names = || subscriptions.catalogue.subscriptions().map(|subscription| &subscription.name);
     let of_topic: BTreeSet<String> =
-        names().filter(|it| it.topic == name.topic).map(ToString::to_string).collect();
+        names().filter(|other| other.topic == name.topic).map(ToString::to_string).collect();
     if of_topic.is_empty() { names().map(ToString::to_string).collect() } else { of_topic }
 }
 

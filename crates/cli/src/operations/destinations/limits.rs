@@ -55,7 +55,10 @@ pub(crate) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<Strin
         let colon = if why.is_empty() { "" } else { ", " };
         format!("{name} since {}{colon}{why}", since(since_ms, now_ms))
     };
-    conditions.iter().map(|it| line(it.name, it.since_ms, &it.why)).collect()
+    conditions
+        .iter()
+        .map(|condition| line(condition.name, condition.since_ms, &condition.why))
+        .collect()
 }
 
 /// Describes the rate limit, and the next free slot under it. Returns `None` without a limit, unless
@@ -65,7 +68,10 @@ pub(crate) fn rate(
     next_slot_ms: Option<u64>,
     now_ms: u64,
 ) -> Option<String> {
-    let rates = destination.subscriptions.iter().filter_map(|it| it.destination.max_per_second);
+    let rates = destination
+        .subscriptions
+        .iter()
+        .filter_map(|subscription| subscription.destination.max_per_second);
     let rates: BTreeSet<u32> = rates.collect();
     let allowed = allowed(&rates, "per second");
     let given_out = next_slot_ms.filter(|next_ms| now_ms < *next_ms);
@@ -115,10 +121,10 @@ pub(crate) fn recovering(recovery: Recovery, now_ms: u64) -> String {
 }
 
 /// Describes a limit of requests. If the subscriptions set different limits, lists all.
-fn allowed(limits: &BTreeSet<u32>, of: &str) -> String {
+fn allowed(limits: &BTreeSet<u32>, scope: &str) -> String {
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
     match limits.is_empty() {
         true => "no limit any more".to_owned(),
-        false => format!("at most {} requests {of}", limits.join(" or ")),
+        false => format!("at most {} requests {scope}", limits.join(" or ")),
     }
 }

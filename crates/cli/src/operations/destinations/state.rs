@@ -47,9 +47,9 @@ pub(crate) fn outcome(attempt: &Attempted) -> String {
     }
 }
 
-/// Describes the newest stored attempt for which `is_it` is true; empty if there is none.
-fn last(state: &DestinationState, name: &str, is_it: impl Fn(&Attempted) -> bool) -> String {
-    let newest = state.attempts.iter().rev().find(|attempt| is_it(attempt));
+/// Describes the newest stored attempt for which `is_wanted` is true; empty if there is none.
+fn last(state: &DestinationState, name: &str, is_wanted: impl Fn(&Attempted) -> bool) -> String {
+    let newest = state.attempts.iter().rev().find(|attempt| is_wanted(attempt));
     newest.map(|attempt| format!("{name}: {}", outcome(attempt))).unwrap_or_default()
 }
 
@@ -163,8 +163,10 @@ mod tests {
             Attempted::abandoned(3, 2_003),
         ];
         let state = state.disabled_by_operator(NOW_MS);
-        let found: Vec<_> =
-            conditions(&state).into_iter().map(|it| (it.name, it.since_ms, it.why)).collect();
+        let found: Vec<_> = conditions(&state)
+            .into_iter()
+            .map(|condition| (condition.name, condition.since_ms, condition.why))
+            .collect();
         let began_ms = NOW_MS - HOUR_MS;
         assert_eq!(
             found,
