@@ -88,9 +88,9 @@ fn try_sends_nothing_to_a_target_that_the_variable_does_not_list() {
         let output = program(folder.path(), &peer, targets, &tried).output();
         let (printed, code) = printed(&output.expect("the program runs"));
         let expected = "which AWS_TARGETS does not list for the namespace shop; add \
-                        shop=arn:aws:sqs:eu-west-1:123456789012:shop.fifo to the environment variable \
-                        AWS_TARGETS, and run the command again; requests are signed with your own AWS \
-                        credentials";
+                        shop=arn:aws:sqs:eu-west-1:123456789012:shop.fifo to the environment \
+                        variable AWS_TARGETS, and run the command again; requests are signed \
+                        with your own AWS credentials";
         assert!(code == Some(1) && printed.contains(expected), "{printed}");
         assert!(printed.contains("nothing was sent"), "{printed}");
     }
