@@ -63,7 +63,7 @@ impl Shows {
         self.all
             || is_here(&to.url)
             || to.aws.is_some()
-            || shown(to).is_some_and(|it| self.agreed.contains(&it))
+            || shown(to).is_some_and(|description| self.agreed.contains(&description))
     }
 }
 
@@ -110,10 +110,11 @@ impl EnvironmentArgs {
         let listed: String = hosts.iter().map(|(name, hosts)| sends(name, hosts)).collect();
         let options: String =
             hosts.keys().map(|name| format!(" --env {}", shell::typed(name))).collect();
-        let what =
+        let explanation =
             format!("the files use environment variables of this machine as secrets:\n{listed}");
-        let otherwise = format!("{what}nothing was sent; to allow it, add{}", text::line(&options));
-        let question = format!("{what}send the values?");
+        let otherwise =
+            format!("{explanation}nothing was sent; to allow it, add{}", text::line(&options));
+        let question = format!("{explanation}send the values?");
         if !is_confirmed(&question, &otherwise)? {
             return Err(usage_error("nothing was sent"));
         }
@@ -142,14 +143,16 @@ impl EnvironmentArgs {
         if agreed.is_empty() {
             return Ok(Shows { all: self.identity, agreed });
         }
-        let listed: String = agreed.iter().map(|it| format!("  {}\n", text::line(it))).collect();
+        let listed: String =
+            agreed.iter().map(|description| format!("  {}\n", text::line(description))).collect();
         if self.identity {
             note(format_args!("requests contain your AWS identity:\n{}", listed.trim_end()));
             return Ok(Shows { all: true, agreed });
         }
-        let what = format!("requests of these files would contain your AWS identity:\n{listed}");
-        let otherwise = format!("{what}nothing was sent; to allow it, add --identity");
-        if !is_confirmed(&format!("{what}send it?"), &otherwise)? {
+        let explanation =
+            format!("requests of these files would contain your AWS identity:\n{listed}");
+        let otherwise = format!("{explanation}nothing was sent; to allow it, add --identity");
+        if !is_confirmed(&format!("{explanation}send it?"), &otherwise)? {
             return Err(usage_error("nothing was sent"));
         }
         Ok(Shows { all: false, agreed })
@@ -198,8 +201,9 @@ pub(crate) fn lookup(
 /// this machine.
 pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     let all = catalogue.subscriptions().map(AsRef::as_ref);
-    let is_elsewhere =
-        |of: &&Subscription| of.destination.secrets_with_addresses().any(|(_, to)| !is_here(to));
+    let is_elsewhere = |subscription: &&Subscription| {
+        subscription.destination.secrets_with_addresses().any(|(_, to)| !is_here(to))
+    };
     receivers(all.filter(is_elsewhere))
 }
 
@@ -207,8 +211,9 @@ pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
 fn shown_elsewhere<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> BTreeSet<String> {
-    let destinations = subscriptions.into_iter().map(|of| &of.destination);
-    let is_asked = |of: &&Destination| !is_here(&of.url) && of.aws.is_none();
+    let destinations = subscriptions.into_iter().map(|subscription| &subscription.destination);
+    let is_asked =
+        |destination: &&Destination| !is_here(&destination.url) && destination.aws.is_none();
     destinations.filter(is_asked).filter_map(shown).collect()
 }
 
@@ -305,12 +310,17 @@ mod tests {
         let args = |identity| EnvironmentArgs { allowed: Vec::new(), identity };
         let everybody = args(true).shows(all()).unwrap();
         let agreed = Shows { all: false, agreed: shown_elsewhere(all()) };
-        let destinations: Vec<_> = all().map(|of| of.destination.clone()).collect();
+        let destinations: Vec<_> =
+            all().map(|subscription| subscription.destination.clone()).collect();
         // Agreement to a signature for a host does not include a token for the same host.
         let identity = WebIdentity { audience: "https://bank/".to_owned(), lifetime_ms: 300_000 };
         let other =
             Destination { auth: Some(Auth::AwsIdentity(identity)), ..destinations[0].clone() };
-        assert!(destinations.iter().all(|of| everybody.has(of) && agreed.has(of)));
+        assert!(
+            destinations
+                .iter()
+                .all(|destination| everybody.has(destination) && agreed.has(destination))
+        );
         assert!(everybody.has(&other) && !agreed.has(&other));
     }
 }

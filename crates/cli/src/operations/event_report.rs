@@ -178,7 +178,7 @@ pub(crate) fn report(
     let members = decoded.members();
     let text = |name| members.get(name).and_then(|value| serde_json::from_str(value).ok());
     let mut matches = event_matches(catalogue, topic, decoded, now_ms);
-    matches.retain(|of| names.contains(&of.subscription.name));
+    matches.retain(|event_match| names.contains(&event_match.subscription.name));
     let onward = onward(catalogue, topic, &matches, decoded, now_ms);
     EventReport {
         id: text("id"),
@@ -208,9 +208,9 @@ impl From<Onward> for OnwardReport {
 }
 
 impl From<EventMatch> for SubscriptionReport {
-    fn from(of: EventMatch) -> Self {
+    fn from(event_match: EventMatch) -> Self {
         let EventMatch { subscription, matches, is_expired, filter, starts_ms, changed_headers } =
-            of;
+            event_match;
         Self {
             subscription: subscription.name.to_string(),
             matches,
@@ -233,8 +233,8 @@ impl From<ChangedHeader> for HeaderReport {
 }
 
 impl From<Explanation> for PartReport {
-    fn from(of: Explanation) -> Self {
-        let Explanation { condition, matches, found, problem, parts } = of;
+    fn from(explanation: Explanation) -> Self {
+        let Explanation { condition, matches, found, problem, parts } = explanation;
         let found = found.into_iter().map(|Found { name, value }| FoundReport { name, value });
         let (problem, column) = match problem {
             Some(Problem { message, column }) => (Some(message), column),

@@ -192,9 +192,9 @@ pub(crate) fn sort_findings<'a>(names: impl Iterator<Item = &'a str>, findings: 
     for (place, name) in names.enumerate() {
         places.entry(name).or_insert(place);
     }
-    findings.sort_by_key(|of| {
-        let place = places.get(of.file.as_str()).copied().unwrap_or(usize::MAX);
-        (place, of.line, of.column)
+    findings.sort_by_key(|finding| {
+        let place = places.get(finding.file.as_str()).copied().unwrap_or(usize::MAX);
+        (place, finding.line, finding.column)
     });
 }
 
@@ -228,6 +228,6 @@ mod tests {
             finding(Severity::Error, "b.yaml", 3, 7, "3"),
         ];
         sort_findings(["b.yaml", "a.yaml", "b.yaml"].into_iter(), &mut findings);
-        assert_eq!(findings.map(|of| of.field), ["1", "2", "3", "4", "5", "of no file"]);
+        assert_eq!(findings.map(|finding| finding.field), ["1", "2", "3", "4", "5", "of no file"]);
     }
 }

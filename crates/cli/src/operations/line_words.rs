@@ -294,8 +294,8 @@ pub(crate) mod tests {
     #[test]
     fn attempts_say_what_comes_next() {
         let attempted = |fields: &[(&'static str, &str)]| {
-            let it = words(&line("delivery.attempted", fields)).unwrap();
-            (it.kind, it.style(), it.outcome, it.next)
+            let words = words(&line("delivery.attempted", fields)).unwrap();
+            (words.kind, words.style(), words.outcome, words.next)
         };
         let busy = [("outcome", "Busy"), ("status", "503"), ("verdict", "retry")];
         let said = "503 Service Unavailable (Busy)".to_owned();
@@ -366,8 +366,8 @@ pub(crate) mod tests {
                 ],
             ),
         ] {
-            let it = words(&line(name, &fields)).unwrap();
-            assert_eq!([it.name, it.outcome, it.detail, it.next], expected);
+            let words = words(&line(name, &fields)).unwrap();
+            assert_eq!([words.name, words.outcome, words.detail, words.next], expected);
         }
     }
 }

@@ -58,7 +58,9 @@ pub(crate) fn with_lints<'a>(
 ) -> anyhow::Result<Vec<Finding>> {
     let first = names.clone().next().unwrap_or_default();
     let at = Locations { reading, first };
-    let find = |of: &Subscription, field: &str, problem| at.finding(of, field, problem);
+    let find = |subscription: &Subscription, field: &str, problem| {
+        at.finding(subscription, field, problem)
+    };
     let mut findings = reading.findings.clone();
     findings.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
     sort_findings(names, &mut findings);
@@ -106,9 +108,9 @@ pub(crate) fn lints_at(
             ("reply", " replies", reply_address(subscription)),
             (SINK, " dead letters", sink_address(subscription)),
         ];
-        let addresses = addresses
-            .into_iter()
-            .filter_map(|(field, what, to)| Some((field, rules.refusal(subscription, what, to?)?)));
+        let addresses = addresses.into_iter().filter_map(|(field, content, to)| {
+            Some((field, rules.refusal(subscription, content, to?)?))
+        });
         let sink = stack.and_then(|stack| Some((SINK, problem(subscription, stack)?)));
         let target = targets.as_ref().and_then(|rules| Some(("aws", rules.problem(subscription)?)));
         let unrendered = unrendered(subscription, catalogue, now_ms);
@@ -186,7 +188,7 @@ impl AddressRules {
     /// Returns the problem if requests to this address are refused. A public address without TLS is
     /// an error, because that is always a mistake. A private address is only a warning, because the
     /// deployment may allow it.
-    fn refusal(&self, subscription: &Subscription, what: &str, to: &Url) -> Option<Problem> {
+    fn refusal(&self, subscription: &Subscription, content: &str, to: &Url) -> Option<Problem> {
         let refusal = check_address(to, &self.policy).err()?;
         let host = match &refusal {
             Refusal::NotPublic(host) => format!("{host}, which is not a public address"),
@@ -194,7 +196,8 @@ impl AddressRules {
             Refusal::Own(host) => host.to_string(),
             Refusal::NoHost => return None,
         };
-        let message = format!("{} sends{what} to {host}; {}", subscription.name, self.consequence);
+        let message =
+            format!("{} sends{content} to {host}; {}", subscription.name, self.consequence);
         Some(if matches!(refusal, Refusal::InClear(_)) && is_public_host(to) {
             Problem::refused(message, format!("use https, or {}", self.allowance))
         } else {
@@ -248,7 +251,7 @@ fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String
     let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {
         format!("requires signed requests, but the stack {} has no InvokeRoleArn", stack.name)
     } else if let Some(TokenSource::Aws(identity)) = destination.token_source()
-        && !stack.identity_audiences().any(|of| of == identity.audience)
+        && !stack.identity_audiences().any(|audience| audience == identity.audience)
     {
         let audience = &identity.audience;
         format!(
@@ -302,7 +305,7 @@ fn unsubscribed_destination(subscription: &Subscription, catalogue: &Catalogue) 
 }
 
 fn has_no_subscription(topic: &TopicName, catalogue: &Catalogue) -> bool {
-    catalogue.topic_subscriptions(topic).is_none_or(|of| of.is_empty())
+    catalogue.topic_subscriptions(topic).is_none_or(|subscriptions| subscriptions.is_empty())
 }
 
 /// A limit that subscriptions may set for their address. Functions count requests by address, so

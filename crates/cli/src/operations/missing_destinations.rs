@@ -33,7 +33,7 @@ pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
 /// Prints an error and returns true if destinations are still placeholders. In this case, nothing
 /// may be written.
 pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
-    let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
+    let is_found = catalogue.subscriptions().any(|subscription| has_placeholder(subscription));
     if is_found {
         note(format_args!(
             "nothing is written: replace the placeholder addresses at {PLACEHOLDER_HOST} first"
@@ -52,7 +52,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
         || !(path.exists() || path.is_symlink());
     if !is_new {
         only_destinations(path)?;
-    } else if path.extension().is_some_and(|of| of.eq_ignore_ascii_case("json")) {
+    } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
         let path = text::path(path);
         return Err(usage_error(format!("{path} is not written: use a file that ends with .yaml")));
     }
@@ -64,7 +64,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     let findings = Files::read(&read)?.reading().findings;
     let missing = missing(&findings);
     let problem = || format!("{} cannot be written", text::path(path));
-    let entries = missing.values().filter(|of| of.is_entry()).count();
+    let entries = missing.values().filter(|entry| entry.is_entry()).count();
     // If only addresses for dead letters are missing, write their comments to a new file, but do
     // not change an existing file.
     if entries > 0 || (is_new && !missing.is_empty()) {
@@ -84,7 +84,7 @@ fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> Str
     if entries == 0 {
         return format!("{path} written: remove the # in front of the sinks for dead letters");
     }
-    let tokens = if missing.values().any(|of| !of.needs.is_empty()) { TOKENS } else { "" };
+    let tokens = if missing.values().any(|entry| !entry.needs.is_empty()) { TOKENS } else { "" };
     format!(
         "{entries} entries added to {path}: replace the addresses at {PLACEHOLDER_HOST}{tokens}"
     )
@@ -92,7 +92,8 @@ fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> Str
 
 /// Fails unless the file is valid YAML that contains only `Destinations` or comments.
 fn only_destinations(path: &Path) -> anyhow::Result<()> {
-    let is_yaml = matches!(path.extension().and_then(|it| it.to_str()), Some("yaml" | "yml"));
+    let is_yaml =
+        matches!(path.extension().and_then(|extension| extension.to_str()), Some("yaml" | "yml"));
     let reading = Files::read(&[path.to_owned()])?.reading();
     let has_entries =
         !reading.destinations.is_empty() && reading.catalogue.subscriptions().next().is_none();
@@ -116,7 +117,9 @@ fn is_among(path: &Path, files: &[PathBuf]) -> bool {
         Some(folder.join(path.file_name()?))
     };
     let Some(wanted) = absolute(path) else { return false };
-    let holds = |listed: &PathBuf| listed.canonicalize().is_ok_and(|of| wanted.starts_with(of));
+    let holds = |listed: &PathBuf| {
+        listed.canonicalize().is_ok_and(|canonical| wanted.starts_with(canonical))
+    };
     files.iter().any(holds)
 }
 
@@ -141,11 +144,11 @@ impl Missing {
 fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
     let mut missing: BTreeMap<&str, Missing> = BTreeMap::new();
     for reference in findings.iter().filter_map(|finding| finding.reference.as_ref()) {
-        let of = missing.entry(reference.key.as_str()).or_default();
+        let entry = missing.entry(reference.key.as_str()).or_default();
         match reference.used_for {
-            ReferenceUse::Events => of.is_unknown = true,
+            ReferenceUse::Events => entry.is_unknown = true,
             ReferenceUse::DeadLetters => {}
-            ReferenceUse::Token => of.needs.clone_from(&reference.needs),
+            ReferenceUse::Token => entry.needs.clone_from(&reference.needs),
         }
     }
     missing
@@ -162,12 +165,12 @@ fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     );
     text.push_str("apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:");
     let (events, dead_letters): (Vec<_>, Vec<_>) =
-        missing.iter().partition(|(_, of)| of.is_entry());
+        missing.iter().partition(|(_, entry)| entry.is_entry());
     text.push('\n');
-    for (key, of) in events {
-        let address = if of.is_unknown { placeholder(key) } else { (*key).to_owned() };
+    for (key, entry) in events {
+        let address = if entry.is_unknown { placeholder(key) } else { (*key).to_owned() };
         let (key, address) = (in_quotes(key), in_quotes(&address));
-        let needs: Vec<&str> = of.needs.iter().map(|needed| needed.example()).collect();
+        let needs: Vec<&str> = entry.needs.iter().map(|needed| needed.example()).collect();
         text.push_str(&match needs.is_empty() {
             true => format!("  {key}: {address}\n"),
             false => format!(

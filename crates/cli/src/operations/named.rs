@@ -13,7 +13,7 @@ pub(crate) fn named(
     name: &SubscriptionName,
 ) -> anyhow::Result<Arc<Subscription>> {
     catalogue.subscription(name).cloned().ok_or_else(|| {
-        let names = catalogue.subscriptions().map(|of| of.name.to_string());
+        let names = catalogue.subscriptions().map(|subscription| subscription.name.to_string());
         usage_error(format!("there is no subscription {name}{}", listed(names)))
     })
 }

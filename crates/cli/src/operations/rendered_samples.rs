@@ -32,7 +32,7 @@ pub(crate) fn unrendered(
     let name = &subscription.name;
     let sample: Arc<str> = catalogue
         .topic(&name.topic)
-        .map(|of| &of.settings)
+        .map(|topic| &topic.settings)
         .and_then(TopicSettings::sample_text)?
         .into();
     let refused = |message: String, help: &str| Problem::refused(message, help.to_owned());

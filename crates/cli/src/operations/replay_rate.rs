@@ -147,8 +147,9 @@ mod tests {
             subscription("c", "two", ""),
         ];
         let catalogue = dialects::read(&[Source { name: "f", text: &text.concat() }]).catalogue;
-        let used =
-            |of: &[(&str, u64)]| RateUsed::of_destinations(&catalogue, &counts(of)).with_option();
+        let used = |letters: &[(&str, u64)]| {
+            RateUsed::of_destinations(&catalogue, &counts(letters)).with_option()
+        };
         let by_limit = |rate| {
             format!(
                 "at most {rate}, from maxPerSecond of the destinations; use --rate to change it"

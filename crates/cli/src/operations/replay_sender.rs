@@ -151,7 +151,7 @@ impl ReplayQueues {
     ) -> bool {
         let (ReplayTarget::Subscription, Some(queue)) = (target, queue) else { return false };
         if let Some(stack) = &self.stack {
-            return stack.dead_letter_container().is_ok_and(|it| it == container.name);
+            return stack.dead_letter_container().is_ok_and(|name| name == container.name);
         }
         let Some(key) = key.filter(|_| is_here(queue) && container.prefix.is_empty()) else {
             return false;

@@ -192,17 +192,19 @@ fn documents(kind: Kind, arguments: &MemberArgs, now_ms: u64) -> anyhow::Result<
     let all = (1..=count).map(|number| members(arguments, number, count, now_ms));
     match kind {
         Kind::CloudEvents => {
-            let events = all.map(|of| cloud_event(arguments, of).map(Box::new));
+            let events = all.map(|members| cloud_event(arguments, members).map(Box::new));
             events.map(|event| event.map(Document::CloudEvent)).collect()
         }
         Kind::Batch => {
-            let events = all.map(|of| cloud_event(arguments, of)).collect::<anyhow::Result<_>>()?;
+            let events = all
+                .map(|members| cloud_event(arguments, members))
+                .collect::<anyhow::Result<_>>()?;
             Ok(vec![Document::Batch(events)])
         }
-        Kind::EventGrid => {
-            Ok(all.map(|of| Document::EventGrid(event_grid_event(arguments, of))).collect())
-        }
-        Kind::Json => Ok(all.map(|of| Document::Json(order(arguments, of))).collect()),
+        Kind::EventGrid => Ok(all
+            .map(|members| Document::EventGrid(event_grid_event(arguments, members)))
+            .collect()),
+        Kind::Json => Ok(all.map(|members| Document::Json(order(arguments, members))).collect()),
     }
 }
 
@@ -216,37 +218,37 @@ fn members(arguments: &MemberArgs, number: u32, count: u32, now_ms: u64) -> Memb
     Members { number, id, subject, at: moment::rfc3339(now_ms) }
 }
 
-fn cloud_event(arguments: &MemberArgs, of: Members) -> anyhow::Result<Event> {
+fn cloud_event(arguments: &MemberArgs, members: Members) -> anyhow::Result<Event> {
     let event = EventBuilderV10::new()
-        .id(of.id)
+        .id(members.id)
         .source(arguments.source.as_deref().unwrap_or(SOURCE))
         .ty(&arguments.event_type)
-        .subject(of.subject)
-        .time(of.at)
-        .data("application/json", data(of.number))
+        .subject(members.subject)
+        .time(members.at)
+        .data("application/json", data(members.number))
         .build();
     event.map_err(|error| usage_error(error.to_string()))
 }
 
-fn event_grid_event(arguments: &MemberArgs, of: Members) -> EventGridEvent {
+fn event_grid_event(arguments: &MemberArgs, members: Members) -> EventGridEvent {
     EventGridEvent {
-        id: of.id,
+        id: members.id,
         topic: arguments.source.clone().unwrap_or_else(|| EVENT_GRID_TOPIC.to_owned()),
-        subject: of.subject,
+        subject: members.subject,
         event_type: arguments.event_type.clone(),
-        event_time: of.at,
+        event_time: members.at,
         data_version: "1.0",
-        data: data(of.number),
+        data: data(members.number),
     }
 }
 
-fn order(arguments: &MemberArgs, of: Members) -> Order {
+fn order(arguments: &MemberArgs, members: Members) -> Order {
     Order {
-        order_id: of.id,
+        order_id: members.id,
         kind: arguments.event_type.clone(),
         shop: arguments.source.clone().unwrap_or_else(|| SOURCE.to_owned()),
-        path: of.subject,
-        created_at: of.at,
+        path: members.subject,
+        created_at: members.at,
         total: TOTAL,
     }
 }

@@ -150,7 +150,8 @@ fn subscriptions(catalogue: &Catalogue) -> Subscriptions {
 
 /// Counts the subscriptions that were added, removed or changed.
 fn changes(before: &Subscriptions, now: &Subscriptions) -> usize {
-    let different = now.iter().filter(|(name, of)| before.get(name) != Some(of)).count();
+    let different =
+        now.iter().filter(|(name, subscription)| before.get(name) != Some(subscription)).count();
     different + before.keys().filter(|name| !now.contains_key(name)).count()
 }
 

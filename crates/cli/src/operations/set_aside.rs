@@ -26,7 +26,10 @@ pub(crate) const QUIET_AFTER: &str = "PT12M";
 pub(crate) async fn tell_resumed(stack: Option<&Stack>, before: &Catalogue, after: &Catalogue) {
     let goes_on =
         |name: &SubscriptionName| after.subscription(name).is_some_and(|after| !after.paused);
-    let paused = before.subscriptions().filter(|of| of.paused).map(|of| &of.name);
+    let paused = before
+        .subscriptions()
+        .filter(|subscription| subscription.paused)
+        .map(|subscription| &subscription.name);
     tell(stack, paused.filter(|name| goes_on(name)), Reason::Paused).await;
 }
 

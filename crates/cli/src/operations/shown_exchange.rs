@@ -105,7 +105,7 @@ impl ShownExchange {
         headers
             .extend(request.signer.iter().map(|_| ("authorization".to_owned(), HIDDEN.to_owned())));
         credentials.add_url(&request.url);
-        if subscription.is_none_or(|it| hides_path(request, it)) {
+        if subscription.is_none_or(|subscription| hides_path(request, subscription)) {
             credentials.add_path(&request.url);
         }
         let answer_bytes = exchange.answer().map_or(0, |(_, body)| body.len());
@@ -116,7 +116,12 @@ impl ShownExchange {
         };
         let response = redacted.answer().map(|(status, body)| ShownResponse {
             status,
-            headers: redacted.content.iter().flat_map(|it| &it.headers).map(named).collect(),
+            headers: redacted
+                .content
+                .iter()
+                .flat_map(|content| &content.headers)
+                .map(named)
+                .collect(),
             body: ShownBody {
                 text: String::from_utf8_lossy(body).into_owned(),
                 bytes: answer_bytes,
@@ -142,15 +147,17 @@ impl ShownExchange {
         let of_headers = |headers: &[(String, String)]| -> usize {
             headers.iter().map(|(name, value)| name.len() + value.len()).sum()
         };
-        let of_response =
-            self.response.as_ref().map_or(0, |it| it.body.text.len() + of_headers(&it.headers));
+        let of_response = self
+            .response
+            .as_ref()
+            .map_or(0, |response| response.body.text.len() + of_headers(&response.headers));
         self.url.len() + self.body.text.len() + of_headers(&self.headers) + of_response
     }
 }
 
 fn url(request: &Request, subscription: Option<&Subscription>) -> String {
     match subscription {
-        Some(it) => shown_address(&request.url, hides_path(request, it)),
+        Some(subscription) => shown_address(&request.url, hides_path(request, subscription)),
         None => format!("{}/{HIDDEN}", request.url.origin().ascii_serialization()),
     }
 }
@@ -170,7 +177,7 @@ fn hides_path(request: &Request, subscription: &Subscription) -> bool {
 /// Returns true if the value of a header is not a secret.
 pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
     let lower = name.to_ascii_lowercase();
-    let auth = subscription.and_then(|it| it.destination.auth.as_ref());
+    let auth = subscription.and_then(|subscription| subscription.destination.auth.as_ref());
     if is_credential(&lower) || auth.is_some_and(|auth| auth.has_header(name)) {
         return false;
     }
@@ -178,7 +185,7 @@ pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscripti
         || OUR_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
     let mut stated = subscription
         .into_iter()
-        .flat_map(|it| &it.destination.headers)
+        .flat_map(|subscription| &subscription.destination.headers)
         .filter(|header| header.name.eq_ignore_ascii_case(name))
         .peekable();
     if stated.peek().is_none() {
@@ -189,7 +196,7 @@ pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscripti
     stated.all(|header| match &header.value {
         Value::Static(text) => text == value,
         Value::Path(_) => true,
-        Value::Template(of) => of.secrets.is_empty(),
+        Value::Template(template) => template.secrets.is_empty(),
         Value::Concealed(_) | Value::Secret(_) => false,
     })
 }

@@ -38,10 +38,11 @@ pub(crate) async fn refused(
     let answer = simulate.send().await.map_err(|error| aws_error(&error));
     let answer = answer.context("IAM cannot simulate the policy")?;
     let results = answer.evaluation_results.unwrap_or_default().into_iter();
-    let refused = results.filter(|it| it.eval_decision != PolicyEvaluationDecisionType::Allowed);
-    let refused = refused.map(|it| Refused {
-        is_denied: it.eval_decision == PolicyEvaluationDecisionType::ExplicitDeny,
-        action: it.eval_action_name,
+    let refused =
+        results.filter(|result| result.eval_decision != PolicyEvaluationDecisionType::Allowed);
+    let refused = refused.map(|result| Refused {
+        is_denied: result.eval_decision == PolicyEvaluationDecisionType::ExplicitDeny,
+        action: result.eval_action_name,
     });
     Ok(refused.collect())
 }

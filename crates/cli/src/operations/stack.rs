@@ -164,11 +164,11 @@ impl Stack {
     /// parameter `Concurrency` is missing or not a value that the template allows.
     pub(crate) fn concurrency(&self) -> Option<u32> {
         let shares = queues::shares_of(self.parameter("Concurrency").parse().ok()?)?;
-        let of = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
+        let invocations = |mapping: queues::Mapping| match (mapping.share, self.pollers()) {
             (Share::Events, Some(most)) => most.saturating_mul(POLLER_INVOCATIONS),
             (share, _) => shares.size(share),
         };
-        Some(queues::mappings().map(of).sum())
+        Some(queues::mappings().map(invocations).sum())
     }
 
     /// Returns the maximum number of provisioned event pollers of the events queue; `None` if the
@@ -227,13 +227,13 @@ mod tests {
 
     #[test]
     fn the_mappings_may_ask_for_the_concurrency_of_the_stack_and_ten_invocations_of_each_poller() {
-        let of = |concurrency, pollers| {
+        let maximum = |concurrency, pollers| {
             let parameters = [("Concurrency", concurrency), ("EventsPollers", pollers)];
             Stack::sample(&parameters, &[]).concurrency()
         };
-        assert_eq!((of("10", ""), of("100", "")), (Some(10), Some(100)));
-        assert_eq!(of("100", "2-30"), Some(50 + 300));
-        assert_eq!((of("", ""), of("11", "")), (None, None));
+        assert_eq!((maximum("10", ""), maximum("100", "")), (Some(10), Some(100)));
+        assert_eq!(maximum("100", "2-30"), Some(50 + 300));
+        assert_eq!((maximum("", ""), maximum("11", "")), (None, None));
     }
 
     #[test]

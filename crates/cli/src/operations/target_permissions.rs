@@ -53,8 +53,10 @@ pub(crate) async fn simulated(
     let ask =
         stream::iter(needs.into_iter().take(TARGETS_MAX)).map(|((action, arn), name)| async move {
             let answer = refused(client, role, &[action], &arn).await?;
-            let problem =
-                answer.into_iter().next().map(|of| problem(name, action, &arn, of.is_denied));
+            let problem = answer
+                .into_iter()
+                .next()
+                .map(|refusal| problem(name, action, &arn, refusal.is_denied));
             anyhow::Ok(problem.map(|problem| (name.clone(), problem)))
         });
     let answers: Vec<_> = ask.buffered(AT_ONCE).try_collect().await?;
@@ -62,9 +64,9 @@ pub(crate) async fn simulated(
 }
 
 fn needs(catalogue: &Catalogue) -> Needs<'_> {
-    let with_target = catalogue.subscriptions().filter_map(|of| {
-        let target = of.destination.aws.as_deref()?;
-        Some(((target.iam_action(), target.resource()), &of.name))
+    let with_target = catalogue.subscriptions().filter_map(|subscription| {
+        let target = subscription.destination.aws.as_deref()?;
+        Some(((target.iam_action(), target.resource()), &subscription.name))
     });
     // Several subscriptions may have the same target; report the first one.
     with_target.fold(Needs::new(), |mut needs, (need, name)| {
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn each_target_is_asked_about_once_with_the_permission_of_its_service() {
-        let one = |name: &str, aws: &str| {
+        let document = |name: &str, aws: &str| {
             format!(
                 "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: {name}}}\n\
                  spec: {{destination: {aws}}}\n"
@@ -107,10 +109,10 @@ mod tests {
         let function =
             "{aws: {arn: 'arn:aws:lambda:eu-west-1:123456789012:function:f', action: Invoke}}";
         let text = [
-            one("a", queue),
-            one("b", queue),
-            one("c", function),
-            one("d", "{url: 'https://d.example.com/'}"),
+            document("a", queue),
+            document("b", queue),
+            document("c", function),
+            document("d", "{url: 'https://d.example.com/'}"),
         ];
         let reading = dialects::read(&[Source { name: "f", text: &text.join("---\n") }]);
         let needs = needs(&reading.catalogue);
@@ -128,7 +130,10 @@ mod tests {
     #[test]
     fn only_what_a_policy_denies_is_an_error() {
         let name = "n/t/s".parse().unwrap();
-        let of = |is_denied| problem(&name, "sns:Publish", "arn:aws:sns:a:1:t", is_denied);
-        assert_eq!((of(true).severity, of(false).severity), (Severity::Error, Severity::Warning));
+        let report = |is_denied| problem(&name, "sns:Publish", "arn:aws:sns:a:1:t", is_denied);
+        assert_eq!(
+            (report(true).severity, report(false).severity),
+            (Severity::Error, Severity::Warning)
+        );
     }
 }

@@ -42,10 +42,10 @@ async fn tell_all(stack: &Stack, topics: &[TopicName]) -> anyhow::Result<()> {
         let news = News::of_topic(topic, now_ms);
         table.replace(&news.item(), &news.entry(), Expected::Anything, now_ms).await
     };
-    let told = stream::iter(topics.iter().take(TOLD_MAX)).map(tell);
-    let mut told = told.buffer_unordered(WRITES_AT_ONCE);
-    while let Some(told) = told.next().await {
-        told?;
+    let results = stream::iter(topics.iter().take(TOLD_MAX)).map(tell);
+    let mut results = results.buffer_unordered(WRITES_AT_ONCE);
+    while let Some(result) = results.next().await {
+        result?;
     }
     Ok(())
 }

@@ -46,13 +46,13 @@ pub(crate) fn all_unset_here(reading: &Reading) -> Vec<Finding> {
 
 /// Returns the problem with a variable, and the advice; `None` if the variable has a value.
 fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Problem> {
-    let what = match value {
+    let state = match value {
         None => "not set",
         Some(value) if value.trim().is_empty() => "empty",
         Some(_) => return None,
     };
     let message = format!(
-        "the environment variable {name} is {what}, so requests that require it are not sent"
+        "the environment variable {name} is {state}, so requests that require it are not sent"
     );
     Some(Problem {
         severity,
@@ -69,9 +69,10 @@ fn at(
     secret: &SecretName,
     problem: Problem,
 ) -> Finding {
-    let is_it = |of: &&NamedSecret| of.subscription == subscription.name && of.secret == *secret;
-    let place = reading.secrets.iter().find(is_it);
-    match place.and_then(|of| Some((location(&of.at)?, &of.field))) {
+    let is_same =
+        |named: &&NamedSecret| named.subscription == subscription.name && named.secret == *secret;
+    let place = reading.secrets.iter().find(is_same);
+    match place.and_then(|named| Some((location(&named.at)?, &named.field))) {
         Some(((file, line, column), field)) => {
             Finding { line, column, ..problem.in_file(file, field) }
         }

@@ -24,7 +24,8 @@ pub(crate) fn reports(
     selected: &[Arc<Subscription>],
 ) -> anyhow::Result<Vec<EventReport>> {
     let now_ms = Machine.now_ms();
-    let names: BTreeSet<&SubscriptionName> = selected.iter().map(|of| &of.name).collect();
+    let names: BTreeSet<&SubscriptionName> =
+        selected.iter().map(|subscription| &subscription.name).collect();
     let text = text_of(file)?;
     let documents: Vec<Arc<str>> = documents(&text).into_iter().map(|(_, text)| text).collect();
     let of_topic = |topic| {
@@ -54,28 +55,31 @@ pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTre
     let all: Vec<Arc<Subscription>> = catalogue.subscriptions().cloned().collect();
     let topics = catalogue.topics().map(|topic| topic.name.clone()).collect();
     let reports = reports(file, catalogue, &topics, &all)?;
-    let malformed = reports.iter().find_map(|of| Some((of, of.problem.as_ref()?)));
+    let malformed = reports.iter().find_map(|report| Some((report, report.problem.as_ref()?)));
     if let Some((EventReport { event, topic, .. }, problem)) = malformed {
         let file = text::line(file);
         return Err(usage_error(format!(
             "{file}: event {event} cannot be read for {topic}: {problem}"
         )));
     }
-    let subscriptions = reports.into_iter().flat_map(|of| of.subscriptions);
-    Ok(subscriptions.filter(|of| of.matches).map(|of| of.subscription).collect())
+    let subscriptions = reports.into_iter().flat_map(|report| report.subscriptions);
+    Ok(subscriptions
+        .filter(|subscription| subscription.matches)
+        .map(|subscription| subscription.subscription)
+        .collect())
 }
 
 /// Adds the requests that templates render from the event, and the event as published.
 fn add_requests(report: &mut EventReport, catalogue: &Catalogue, element: &Element) {
     let Element::Event(event) = element else { return };
     let EventReport { subscriptions, onward, received, .. } = report;
-    let onward = onward.iter_mut().flat_map(|of| &mut of.subscriptions);
-    for of in subscriptions.iter_mut().chain(onward).filter(|of| of.matches) {
-        let name = of.subscription.parse().ok();
+    let onward = onward.iter_mut().flat_map(|onward_report| &mut onward_report.subscriptions);
+    for entry in subscriptions.iter_mut().chain(onward).filter(|entry| entry.matches) {
+        let name = entry.subscription.parse().ok();
         let subscription = name.and_then(|name| catalogue.subscription(&name));
         let rendered = subscription.and_then(|subscription| rendered_request(subscription, event));
-        of.request = rendered.map(RequestReport::from);
-        if of.request.is_some() {
+        entry.request = rendered.map(RequestReport::from);
+        if entry.request.is_some() {
             *received = Some(event.text().to_string());
         }
     }

@@ -70,7 +70,7 @@ fn refused_container(
     }
     let folder = format!("arn:{}:s3:::{container}/", stack.partition());
     let [namespace, topic, subscription_segment] =
-        [&name.topic.namespace, &name.topic.topic, &name.name].map(|of| segment(of));
+        [&name.topic.namespace, &name.topic.topic, &name.name].map(|part| segment(part));
     let blobs = format!("{folder}{namespace}/{topic}/{subscription_segment}/");
     // Between these two parts, the key of a blob contains a date and a GUID, which differ for each
     // blob.

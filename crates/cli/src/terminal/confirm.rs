@@ -37,7 +37,7 @@ pub(crate) fn is_confirmed(question: &str, otherwise: &str) -> anyhow::Result<bo
     Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Returns true if `what` may be replaced: if `yes` is set, or after a confirmation.
-pub(crate) fn may_replace(yes: bool, what: &str) -> anyhow::Result<bool> {
-    may_proceed(yes, &format!("replace {}?", text::line(what)))
+/// Returns true if `target` may be replaced: if `yes` is set, or after a confirmation.
+pub(crate) fn may_replace(yes: bool, target: &str) -> anyhow::Result<bool> {
+    may_proceed(yes, &format!("replace {}?", text::line(target)))
 }

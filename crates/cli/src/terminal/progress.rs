@@ -8,24 +8,24 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 const TICK: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// Creates a progress bar with rate and remaining time.
-pub(crate) fn bar(all: u64, what: &str) -> ProgressBar {
-    ProgressBar::new(all).with_style(measured(what))
+pub(crate) fn bar(all: u64, unit: &str) -> ProgressBar {
+    ProgressBar::new(all).with_style(measured(unit))
 }
 
 /// Turns a counter into a progress bar with this total, starting at 0.
-pub(crate) fn measure(counter: &ProgressBar, all: u64, what: &str) {
+pub(crate) fn measure(counter: &ProgressBar, all: u64, unit: &str) {
     counter.set_position(0);
     counter.set_length(all);
-    counter.set_style(measured(what));
+    counter.set_style(measured(unit));
 }
 
-fn measured(what: &str) -> ProgressStyle {
-    style(&format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}  {{per_sec}}  {{eta}} left"))
+fn measured(unit: &str) -> ProgressStyle {
+    style(&format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}  {{per_sec}}  {{eta}} left"))
 }
 
 /// Creates a counter for work whose total is unknown.
-pub(crate) fn count(what: &str) -> ProgressBar {
-    let template = format!("{{human_pos}} {what}  {{per_sec}}");
+pub(crate) fn count(unit: &str) -> ProgressBar {
+    let template = format!("{{human_pos}} {unit}  {{per_sec}}");
     let bar = ProgressBar::no_length().with_style(style(&template));
     bar.enable_steady_tick(TICK);
     bar
@@ -33,14 +33,14 @@ pub(crate) fn count(what: &str) -> ProgressBar {
 
 /// Creates a counter that calls `number` for its value at each redraw.
 pub(crate) fn asking(
-    what: &str,
+    unit: &str,
     number: impl Fn() -> u64 + Clone + Send + Sync + 'static,
 ) -> ProgressBar {
     let number = move |_: &ProgressState, text: &mut dyn Write| {
         // A progress bar that cannot be drawn must not fail the command.
         let _ = write!(text, "{}", number());
     };
-    let style = style(&format!("{{number}} {what}")).with_key("number", number);
+    let style = style(&format!("{{number}} {unit}")).with_key("number", number);
     let bar = ProgressBar::no_length().with_style(style);
     bar.enable_steady_tick(TICK);
     bar

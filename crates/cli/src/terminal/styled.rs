@@ -194,8 +194,8 @@ mod tests {
         assert!(shown.as_str().contains(&format!("{name}\n{indent}503 Service")), "{shown:?}");
         let unfolded = shown.as_str().replace(&format!("\n{indent}"), "");
         assert_eq!(unfolded.matches('x').count(), 60);
-        let one = plain(&line);
-        assert_eq!((one.lines().count(), one.matches("  ").count()), (1, 3), "{one}");
+        let text = plain(&line);
+        assert_eq!((text.lines().count(), text.matches("  ").count()), (1, 3), "{text}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) fn print_changed(topic: &TopicName, changed: Changed) -> anyhow::Resu
 /// Prints the differences by subscription and field; returns true if anything is removed.
 pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<bool> {
     let changes = diff(old, new);
-    let restricts = |of: &Catalogue| of.settings().secrets.rules().is_some();
+    let restricts = |catalogue: &Catalogue| catalogue.settings().secrets.rules().is_some();
     match (restricts(old), restricts(new)) {
         (false, true) => out("+ SecretPolicy\n    secrets may be sent only to the listed hosts\n")?,
         (true, false) => out("- SecretPolicy\n    all secrets may be sent to any host\n")?,
@@ -43,7 +43,9 @@ fn describe(subject: &Subject, change: &Change) -> String {
             ("+", shown.iter().map(|(name, value)| field(name, value.clone())).collect())
         }
         Change::Changed(changes) => {
-            let changed = |of: &FieldChange| field(&of.field, format!("{} -> {}", of.old, of.new));
+            let changed = |field_change: &FieldChange| {
+                field(&field_change.field, format!("{} -> {}", field_change.old, field_change.new))
+            };
             ("~", changes.iter().map(changed).collect())
         }
         Change::Removed => ("-", field("warning", consequence(subject).to_owned())),

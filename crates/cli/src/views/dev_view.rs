@@ -225,8 +225,11 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
         return "next: add a subscription to the file, as in examples/native.yaml\n".to_owned();
     };
     let mut lines = "next, in other terminals:\n".to_owned();
-    let local = catalogue.subscriptions().find(|of| is_here(&of.destination.url));
-    if let Some(port) = local.and_then(|of| of.destination.url.port_or_known_default()) {
+    let local =
+        catalogue.subscriptions().find(|subscription| is_here(&subscription.destination.url));
+    if let Some(port) =
+        local.and_then(|subscription| subscription.destination.url.port_or_known_default())
+    {
         lines.push_str(&format!("  lastmile subscriber --port {port}\n"));
     }
     let topic = &local.unwrap_or(first).name.topic;

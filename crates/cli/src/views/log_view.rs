@@ -29,7 +29,8 @@ pub(crate) fn watch(
     let (sender, lines) = unbounded_channel();
     // Filter by target, so that lines of libraries, which log a lot, are never formatted.
     let ours = |level: LevelFilter| {
-        filter_fn(move |of| is_ours(of.target()) && *of.level() <= level).with_max_level_hint(level)
+        filter_fn(move |metadata| is_ours(metadata.target()) && *metadata.level() <= level)
+            .with_max_level_hint(level)
     };
     let written = are_written.then(|| {
         let layer = JsonLayer(|_, line: &str| {
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn deliveries_to_a_sink_or_a_reply_address_are_marked() {
-        let of = [
+        let fields = [
             ("subscription", "n/t/s"),
             ("event_id", "7"),
             ("attempt", "2"),
@@ -126,7 +127,7 @@ mod tests {
             let expected = format!(
                 "n/t/s  event 7  {mark}attempt 2  503 Service Unavailable (Busy) in 5 ms  retry in 10 s"
             );
-            let line = line("delivery.attempted", &[&of[..], &more].concat());
+            let line = line("delivery.attempted", &[&fields[..], &more].concat());
             let shown = parts(&line, Some("a.example.com/in")).map(|parts| plain(&parts));
             assert_eq!(shown, Some(expected));
         }
@@ -134,7 +135,8 @@ mod tests {
 
     #[test]
     fn ends_waits_and_other_lines_are_told_in_the_same_order() {
-        let of = [("subscription", "n/t/s"), ("event_id", "7"), ("reason", "TimeToLiveExceeded")];
+        let fields =
+            [("subscription", "n/t/s"), ("event_id", "7"), ("reason", "TimeToLiveExceeded")];
         for (name, more, said) in [
             (
                 "deadletter.handed_over",
@@ -157,12 +159,12 @@ mod tests {
                 "held  rate  the rate limit of the destination is reached  again in 5 s",
             ),
         ] {
-            let shown = described(name, &[&of[..], &more].concat());
+            let shown = described(name, &[&fields[..], &more].concat());
             assert_eq!(shown, Some(format!("n/t/s  event 7  {said}")));
         }
         let warned = line_at(LevelFilter::WARN, "queue.slow", &[("queue", "retry")]);
         assert_eq!(describe(&warned).as_deref(), Some("WARN queue.slow  queue=retry"));
-        let begun = line_at(LevelFilter::DEBUG, "delivery.attempting", &of);
+        let begun = line_at(LevelFilter::DEBUG, "delivery.attempting", &fields);
         assert_eq!(describe(&begun), None, "how it ends is told");
     }
 
@@ -175,8 +177,8 @@ mod tests {
             "deadletter.returned",
             "any.other",
         ] {
-            let of = [("event_id", "a\u{1b}[2J\nb\u{202e}"), ("sink", "\u{1b}c")];
-            let text = describe(&line_at(LevelFilter::WARN, name, &of)).unwrap();
+            let fields = [("event_id", "a\u{1b}[2J\nb\u{202e}"), ("sink", "\u{1b}c")];
+            let text = describe(&line_at(LevelFilter::WARN, name, &fields)).unwrap();
             assert!(!text.contains(['\u{1b}', '\n', '\u{202e}']), "{text:?}");
         }
     }

@@ -17,7 +17,7 @@ pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyh
     let references: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut is_kept = false;
     for reference in references {
-        let [old, new] = [old, new].map(|of| of.get(reference));
+        let [old, new] = [old, new].map(|addresses| addresses.get(reference));
         let (mark, address) = match (old, new) {
             (old, new) if old == new => continue,
             (None, new) => ("+", new.map(|new| shown(new))),

@@ -13,8 +13,8 @@ pub(crate) fn not_shown(ledgers: &[UnreadableLedger]) -> Option<String> {
         count => format!("{count} replay jobs, for example {}", first.job),
     };
     let folder = &first.folder;
-    let what = "update lastmile, or move the folder";
-    Some(text::line(&format!("not shown: {jobs}: {first}; {what} {folder} to another place")))
+    let advice = "update lastmile, or move the folder";
+    Some(text::line(&format!("not shown: {jobs}: {first}; {advice} {folder} to another place")))
 }
 
 /// Explains why dead letters are not replayed if an unreadable ledger may record that they were

@@ -169,8 +169,8 @@ impl TokenServer {
     }
 
     /// Sends a command to the server; its source lists the commands.
-    fn tell(&self, what: &str) {
-        exchange(&self.address, &format!("POST /{what}"), "host: a\r\n", "");
+    fn tell(&self, command: &str) {
+        exchange(&self.address, &format!("POST /{command}"), "host: a\r\n", "");
     }
 
     /// A subscription of a destination that accepts tokens of the client named after `style`.
@@ -187,7 +187,7 @@ impl TokenServer {
     /// Returns the granted tokens, and the numbers of accepted and refused requests.
     fn seen(&self) -> (Vec<String>, u64, u64) {
         let seen = self.all_seen();
-        let count = |of: &str| seen[of].as_u64().unwrap_or(0);
+        let count = |field: &str| seen[field].as_u64().unwrap_or(0);
         (texts(&seen["granted"]), count("delivered"), count("refused"))
     }
 
@@ -201,7 +201,7 @@ impl TokenServer {
 
 fn texts(list: &serde_json::Value) -> Vec<String> {
     let list = list.as_array().expect("a list").iter();
-    list.map(|of| of.as_str().expect("a text").to_owned()).collect()
+    list.map(|text| text.as_str().expect("a text").to_owned()).collect()
 }
 
 impl Drop for TokenServer {
@@ -364,6 +364,6 @@ fn what_try_shows_is_taken_by_whom_a_token_server_of_others_vouches_to() {
         assert!(code == Some(0) && granted.len() == number, "{printed}");
         assert_eq!(delivered, number as u64, "{printed}");
         let secrets = granted.iter().map(String::as_str).chain([CLIENT_SECRET]);
-        assert!(secrets.into_iter().all(|of| !printed.contains(of)), "{printed}");
+        assert!(secrets.into_iter().all(|secret| !printed.contains(secret)), "{printed}");
     }
 }

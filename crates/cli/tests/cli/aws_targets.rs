@@ -12,7 +12,7 @@ const EVENT: &str =
 /// A folder with an event, and a subscription for each of three services.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let one = |(name, arn, action, parameters): (&str, &str, &str, &str)| {
+    let document = |(name, arn, action, parameters): (&str, &str, &str, &str)| {
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
              spec: {{destination: {{aws: {{arn: 'arn:aws:{arn}', action: {action}, parameters: {{{parameters}}}}}}}}}\n"
@@ -28,7 +28,7 @@ fn folder() -> tempfile::TempDir {
         ("sns", "sns:eu-west-1:123456789012:shop", "Publish", "Subject: '{{ event.type }}'"),
         ("lambda", "lambda:eu-west-1:123456789012:function:shop", "Invoke", "Qualifier: live"),
     ];
-    std::fs::write(folder.path().join("subscriptions.yaml"), documents.map(one).join("---\n"))
+    std::fs::write(folder.path().join("subscriptions.yaml"), documents.map(document).join("---\n"))
         .expect("a file");
     std::fs::write(folder.path().join("event.json"), EVENT).expect("a file");
     folder
@@ -58,7 +58,7 @@ fn what_try_sends_to_a_service_and_the_command_that_it_prints_are_signed() {
         );
         let (printed, code) = printed(&{ tried }.output().expect("the program runs"));
         assert!(code == Some(0) && printed.contains("authorization: [secret]"), "{printed}");
-        assert!([SECRET, TOKEN].iter().all(|of| !printed.contains(of)), "{printed}");
+        assert!([SECRET, TOKEN].iter().all(|secret| !printed.contains(secret)), "{printed}");
         assert_eq!(peer.seen()["taken"][service], 1, "{printed}{}", peer.seen());
         let arguments = [&arguments[..], &["--print"]].concat();
         let output = program(folder.path(), &peer, "", &arguments).output().expect("it runs");
@@ -87,11 +87,11 @@ fn try_sends_nothing_to_a_target_that_the_variable_does_not_list() {
     for targets in ["", "bank=arn:aws:sqs:*:*:*", "shop=arn:aws:sqs:us-east-1:*:*"] {
         let output = program(folder.path(), &peer, targets, &tried).output();
         let (printed, code) = printed(&output.expect("the program runs"));
-        let told = "which AWS_TARGETS does not list for the namespace shop; add \
-                    shop=arn:aws:sqs:eu-west-1:123456789012:shop.fifo to the environment variable \
-                    AWS_TARGETS, and run the command again; requests are signed with your own AWS \
-                    credentials";
-        assert!(code == Some(1) && printed.contains(told), "{printed}");
+        let expected = "which AWS_TARGETS does not list for the namespace shop; add \
+                        shop=arn:aws:sqs:eu-west-1:123456789012:shop.fifo to the environment \
+                        variable AWS_TARGETS, and run the command again; requests are signed \
+                        with your own AWS credentials";
+        assert!(code == Some(1) && printed.contains(expected), "{printed}");
         assert!(printed.contains("nothing was sent"), "{printed}");
     }
     let seen = peer.seen();

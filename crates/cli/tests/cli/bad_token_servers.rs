@@ -55,7 +55,8 @@ fn document(name: &str, token_url: &str, destination: &str) -> String {
 
 /// The text of the first blob below a folder of this name.
 fn letter_of(folder: &Path, name: &str) -> Option<String> {
-    let mut entries = std::fs::read_dir(folder).expect("a folder").map(|it| it.expect("an entry"));
+    let mut entries =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
     entries.find_map(|entry| {
         let path = entry.path();
         if path.is_dir() {

@@ -65,14 +65,14 @@ fn dev(folder: &Path, name: &str, more: &[&str]) -> (Running, String, String) {
 }
 
 fn subscriptions(folder: &Path, url: &str) {
-    let of = |topic: &str| {
+    let document = |topic: &str| {
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: a}}\n\
              spec: {{destination: {{url: \"{url}\"}}}}\n---\n"
         )
     };
     let texts = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: texts}\nspec: {input: opaque}\n";
-    let text = format!("{}{}{texts}", of("orders"), of("texts"));
+    let text = format!("{}{}{texts}", document("orders"), document("texts"));
     std::fs::write(folder.join("subscriptions.yaml"), text).expect("a file can be written");
 }
 

@@ -313,7 +313,7 @@ fn an_attempt_is_seen_when_it_begins_and_becomes_its_result() {
     let mut stream = dev.stream();
     dev.publish(EVENT);
     let begun = stream.json("begun");
-    let said = ["id", "name", "destination", "what", "outcome"].map(|it| text(&begun, it));
+    let said = ["id", "name", "destination", "what", "outcome"].map(|field| text(&begun, field));
     let expected = ["order-1", "shop/orders/slow", &url, "attempt 1", "waiting for a response"];
     assert_eq!(said, expected);
     received.recv().expect("a request");

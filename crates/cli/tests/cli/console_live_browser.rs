@@ -45,8 +45,8 @@ fn a_person_watches_filters_opens_and_publishes_and_nothing_of_an_event_runs() {
     let mut input = browse.stdin.take().expect("it is piped");
     let asked = BufReader::new(browse.stdout.take().expect("it is piped"));
     let mut running = Some(dev);
-    for what in asked.lines().map_while(Result::ok) {
-        match what.as_str() {
+    for request in asked.lines().map_while(Result::ok) {
+        match request.as_str() {
             // Every request that waits is answered, and every later one.
             "answer" => drop(answers.take()),
             "restart" => {

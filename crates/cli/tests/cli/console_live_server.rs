@@ -148,17 +148,17 @@ impl PageStream {
     }
 
     /// Waits for the next step with this text as `what`.
-    pub(crate) fn step(&mut self, what: &str) -> Value {
-        let [step] = self.steps([what]);
+    pub(crate) fn step(&mut self, text: &str) -> Value {
+        let [step] = self.steps([text]);
         step
     }
 
     /// Waits for steps with these texts, in any order, because functions may log them in any order.
-    pub(crate) fn steps<const N: usize>(&mut self, whats: [&str; N]) -> [Value; N] {
+    pub(crate) fn steps<const N: usize>(&mut self, texts: [&str; N]) -> [Value; N] {
         let mut found = [const { Value::Null }; N];
         while found.iter().any(Value::is_null) {
             let step = self.json("step");
-            let wanted = whats.iter().zip(&mut found).find(|(what, _)| step["what"] == **what);
+            let wanted = texts.iter().zip(&mut found).find(|(text, _)| step["what"] == **text);
             if let Some((_, found)) = wanted.filter(|(_, found)| found.is_null()) {
                 *found = step;
             }

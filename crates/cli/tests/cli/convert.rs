@@ -16,7 +16,8 @@ fn examples() -> Vec<PathBuf> {
 }
 
 fn is_document(path: &Path) -> bool {
-    path.extension().is_some_and(|of| ["yaml", "yml", "json"].iter().any(|known| of == *known))
+    path.extension()
+        .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
 
 fn lastmile(arguments: &[&str]) -> Output {
@@ -34,12 +35,12 @@ fn explained(path: &Path) -> BTreeMap<String, Value> {
     let printed = lastmile(&["explain", "-f", path, "--outcome", "503", "--output", "json"]).stdout;
     let all: Value = serde_json::from_slice(&printed).unwrap_or_default();
     let all = all.as_array().cloned().unwrap_or_else(|| vec![all]);
-    let without_origins = |mut of: Value| {
-        let policy = of["policy"].as_object_mut();
+    let without_origins = |mut subscription: Value| {
+        let policy = subscription["policy"].as_object_mut();
         for setting in policy.into_iter().flat_map(|policy| policy.values_mut()) {
             *setting = setting["value"].take();
         }
-        (of["subscription"].to_string(), of)
+        (subscription["subscription"].to_string(), subscription)
     };
     all.into_iter().filter(Value::is_object).map(without_origins).collect()
 }

@@ -42,14 +42,16 @@ const CAUSES: u32 = 40;
 /// server.
 fn response_of_many(number: u32) -> String {
     let (cause, id, minute, host) = (number % CAUSES, id(number), number % 60, number % 250);
-    let what = ["stock", "price", "address", "customer", "payment"][cause as usize % 5];
+    let subject = ["stock", "price", "address", "customer", "payment"][cause as usize % 5];
     let how = ["is missing", "is locked", "is invalid", "is too old"][cause as usize / 5 % 4];
     let at = format!("2026-11-20T09:{minute:02}:07.{number}Z");
     match cause / 20 {
         0 => format!(
-            r#"{{"timestamp":"{at}","status":503,"message":"The {what} of order {number} {how}: '{id}' on 10.0.0.{host}"}}"#
+            r#"{{"timestamp":"{at}","status":503,"message":"The {subject} of order {number} {how}: '{id}' on 10.0.0.{host}"}}"#
         ),
-        _ => format!("{what} {how} (id {id}, user u{number}@example.com, {at}, took {number}ms)"),
+        _ => {
+            format!("{subject} {how} (id {id}, user u{number}@example.com, {at}, took {number}ms)")
+        }
     }
 }
 

@@ -51,7 +51,7 @@ fn write(folder: &Path, count: u32, hours: u32) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_newest_of_many_cost_few_requests() {
-    for (hours, what) in [(24 * 28, "672 hours"), (1, "one hour")] {
+    for (hours, range) in [(24 * 28, "672 hours"), (1, "one hour")] {
         let data = tempfile::tempdir().expect("a folder can be made");
         let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
         let aws = LocalAws::start(config).await.expect("the local AWS starts");
@@ -60,7 +60,7 @@ async fn the_newest_of_many_cost_few_requests() {
         let output = container.run(&["list", "--limit", "20", "--output", "ndjson"]);
         let found = lines(&output);
         assert_eq!(found.len(), 20, "{}", text(&output.stderr));
-        println!("list --limit 20 of {MANY} letters in {what}: {}", text(&output.stderr).trim());
+        println!("list --limit 20 of {MANY} letters in {range}: {}", text(&output.stderr).trim());
         assert!(requests(&output) <= REQUESTS_MAX, "{}", text(&output.stderr));
         let ended: Vec<&str> =
             found.iter().filter_map(|line| line["decided_at"].as_str()).collect();

@@ -277,8 +277,8 @@ async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_i
     let job = results.job("j").await;
     let again = job["dead_again_letters"].as_array().expect("a list");
     let new = |old: u32| {
-        let of = again.iter().find(|end| end["letter"] == sample(old, (20, 9), "").id());
-        of.and_then(|end| end["dead_letter"].as_str()).expect("a dead letter").to_owned()
+        let found = again.iter().find(|end| end["letter"] == sample(old, (20, 9), "").id());
+        found.and_then(|end| end["dead_letter"].as_str()).expect("a dead letter").to_owned()
     };
     for old in [1, 2] {
         let letter = results.json(&["show", &new(old)]).await;
@@ -294,7 +294,7 @@ async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_i
     assert!(shown.contains("the same event") && shown.contains(&new(2)), "{shown}");
     let why = results.json(&["why", "--state", "all"]).await;
     let parties: Vec<&Value> =
-        why.as_array().expect("a list").iter().map(|of| &of["failed"]).collect();
+        why.as_array().expect("a list").iter().map(|group| &group["failed"]).collect();
     assert!(parties.contains(&&"reply".into()) && parties.contains(&&"sink".into()), "{why}");
     let why = text(&results.run(&["why"]).await.stdout);
     assert!(why.contains("sink: "), "{why}");

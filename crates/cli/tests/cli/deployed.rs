@@ -100,8 +100,8 @@ async fn of_many_topics_only_those_are_read_that_are_known_to_deliver_to_a_desti
     let documents: Vec<String> = (0..101)
         .map(|number| {
             let topic = format!("topic: t{number}");
-            let one = subscription("a", "").replace("topic: orders", &topic);
-            one.replace("https://a.", &format!("https://a{number}."))
+            let document = subscription("a", "").replace("topic: orders", &topic);
+            document.replace("https://a.", &format!("https://a{number}."))
         })
         .collect();
     apply(folder.path(), "team", &documents);

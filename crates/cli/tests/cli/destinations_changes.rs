@@ -93,17 +93,17 @@ async fn who_wants_notices_gets_one_of_what_an_operator_changed() {
     };
     run("disable");
     assert_eq!(kinds().await, []);
-    let of = |topic: &str| {
+    let notify_topic = |topic: &str| {
         let notifications = format!(
             "{SUBSCRIPTIONS}---\napiVersion: lastmile.dev/v1\nkind: Notifications\nspec: {{topic: {topic}}}\n"
         );
         deploy(folder.path(), &notifications);
     };
     // A topic is not told of its own destinations.
-    of("shop/orders");
+    notify_topic("shop/orders");
     run("enable");
     assert_eq!(kinds().await, []);
-    of("shop/refunds");
+    notify_topic("shop/refunds");
     run("disable");
     run("enable");
     assert_eq!(kinds().await, [Transition::Disabled, Transition::Enabled]);
@@ -148,9 +148,9 @@ async fn enable_once_ends_the_wait_of_a_failing_destination() {
     let state = known.state(BILLING).await.expect("it is there");
     let until_ms = state.failing.expect("it still is failing").until_ms;
     assert!(until_ms <= Machine.now_ms());
-    let told = known.news().await;
-    let told = told.health().find(|(_, health)| health.destination == key(BILLING));
-    assert_eq!(told.and_then(|(_, health)| health.failing), state.failing);
+    let news = known.news().await;
+    let health = news.health().find(|(_, health)| health.destination == key(BILLING));
+    assert_eq!(health.and_then(|(_, health)| health.failing), state.failing);
     let printed = destinations(folder.path(), &["enable", "--once", "shop/orders/billing"]);
     assert!(printed.out.contains("already probes the destination") && !printed.out.contains(KNOWN));
     assert_eq!(known.state(BILLING).await, Some(state));

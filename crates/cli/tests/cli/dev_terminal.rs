@@ -41,8 +41,8 @@ fn queue_of(dev: &mut Running) -> (String, String) {
 
 /// The next attempt is due an hour after the last one. On a busy machine a part of the hour has
 /// passed before the line is printed.
-fn is_in_an_hour(told: &str) -> bool {
-    told == "retry in 1 h" || told.starts_with("retry in 59 min ")
+fn is_in_an_hour(text: &str) -> bool {
+    text == "retry in 1 h" || text.starts_with("retry in 59 min ")
 }
 
 #[test]
@@ -80,7 +80,8 @@ fn colours_can_be_asked_for() {
     let (queue, _) = queue_of(&mut running);
     publish(folder.path(), &queue);
     let attempted = running.line_with("attempt 1");
-    let retry = attempted.rsplit("\u{1b}[33m").next().and_then(|it| it.strip_suffix("\u{1b}[0m"));
+    let retry =
+        attempted.rsplit("\u{1b}[33m").next().and_then(|rest| rest.strip_suffix("\u{1b}[0m"));
     assert!(retry.is_some_and(is_in_an_hour), "{attempted:?}");
 }
 

@@ -91,7 +91,8 @@ fn the_changes_of_a_topic_are_listed_newest_first() {
     bucket.request("PUT", path, r#"{"v":1,"removed":"2026-11-20T07:00:00Z"}"#);
 
     let (table, versions) = history(&bucket);
-    let column = |name: &str| versions.iter().map(|of| of[name].clone()).collect::<Vec<_>>();
+    let column =
+        |name: &str| versions.iter().map(|version| version[name].clone()).collect::<Vec<_>>();
     assert_eq!(
         column("message"),
         [json!(null), json!(null), json!("the second"), json!("the first")]
@@ -100,7 +101,11 @@ fn the_changes_of_a_topic_are_listed_newest_first() {
     assert_eq!(column("subscriptions"), [json!(null), json!(null), json!(2), json!(2)]);
     assert_eq!(column("removed"), [true, false, false, false]);
     assert_eq!(column("current"), [true, false, false, false]);
-    assert!(versions[1]["problem"].as_str().is_some_and(|of| of.contains("not a valid object")));
+    assert!(
+        versions[1]["problem"]
+            .as_str()
+            .is_some_and(|problem| problem.contains("not a valid object"))
+    );
     let changes = json!({"settings": false, "added": ["c"], "changed": ["a"], "removed": ["b"]});
     assert_eq!(column("changes"), [json!(null), json!(null), changes, json!(null)]);
     let lines: Vec<&str> = table.lines().collect();

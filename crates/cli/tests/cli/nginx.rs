@@ -120,7 +120,8 @@ fn start(program: &str, folder: &Path, server: &Pair, clients: &Authority) -> (R
 
 /// Returns a subscription with this name and `auth`, which trusts this authority.
 fn subscription(name: &str, port: u16, auth: &str, trusted: Option<&Authority>) -> String {
-    let bundle = trusted.map(|of| format!(", tls: {{caBundle: {:?}}}", of.certificate));
+    let bundle =
+        trusted.map(|authority| format!(", tls: {{caBundle: {:?}}}", authority.certificate));
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
          spec: {{destination: {{url: 'https://127.0.0.1:{port}/{name}'{auth}{}{NEVER_SLOW}}}}}\n---\n",
@@ -128,9 +129,9 @@ fn subscription(name: &str, port: u16, auth: &str, trusted: Option<&Authority>) 
     )
 }
 
-fn certificate(of: &str) -> String {
+fn certificate(name: &str) -> String {
     format!(
-        ", auth: {{clientCertificate: {{certificate: 'env:{of}_CERTIFICATE', key: 'env:{of}_KEY'}}}}"
+        ", auth: {{clientCertificate: {{certificate: 'env:{name}_CERTIFICATE', key: 'env:{name}_KEY'}}}}"
     )
 }
 
@@ -158,13 +159,13 @@ fn seen(
 ) -> (BTreeMap<String, Callers>, BTreeMap<String, BTreeSet<String>>) {
     let (mut paths, mut connections) = (BTreeMap::new(), BTreeMap::new());
     for line in log(folder, requests).lines() {
-        let [connection, who, path, status] = line.split('|').collect::<Vec<_>>()[..] else {
+        let [connection, caller, path, status] = line.split('|').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
         let by: &mut Callers = paths.entry(path.to_owned()).or_default();
-        *by.entry(format!("{who} {status}")).or_default() += 1;
-        let of: &mut BTreeSet<String> = connections.entry(connection.to_owned()).or_default();
-        of.insert(who.to_owned());
+        *by.entry(format!("{caller} {status}")).or_default() += 1;
+        let callers: &mut BTreeSet<String> = connections.entry(connection.to_owned()).or_default();
+        callers.insert(caller.to_owned());
     }
     (paths, connections)
 }
@@ -209,18 +210,19 @@ fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_t
     running.signal("INT");
     running.code();
     let (paths, connections) = seen(served.path(), 4 * EVENTS);
-    let all = |who: &str| BTreeMap::from([(who.to_owned(), EVENTS)]);
+    let all = |caller: &str| BTreeMap::from([(caller.to_owned(), EVENTS)]);
     let expected =
         [("/a", "CN=a 200"), ("/b", "CN=b 200"), ("/none", "- 400"), ("/wrong", "CN=c 400")];
-    let expected = expected.map(|(path, who)| (path.to_owned(), all(who)));
+    let expected = expected.map(|(path, caller)| (path.to_owned(), all(caller)));
     assert_eq!(paths, BTreeMap::from(expected));
-    assert!(connections.values().all(|who| who.len() == 1), "{connections:?}");
+    assert!(connections.values().all(|callers| callers.len() == 1), "{connections:?}");
     let printed = running.seen();
     for (name, why) in
         [("wrong", "400"), ("none", "400"), ("untrusted", "certificate from an unknown issuer")]
     {
-        let of = |line: &&str| line.contains(&format!("shop/orders/{name}")) && line.contains(why);
-        assert!(printed.lines().any(|line| of(&line)), "{name}: {printed}");
+        let is_reported =
+            |line: &&str| line.contains(&format!("shop/orders/{name}")) && line.contains(why);
+        assert!(printed.lines().any(|line| is_reported(&line)), "{name}: {printed}");
     }
     let keys: Vec<&str> =
         [&a, &b, &wrong].map(|pair| pair.key.lines().nth(1).expect("its bytes")).into();

@@ -16,8 +16,9 @@ pub(crate) async fn unhealthy(stack: &Stack) -> anyhow::Result<Vec<String>> {
     let line = |state: &DestinationState| {
         let names: Vec<&str> = conditions(state).iter().map(|condition| condition.name).collect();
         (!names.is_empty()).then(|| {
-            let (of, to) = (text::line(&state.subscription), text::line(&state.destination));
-            format!("{to} of {of} is {}", names.join(", "))
+            let (subscription, to) =
+                (text::line(&state.subscription), text::line(&state.destination));
+            format!("{to} of {subscription} is {}", names.join(", "))
         })
     };
     Ok(states.iter().filter_map(|(_, state)| line(state)).collect())

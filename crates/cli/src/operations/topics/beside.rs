@@ -70,8 +70,8 @@ impl Beside {
     pub(crate) fn addresses(&self, owner: Option<&str>) -> DestinationsObject {
         let mut all = DestinationsObject::default();
         let wanted =
-            self.destinations.iter().filter(|(of, _)| owner.is_none_or(|name| *of == name));
-        wanted.for_each(|(_, of)| all.destinations.extend(of.destinations.clone()));
+            self.destinations.iter().filter(|(name, _)| owner.is_none_or(|owner| *name == owner));
+        wanted.for_each(|(_, object)| all.destinations.extend(object.destinations.clone()));
         all
     }
 
@@ -81,11 +81,12 @@ impl Beside {
     /// # Errors
     /// If the settings are invalid.
     pub(crate) fn for_files(&self, owner: &str, prune: bool) -> anyhow::Result<Deployment> {
-        let is_counted = |of: &String| !(prune && of == owner);
-        let destinations = self.destinations.iter().filter(|(of, _)| is_counted(of));
-        let destinations = destinations.flat_map(|(_, of)| of.destinations.clone()).collect();
+        let is_counted = |name: &String| !(prune && name == owner);
+        let destinations = self.destinations.iter().filter(|(name, _)| is_counted(name));
+        let destinations =
+            destinations.flat_map(|(_, object)| object.destinations.clone()).collect();
         let mut settings = self.settings.clone();
-        settings.secret_policies.retain(|of, _| is_counted(of));
+        settings.secret_policies.retain(|name, _| is_counted(name));
         let secrets = topic_object::settings(&settings, &PublishersObject::default());
         let secrets = secrets.map_err(anyhow::Error::msg)?.secrets;
         Ok(Deployment { destinations, secrets })
@@ -128,7 +129,7 @@ impl Beside {
 
     /// Returns the mapped addresses by owner.
     pub(super) fn mapped(&self) -> BTreeMap<&String, &DestinationsObject> {
-        self.destinations.iter().filter(|(_, of)| !of.destinations.is_empty()).collect()
+        self.destinations.iter().filter(|(_, object)| !object.destinations.is_empty()).collect()
     }
 }
 
@@ -143,15 +144,15 @@ pub(super) fn own_destinations(
     owner: &str,
 ) -> anyhow::Result<BTreeMap<String, String>> {
     let mut own = wanted.clone();
-    for (of, object) in mapped.iter().filter(|(of, _)| *of != owner) {
+    for (other, object) in mapped.iter().filter(|(other, _)| *other != owner) {
         for (reference, address) in &object.destinations {
             let Some(mapped) = own.remove(reference) else { continue };
             if mapped != *address {
                 bail!(
-                    "{} is mapped by {of:?}, but to another address in these files: change it with \
-                     --owner {}, or remove it from the files",
+                    "{} is mapped by {other:?}, but to another address in these files: change it \
+                     with --owner {}, or remove it from the files",
                     text::line(reference),
-                    typed(of)
+                    typed(other)
                 );
             }
         }
@@ -201,15 +202,16 @@ pub(super) fn apply_settings(
 ) -> anyhow::Result<()> {
     if prune {
         object.secret_policies.remove(owner);
-        object.notifications = object.notifications.take().filter(|of| of.owner != owner);
+        object.notifications =
+            object.notifications.take().filter(|previous| previous.owner != owner);
     }
     object.secret_policies.extend(wanted.secret_policies.clone());
     if let Some(wanted) = &wanted.notifications {
-        match object.notifications.as_ref().filter(|of| of.owner != owner) {
-            Some(of) if of.spec != wanted.spec => bail!(
+        match object.notifications.as_ref().filter(|previous| previous.owner != owner) {
+            Some(previous) if previous.spec != wanted.spec => bail!(
                 "Notifications belongs to {:?}: change it with --owner {}, or remove it from the files",
-                of.owner,
-                typed(&of.owner)
+                previous.owner,
+                typed(&previous.owner)
             ),
             Some(_) => {}
             None => object.notifications = Some(wanted.clone()),
@@ -228,13 +230,15 @@ pub(super) fn apply_publishers(
 ) -> anyhow::Result<()> {
     // The publishers in the files replace the owner's earlier publishers of the same topic.
     let is_listed = |topic: &TopicName| wanted.publishers.topics.contains_key(topic);
-    object.topics.retain(|topic, of| of.owner != owner || !(prune || is_listed(topic)));
+    object.topics.retain(|topic, entry| entry.owner != owner || !(prune || is_listed(topic)));
     for (topic, entry) in &wanted.publishers.topics {
-        if let Some(of) = object.topics.get(topic).filter(|of| of.from != entry.from) {
+        if let Some(previous) =
+            object.topics.get(topic).filter(|previous| previous.from != entry.from)
+        {
             bail!(
                 "the publishers of {topic} belong to {:?}: change them with --owner {}",
-                of.owner,
-                typed(&of.owner)
+                previous.owner,
+                typed(&previous.owner)
             );
         }
         object.topics.entry(topic.clone()).or_insert_with(|| entry.clone());

@@ -142,9 +142,11 @@ fn check_owner(
     entry: Option<&str>,
 ) -> Result<(), Foreign> {
     // Any owner may change an entry without an owner.
-    let of = current.and_then(|entry| owner_of(entry));
-    match of.filter(|of| of != owner) {
-        Some(of) => Err(Foreign { entry: entry.map(str::to_owned), owner: of }),
+    let current_owner = current.and_then(|entry| owner_of(entry));
+    match current_owner.filter(|current_owner| current_owner != owner) {
+        Some(current_owner) => {
+            Err(Foreign { entry: entry.map(str::to_owned), owner: current_owner })
+        }
         None => Ok(()),
     }
 }

@@ -103,11 +103,11 @@ pub(crate) async fn read(location: &Location, wanted: Wanted) -> anyhow::Result<
     let (mut owners, mut topic_owners) = (BTreeMap::new(), BTreeMap::new());
     // Share the texts of owner names, because many subscriptions have the same owner.
     let mut known: BTreeSet<Arc<str>> = BTreeSet::new();
-    for (of, name) in read.into_iter().zip(names) {
-        topic_owners.extend(of.topic_owner.map(|owner| (name, owner)));
-        of.topic.into_iter().for_each(|topic| catalogue.add_whole_topic(topic));
-        findings.extend(of.findings);
-        for (subscription, owner) in of.owners {
+    for (read_topic, name) in read.into_iter().zip(names) {
+        topic_owners.extend(read_topic.topic_owner.map(|owner| (name, owner)));
+        read_topic.topic.into_iter().for_each(|topic| catalogue.add_whole_topic(topic));
+        findings.extend(read_topic.findings);
+        for (subscription, owner) in read_topic.owners {
             let owner = known.get(owner.as_str()).cloned().unwrap_or_else(|| Arc::from(owner));
             known.insert(Arc::clone(&owner));
             owners.insert(subscription, owner);
@@ -142,8 +142,9 @@ impl Topics {
     pub(crate) async fn settings_of(&self, owner: &str) -> anyhow::Result<Settings> {
         let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
         let mut settings = settings.unwrap_or_default();
-        settings.secret_policies.retain(|of, _| of == owner);
-        settings.notifications = settings.notifications.filter(|of| of.owner == owner);
+        settings.secret_policies.retain(|name, _| name == owner);
+        settings.notifications =
+            settings.notifications.filter(|notifications| notifications.owner == owner);
         let settings = topic_object::settings(&settings, &PublishersObject::default());
         settings.map_err(anyhow::Error::msg)
     }
@@ -168,16 +169,17 @@ impl Topics {
         let Fetched::Changed { bytes, .. } = fetched else { return Ok(()) };
         let Content::Topic(object) = Content::parse(&bytes)? else { return Ok(()) };
         let topic = topic_object::read(name, &object, secrets)?;
-        let of = |name: &TopicName, subscription: &str| SubscriptionName {
+        let subscription_name = |name: &TopicName, subscription: &str| SubscriptionName {
             topic: name.clone(),
             name: subscription.to_owned(),
         };
-        read.findings.extend(
-            topic.unusable().iter().map(|(one, why)| unusable(of(name, one).to_string(), why)),
-        );
+        read.findings.extend(topic.unusable().iter().map(|(subscription, why)| {
+            unusable(subscription_name(name, subscription).to_string(), why)
+        }));
         let owners = object.subscriptions.iter();
-        read.owners
-            .extend(owners.filter_map(|(one, entry)| Some((of(name, one), owner_of(entry)?))));
+        read.owners.extend(owners.filter_map(|(subscription, entry)| {
+            Some((subscription_name(name, subscription), owner_of(entry)?))
+        }));
         read.topic_owner = object.topic.as_deref().and_then(owner_of);
         read.topic = Some(topic);
         Ok(())

@@ -139,17 +139,18 @@ impl<'t> Plan<'t> {
             self.left += left(before, wanted.as_ref(), self.owner);
         }
         let (wanted, addresses) = (wanted.unwrap_or_default(), Arc::clone(&self.addresses));
-        self.readdressed += before.map_or(0, |of| addresses.missing_from(of));
+        self.readdressed += before.map_or(0, |object| addresses.missing_from(object));
         let change = Change::Apply { wanted, prune: self.prune, addresses };
         let after = change.made_in(before, self.owner);
         let after = after.with_context(|| format!("the topic {name} was not changed"))?;
         if let Some(after) = &after {
             after.to_text().with_context(|| format!("the topic {name} was not changed"))?;
         }
-        let own = before.into_iter().flat_map(|of| &of.subscriptions);
+        let own = before.into_iter().flat_map(|object| &object.subscriptions);
         for (subscription, _) in own.filter(|(_, entry)| is_of(entry, self.owner)) {
-            let stays =
-                after.as_ref().is_some_and(|of| of.subscriptions.contains_key(subscription));
+            let stays = after
+                .as_ref()
+                .is_some_and(|object| object.subscriptions.contains_key(subscription));
             *(if stays { &mut self.kept } else { &mut self.removed }) += 1;
         }
         // A missing topic that gets no entries is `None` before and after, so the plan does not
@@ -213,8 +214,9 @@ impl<'t> Plan<'t> {
 
     /// Returns the addresses that this owner maps, before and after the change.
     pub(crate) fn destinations(&self) -> [BTreeMap<String, String>; 2] {
-        [&self.before, &self.after]
-            .map(|of| of.destinations.get(self.owner).cloned().unwrap_or_default().destinations)
+        [&self.before, &self.after].map(|beside| {
+            beside.destinations.get(self.owner).cloned().unwrap_or_default().destinations
+        })
     }
 
     /// Returns the number of objects that change, including deployment-wide ones.
@@ -236,8 +238,8 @@ impl<'t> Plan<'t> {
     /// Returns the version to which the change of a topic is first applied. After a confirmation,
     /// returns `None` for a topic that did not exist, so that it is read again. Otherwise, a topic
     /// that another owner has since added and deleted would be lost without notice.
-    fn read_of<'c>(&self, of: &'c TopicChange) -> Option<&'c Current> {
-        Some(&of.before).filter(|read| read.etag.is_some() || !self.has_paused)
+    fn read_of<'c>(&self, change: &'c TopicChange) -> Option<&'c Current> {
+        Some(&change.before).filter(|read| read.etag.is_some() || !self.has_paused)
     }
 
     /// Applies the changes. Mapped addresses come first, so that a conflict about them prevents all
@@ -252,7 +254,8 @@ impl<'t> Plan<'t> {
     ) -> anyhow::Result<()> {
         let Self { topics, owner, prune, .. } = self;
         let mapped = self.write_destinations(record).await?;
-        let changes = self.changes.iter().map(|(name, of)| (name, &of.change, self.read_of(of)));
+        let changes =
+            self.changes.iter().map(|(name, change)| (name, &change.change, self.read_of(change)));
         self.change_topics(changes.collect(), record, &report).await?;
         if mapped != Changed::Nothing {
             self.readdress_others(record, &report).await?;
@@ -436,7 +439,7 @@ mod tests {
         let second = files(&["known", "new"], "https://b.test/");
         let mut plan = plan(&topics, &second).await;
         let are_used = |plan: &Plan<'_>| -> Vec<bool> {
-            plan.changes.values().map(|of| plan.read_of(of).is_some()).collect()
+            plan.changes.values().map(|change| plan.read_of(change).is_some()).collect()
         };
         assert_eq!(are_used(&plan), [true, true]);
         plan.note_pause();

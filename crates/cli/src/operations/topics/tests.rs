@@ -38,8 +38,8 @@ async fn mapping(topics: &Topics, owner: &str) -> Option<String> {
 async fn of_two_owners_that_map_a_reference_at_once_the_second_one_sees_the_conflict() {
     let folder = tempfile::tempdir().expect("a folder");
     let topics = topics(folder.path()).await;
-    let (one, two) = (mapped(OLD), mapped("https://new.test/"));
-    let plans = [plan(&topics, "one", &one).await, plan(&topics, "two", &two).await];
+    let (first, second) = (mapped(OLD), mapped("https://new.test/"));
+    let plans = [plan(&topics, "one", &first).await, plan(&topics, "two", &second).await];
     make(&plans[0]).await.expect("the first is made");
     let problem = make(&plans[1]).await.expect_err("a conflict").to_string();
     assert!(
@@ -55,8 +55,8 @@ async fn of_two_owners_that_write_a_reference_at_once_not_both_succeed() {
     for _ in 0..20 {
         let folder = tempfile::tempdir().expect("a folder");
         let topics = topics(folder.path()).await;
-        let (one, two) = (mapped(OLD), mapped("https://new.test/"));
-        let plans = [plan(&topics, "one", &one).await, plan(&topics, "two", &two).await];
+        let (first, second) = (mapped(OLD), mapped("https://new.test/"));
+        let plans = [plan(&topics, "one", &first).await, plan(&topics, "two", &second).await];
         let made = futures::join!(make(&plans[0]), make(&plans[1]));
         let made = [made.0.is_ok(), made.1.is_ok()];
         assert_ne!(made, [true, true]);

@@ -45,9 +45,12 @@ pub(crate) fn trace(lines: &[Line], letters: Letters<'_>, replays: &[TracedRepla
         sources.entry(letter.id).or_default().letter = Some(letter);
     }
     let replays = all_replays(lines, replays);
-    let made = sources.into_iter().map(|(id, of)| delivery(id, of, letters.container, &replays));
+    let made =
+        sources.into_iter().map(|(id, found)| delivery(id, found, letters.container, &replays));
     let mut deliveries: Vec<TracedDelivery> = made.collect();
-    deliveries.sort_by_cached_key(|it| (first_ms(it), it.subscription.clone(), it.delivery_id));
+    deliveries.sort_by_cached_key(|delivery| {
+        (first_ms(delivery), delivery.subscription.clone(), delivery.delivery_id)
+    });
     let mut unmatched: Vec<UnmatchedEvent> =
         lines.iter().filter(|line| line.name == "event.unmatched").map(unmatched).collect();
     unmatched.sort_by_key(|event| event.at_ms);
@@ -61,11 +64,11 @@ fn first_ms(delivery: &TracedDelivery) -> u64 {
 
 fn delivery(
     delivery_id: Uuid,
-    of: Sources<'_>,
+    sources: Sources<'_>,
     container: &str,
     replays: &[TracedReplay],
 ) -> TracedDelivery {
-    let Sources { mut lines, letter } = of;
+    let Sources { mut lines, letter } = sources;
     lines.sort_by_key(|line| line.at_ms);
     let field = |name: &str| first_field(&lines, name);
     let last = |name: &str| lines.iter().rev().find(|line| line.name == name).copied();
@@ -165,7 +168,11 @@ fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     let from_letter = letter.filter(|_| !lines.iter().any(is_attempt));
     let history = from_letter.into_iter().flat_map(|letter| {
         let omitted = u64::from(letter.omitted);
-        letter.history.iter().zip(omitted.saturating_add(1)..).map(|(of, number)| past(of, number))
+        letter
+            .history
+            .iter()
+            .zip(omitted.saturating_add(1)..)
+            .map(|(attempt, number)| past(attempt, number))
     });
     history.chain(lines.iter().filter_map(|line| step(line))).collect()
 }
@@ -254,7 +261,7 @@ fn replay_of(
     replays: &[TracedReplay],
 ) -> Option<ReplaySource> {
     let known = replays.iter().find(|replay| replay.delivery_id == delivery_id);
-    let known = known.map(|it| ReplaySource { letter: it.letter, job: it.job.clone() });
+    let known = known.map(|replay| ReplaySource { letter: replay.letter, job: replay.job.clone() });
     known.or_else(|| {
         let replay = letter?.replay.as_ref()?;
         Some(ReplaySource { letter: replay.letter, job: replay.job().to_owned() })

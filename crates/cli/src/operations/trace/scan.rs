@@ -44,7 +44,7 @@ impl Scan {
         };
         Self {
             bytes: groups.iter().map(in_range).fold(0, u64::saturating_add),
-            bytes_max: groups.iter().map(|it| it.stored_bytes).fold(0, u64::saturating_add),
+            bytes_max: groups.iter().map(|group| group.stored_bytes).fold(0, u64::saturating_add),
         }
     }
 
@@ -100,24 +100,24 @@ mod tests {
         let group =
             |stored_bytes, days| LogGroup { stored_bytes, oldest_ms: now_ms - days * DAY_MS };
         let all = [group(24 * GIGABYTE, 1), group(300 * GIGABYTE, 30)];
-        let of =
+        let estimated =
             |hours: u64| Scan::estimate(&all, (now_ms - hours * HOUR_MS, now_ms), now_ms).bytes;
         // The first group grows by 1 GB an hour, and the second by 10 GB a day.
-        assert_eq!((of(12), of(24)), (17 * GIGABYTE, 34 * GIGABYTE));
+        assert_eq!((estimated(12), estimated(24)), (17 * GIGABYTE, 34 * GIGABYTE));
         // The first group is a day old.
-        assert_eq!((of(48), of(24 * 60)), (44 * GIGABYTE, 324 * GIGABYTE));
+        assert_eq!((estimated(48), estimated(24 * 60)), (44 * GIGABYTE, 324 * GIGABYTE));
         let before = Scan::estimate(&all, (now_ms - 50 * DAY_MS, now_ms - 40 * DAY_MS), now_ms);
         assert_eq!(before, Scan { bytes: 0, bytes_max: 324 * GIGABYTE });
     }
 
     #[test]
     fn only_a_large_scan_is_asked_about_and_a_price_is_rounded_up() {
-        let of = |bytes| Scan { bytes, bytes_max: 4 * bytes };
-        assert!(!of(LARGE_SCAN_BYTES).is_large() && of(LARGE_SCAN_BYTES + 1).is_large());
-        let said = of(2_100_000_000).shown();
+        let scan = |bytes| Scan { bytes, bytes_max: 4 * bytes };
+        assert!(!scan(LARGE_SCAN_BYTES).is_large() && scan(LARGE_SCAN_BYTES + 1).is_large());
+        let said = scan(2_100_000_000).shown();
         let expected = "about 2.1 GB of log lines ($0.02), at most the stored 8.4 GB ($0.05)";
         assert_eq!(said, expected);
-        assert!(of(12_345).shown().starts_with("about 12.3 kB of log lines (less than $0.01)"));
-        assert!(of(0).shown().starts_with("about 0 bytes"));
+        assert!(scan(12_345).shown().starts_with("about 12.3 kB of log lines (less than $0.01)"));
+        assert!(scan(0).shown().starts_with("about 0 bytes"));
     }
 }

@@ -78,7 +78,11 @@ fn a_replay_is_with_its_dead_letter_and_its_own_delivery_names_the_dead_letter()
     let lines = lines(&format!("{FANNED_OUT}{delivered}\n{ended}"));
     let trace = trace(&lines, Letters::default(), std::slice::from_ref(&sent));
     let by_id = |id: &str| {
-        trace.deliveries.iter().find(|it| it.delivery_id.to_string() == id).expect("it is there")
+        trace
+            .deliveries
+            .iter()
+            .find(|delivery| delivery.delivery_id.to_string() == id)
+            .expect("it is there")
     };
     assert_eq!(
         by_id(DEAD).replays,
