@@ -199,8 +199,8 @@ impl DeadLetters {
         let mut count = 0;
         for _ in 0..COUNTED_PAGES_MAX {
             let page = self.container.page(&request).await?;
-            let letters = page.entries.iter().filter(|it| {
-                hour_of_key(&it.key, &root).is_some() && filter.has_wanted_key(&it.key)
+            let letters = page.entries.iter().filter(|blob| {
+                hour_of_key(&blob.key, &root).is_some() && filter.has_wanted_key(&blob.key)
             });
             count += letters.count() as u64;
             request.page_token = page.next;

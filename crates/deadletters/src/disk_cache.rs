@@ -320,11 +320,11 @@ mod tests {
     #[test]
     fn several_processes_append_to_one_file() {
         let folder = tempfile::tempdir().unwrap();
-        let [one, other] = [(), ()].map(|()| DiskCache::new(folder.path(), "s3://letters"));
-        put(&one, 0..1);
-        put(&other, 1..2);
-        put(&one, 2..3);
-        assert_eq!((held(&one), held(&other)), (vec![0, 2], vec![0, 1]));
+        let [first, second] = [(), ()].map(|()| DiskCache::new(folder.path(), "s3://letters"));
+        put(&first, 0..1);
+        put(&second, 1..2);
+        put(&first, 2..3);
+        assert_eq!((held(&first), held(&second)), (vec![0, 2], vec![0, 1]));
         assert_eq!(held(&DiskCache::new(folder.path(), "s3://letters")), [0, 1, 2]);
     }
 

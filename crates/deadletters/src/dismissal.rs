@@ -111,8 +111,10 @@ impl Dismissals {
     #[must_use]
     pub fn cause_ms(&self, cause: CauseId) -> Option<u64> {
         let cause = cause.to_string();
-        let of_cause =
-            self.newest.values().filter(|of| !of.is_taken_back && of.causes.contains(&cause));
+        let of_cause = self
+            .newest
+            .values()
+            .filter(|dismissal| !dismissal.is_taken_back && dismissal.causes.contains(&cause));
         of_cause.map(|dismissal| recorded_ms(&dismissal.at)).max()
     }
 }

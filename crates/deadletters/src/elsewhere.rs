@@ -62,10 +62,14 @@ impl DeadLetters {
                 parents = folders;
                 continue;
             };
-            parents = folders.iter().filter(|it| name_of_folder(it) == *wanted).cloned().collect();
+            parents = folders
+                .iter()
+                .filter(|folder| name_of_folder(folder) == *wanted)
+                .cloned()
+                .collect();
             if parents.is_empty() {
                 let existing: BTreeSet<String> =
-                    folders.iter().map(|it| name_of_folder(it)).collect();
+                    folders.iter().map(|folder| name_of_folder(folder)).collect();
                 let mut existing: Vec<String> = existing.into_iter().collect();
                 sort_nearest_first(wanted, &mut existing);
                 let missing = MissingName { level, wanted: wanted.clone(), existing };
@@ -181,32 +185,36 @@ mod tests {
 
     #[tokio::test]
     async fn a_container_is_found_with_one_request() {
-        let (folder, of) = letters(&[&format!("letters/{KEY}")]);
+        let (folder, letters) = letters(&[&format!("letters/{KEY}")]);
         let expected = format!("{}/letters", folder.path().display());
-        assert_eq!(of.nearby().await.unwrap(), [expected]);
-        assert_eq!(of.container.requests(), 1);
+        assert_eq!(letters.nearby().await.unwrap(), [expected]);
+        assert_eq!(letters.container.requests(), 1);
     }
 
     #[tokio::test]
     async fn the_names_instead_of_a_missing_one_are_those_of_its_level() {
-        let of = |namespace: Option<&str>, topic: Option<&str>, subscription: Option<&str>| {
-            let [namespace, topic, subscription] =
-                [namespace, topic, subscription].map(|name| name.map(ToOwned::to_owned));
-            Filter { namespace, topic, subscription, ..Filter::default() }
-        };
+        let filter_for =
+            |namespace: Option<&str>, topic: Option<&str>, subscription: Option<&str>| {
+                let [namespace, topic, subscription] =
+                    [namespace, topic, subscription].map(|name| name.map(ToOwned::to_owned));
+                Filter { namespace, topic, subscription, ..Filter::default() }
+            };
         let other = KEY.replace("shop/orders/billing", "shop/refunds/mail%20er");
         let third = KEY.replace("shop/orders/billing", "crm/leads/sync");
         let (_folder, letters) = letters(&[KEY, &other, &third, "_replays/x/1.ndjson"]);
         for (filter, expected) in [
-            (of(Some("shpo"), None, None), Some(("namespace", "shop, crm"))),
-            (of(Some("shop"), Some("order"), None), Some(("topic", "orders, refunds"))),
-            (of(None, Some("order"), None), Some(("topic", "orders, leads, refunds"))),
-            (of(None, None, Some("mailer")), Some(("subscription", "mail er, billing, sync"))),
-            (of(None, Some("refunds"), Some("mail er")), None),
-            (of(None, None, None), None),
+            (filter_for(Some("shpo"), None, None), Some(("namespace", "shop, crm"))),
+            (filter_for(Some("shop"), Some("order"), None), Some(("topic", "orders, refunds"))),
+            (filter_for(None, Some("order"), None), Some(("topic", "orders, leads, refunds"))),
+            (
+                filter_for(None, None, Some("mailer")),
+                Some(("subscription", "mail er, billing, sync")),
+            ),
+            (filter_for(None, Some("refunds"), Some("mail er")), None),
+            (filter_for(None, None, None), None),
         ] {
             let missing = letters.missing_name(&filter).await.unwrap();
-            let shown = missing.as_ref().map(|it| (it.level, it.existing.join(", ")));
+            let shown = missing.as_ref().map(|name| (name.level, name.existing.join(", ")));
             let shown = shown.as_ref().map(|(level, names)| (*level, names.as_str()));
             assert_eq!(shown, expected, "{filter:?}");
         }

@@ -95,16 +95,20 @@ impl Filter {
             && named(&self.subscription, &name.name)
             && self.matches_time(letter)
             && any(&self.reasons, |reason| reason.to_string() == letter.reason)
-            && any(&self.outcomes, |of| {
-                outcomes.iter().any(|(word, status)| of.is_of(*word, *status))
+            && any(&self.outcomes, |outcome| {
+                outcomes.iter().any(|(word, status)| outcome.is_of(*word, *status))
             })
-            && any(&self.statuses, |of| statuses.iter().flatten().any(|it| of.0.contains(it)))
-            && any(&self.types, |of| is_like(of, &letter.event_type))
-            && any(&self.sources, |of| is_like(of, &letter.source))
-            && any(&self.ids, |of| {
-                is_like(of, &letter.event_id) || of.matches(&letter.id.to_string())
+            && any(&self.statuses, |range| {
+                statuses.iter().flatten().any(|status| range.0.contains(status))
             })
-            && any(&self.destinations, |of| destinations.iter().flatten().any(|it| of.matches(it)))
+            && any(&self.types, |pattern| is_like(pattern, &letter.event_type))
+            && any(&self.sources, |pattern| is_like(pattern, &letter.source))
+            && any(&self.ids, |pattern| {
+                is_like(pattern, &letter.event_id) || pattern.matches(&letter.id.to_string())
+            })
+            && any(&self.destinations, |pattern| {
+                destinations.iter().flatten().any(|destination| pattern.matches(destination))
+            })
             && self.search.as_ref().is_none_or(|text| text.matches(letter))
             && (self.causes.is_empty() || self.matches_cause(cause()))
     }

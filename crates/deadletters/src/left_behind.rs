@@ -51,7 +51,7 @@ impl DeadLetters {
             }));
         }
         let mut counts = BTreeMap::new();
-        found.into_values().for_each(|of| *counts.entry(of).or_default() += 1);
+        found.into_values().for_each(|group| *counts.entry(group).or_default() += 1);
         Ok(LeftBehind { counts, is_all })
     }
 }

@@ -157,7 +157,10 @@ impl Known {
 
     pub(crate) async fn news(&self) -> AllNews {
         let stored = self.table.newest("@news", 1_000).await.expect("the table answers");
-        stored.iter().map(|it| News::read(it.text.as_bytes()).expect("they are news")).collect()
+        stored
+            .iter()
+            .map(|entry| News::read(entry.text.as_bytes()).expect("they are news"))
+            .collect()
     }
 
     pub(crate) async fn write(&self, item: &ItemKey, entry: &Entry) {

@@ -179,7 +179,10 @@ fn what_try_sends_and_the_command_that_it_prints_are_taken() {
         let tried = of_person(&mut lastmile(folder.path(), &arguments)).output();
         let (printed, code) = printed(&tried.expect("the program runs"));
         assert!(code == Some(0) && printed.contains("authorization: [secret]"), "{printed}");
-        assert!([SECRET, TOKEN, "Signature="].iter().all(|of| !printed.contains(of)), "{printed}");
+        assert!(
+            [SECRET, TOKEN, "Signature="].iter().all(|part| !printed.contains(part)),
+            "{printed}"
+        );
         assert_eq!(peer.seen()["taken"][service], 1, "{printed}");
 
         let arguments = [&arguments[..], &["--print"]].concat();

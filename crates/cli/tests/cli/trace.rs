@@ -62,7 +62,7 @@ fn traced(folder: &Path, arguments: &[&str]) -> Value {
 fn delivery<'a>(trace: &'a Value, name: &str) -> &'a Value {
     let all = trace["deliveries"].as_array().expect("deliveries");
     let name = format!("shop/orders/{name}");
-    let found = all.iter().find(|it| it["subscription"] == name.as_str());
+    let found = all.iter().find(|delivery| delivery["subscription"] == name.as_str());
     found.unwrap_or_else(|| panic!("no {name} in {trace:#}"))
 }
 
@@ -143,7 +143,8 @@ fn a_replay_is_shown_with_its_dead_letter() {
 
     let trace = traced(folder, &["order-1"]);
     let all = trace["deliveries"].as_array().expect("deliveries");
-    let ends: Vec<_> = all.iter().map(|it| it["end"].as_str().unwrap_or_default()).collect();
+    let ends: Vec<_> =
+        all.iter().map(|delivery| delivery["end"].as_str().unwrap_or_default()).collect();
     assert_eq!(ends, ["dead_lettered", "delivered"], "{trace:#}");
     let replayed = &all[0]["replays"][0];
     assert_eq!(replayed["delivery_id"], all[1]["delivery_id"], "{trace:#}");

@@ -150,7 +150,7 @@ fn a_token_that_is_refused_is_replaced_once_as_in_dispatch() {
 
 #[test]
 fn a_printed_command_reads_a_certificate_from_files() {
-    let pem = |what: &str| format!("-----BEGIN {what}-----\npass-word\n-----END {what}-----\n");
+    let pem = |label: &str| format!("-----BEGIN {label}-----\npass-word\n-----END {label}-----\n");
     let auth = "{clientCertificate: {certificate: 'env:TRIED', key: 'env:TRIED'}}";
     let (url, received) = deciding_receiver(answer);
     let folder = folder(&url.replace("http:", "https:"), "in", auth);

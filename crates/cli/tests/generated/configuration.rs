@@ -71,7 +71,9 @@ fn infra_rows() -> Vec<String> {
         names.map(|name| name.expect("a plain name")).filter(|name| name.ends_with(".yaml"));
     let rows_of = |name: String| {
         let path = format!("infra/{name}");
-        let row = |of: &template::Entry| format!("| [{path}](../../{path}) {}", of.parameter_row());
+        let row = |parameter: &template::Entry| {
+            format!("| [{path}](../../{path}) {}", parameter.parameter_row())
+        };
         template::section(&file(&path), "Parameters").iter().map(row).collect::<Vec<_>>()
     };
     names.collect::<BTreeSet<String>>().into_iter().flat_map(rows_of).collect()
@@ -80,8 +82,8 @@ fn infra_rows() -> Vec<String> {
 /// The variables that the functions read, dispatch first.
 fn looked_at() -> [BTreeSet<String>; 3] {
     let names = [const { RefCell::new(BTreeSet::new()) }; 3];
-    let lookup = |of: usize| {
-        let names = &names[of];
+    let lookup = |index: usize| {
+        let names = &names[index];
         move |name: &str| {
             names.borrow_mut().insert(name.to_owned());
             needed(name)
@@ -94,13 +96,15 @@ fn looked_at() -> [BTreeSet<String>; 3] {
 }
 
 fn needed(name: &str) -> Option<String> {
-    NEEDED.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned())
+    NEEDED.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned())
 }
 
 /// The default of a variable.
 fn default_of(name: &str) -> String {
     let read = |value: Option<&str>| {
-        let lookup = |of: &str| if of == name { value.map(ToOwned::to_owned) } else { needed(of) };
+        let lookup = |variable: &str| {
+            if variable == name { value.map(ToOwned::to_owned) } else { needed(variable) }
+        };
         let ingress = IngressSettings::read(lookup);
         (DispatchSettings::read(lookup), DeadLetterSettings::read(lookup), ingress)
     };
@@ -108,7 +112,7 @@ fn default_of(name: &str) -> String {
     if unset.0.is_err() || unset.1.is_err() || unset.2.is_err() {
         return "required".to_owned();
     }
-    let known = DEFAULTS.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
+    let known = DEFAULTS.iter().find(|(variable, _)| *variable == name).map(|(_, value)| *value);
     if let Some(value) = known {
         assert_eq!(read(Some(value)), unset, "{value} is not the default of {name}");
     }

@@ -40,17 +40,18 @@ const GOALS: [(&str, &str, [f64; 2]); 6] = [
 ];
 
 /// The sum of a member over the lines that match.
-fn sum(estimate: &Value, member: &str, of: impl Fn(&str, &str) -> bool) -> f64 {
-    let lines =
-        list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
+fn sum(estimate: &Value, member: &str, is_counted: impl Fn(&str, &str) -> bool) -> f64 {
+    let lines = list(estimate, "lines")
+        .iter()
+        .filter(|line| is_counted(text(line, "service"), text(line, "what")));
     lines.map(|line| number(line, member)).sum()
 }
 
-fn need<'a>(estimate: &'a Value, what: &str) -> &'a Value {
+fn need<'a>(estimate: &'a Value, name: &str) -> &'a Value {
     list(estimate, "needs")
         .iter()
-        .find(|need| need["what"] == what)
-        .unwrap_or_else(|| panic!("no need {what}"))
+        .find(|need| need["what"] == name)
+        .unwrap_or_else(|| panic!("no need {name}"))
 }
 
 /// The price of a million events without the network, which costs the same everywhere.
@@ -91,13 +92,14 @@ fn cell(options: &str) -> String {
 fn volumes() -> String {
     let rows = VOLUMES.map(|(events, concurrency)| {
         let load = format!("--events {events} --concurrency {concurrency} --success 0.99");
-        let of = |options: &str| json(&format!("{load} {options}"));
-        let default = of("");
+        let estimated = |options: &str| json(&format!("{load} {options}"));
+        let default = estimated("");
         let tuned = ["", "--publish-batch 10", "--events-per-message 10"]
-            .map(|more| of(&format!("{TUNED_ALONE} {more}")));
+            .map(|more| estimated(&format!("{TUNED_ALONE} {more}")));
         let all: Vec<&Value> = [&default].into_iter().chain(&tuned).collect();
-        let millions: Vec<String> = all.iter().map(|it| format!("{:.2}", million(it))).collect();
-        let months = [&default, &tuned[0]].map(|it| short(number(&it["usd"], "month")));
+        let millions: Vec<String> =
+            all.iter().map(|estimate| format!("{:.2}", million(estimate))).collect();
+        let months = [&default, &tuned[0]].map(|estimate| short(number(&estimate["usd"], "month")));
         format!(
             "| {events} | {concurrency} | {} | {} / {} |",
             millions.join(" | "),
@@ -124,10 +126,10 @@ fn limits() -> String {
         let estimate = json(&format!("--events 1e6 {load}"));
         let first = text(&estimate, "first_limit");
         let nearest = need(&estimate, first);
-        let (limit, who) = (short(number(nearest, "limit")), text(nearest, "set_by"));
+        let (limit, set_by) = (short(number(nearest, "limit")), text(nearest, "set_by"));
         let waiting = short(number(&estimate, "waiting_max"));
         let reached = short(1e6 / number(nearest, "share"));
-        format!("| {name} | {first} | {limit}, {who} | {reached} | {waiting} |")
+        format!("| {name} | {first} | {limit}, {set_by} | {reached} | {waiting} |")
     });
     let head =
         "| load | first limit | it is | reached at events a day | deliveries that may wait |";
@@ -143,8 +145,8 @@ fn beside() -> String {
     ]
     .map(|(name, options)| {
         let estimate = json(&format!("--events 1e6 {options}"));
-        let of = |member| format!("{:.2}", number(&estimate["usd_of_a_million"], member));
-        let costs = ["waiting_day", "dead_letters", "replay"].map(of);
+        let price = |member| format!("{:.2}", number(&estimate["usd_of_a_million"], member));
+        let costs = ["waiting_day", "dead_letters", "replay"].map(price);
         format!("| {name} | {} | {} |", cell(options), costs.join(" | "))
     });
     let head = "| deployment | options | $ for a day of waiting | $ for dead letters, kept a month | $ for their replay |";
@@ -153,7 +155,7 @@ fn beside() -> String {
 
 fn goals() -> String {
     let rows = GOALS.map(|(name, options, bounds)| {
-        let of = |logged: &str, bound: f64| {
+        let comparison = |logged: &str, bound: f64| {
             let load = format!("{options} --success 0.99 --log-level {logged}");
             let costs = million(&json(&load));
             let over = costs - bound;
@@ -161,7 +163,7 @@ fn goals() -> String {
                 if over <= 0.0 { "met".to_owned() } else { format!("**missed by {over:.3}**") };
             format!("{costs:.2} | {bound:.2}, {verdict}")
         };
-        let cells = [of("info", bounds[0]), of("failures", bounds[1])];
+        let cells = [comparison("info", bounds[0]), comparison("failures", bounds[1])];
         format!("| {name} | `{options}` | {} |", cells.join(" | "))
     });
     let head = "| load, 99 % | options | all logged | at most | failures only | at most |";

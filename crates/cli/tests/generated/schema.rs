@@ -48,7 +48,11 @@ pub(crate) fn documents() -> Vec<(String, Vec<Field>)> {
     let kinds = elements(member(&SCHEMA, "oneOf").expect("there are several documents"));
     let document = |kind: &str| {
         let node = Node::new(kind);
-        let name = value(node.get("properties").and_then(|of| member(of, "kind")).expect("a kind"));
+        let name = value(
+            node.get("properties")
+                .and_then(|properties| member(properties, "kind"))
+                .expect("a kind"),
+        );
         let mut fields = Vec::new();
         let parts = Members::parse(node.get("properties").expect("properties")).expect("an object");
         let required = names(node.get("required"));
@@ -115,12 +119,12 @@ impl<'a> Node<'a> {
             let required = names(variant.get("required"));
             let Some(properties) = variant.get("properties") else { continue };
             for (name, text) in Members::parse(properties).expect("an object").iter() {
-                match found.iter_mut().find(|(of, ..)| of == name) {
+                match found.iter_mut().find(|(field, ..)| field == name) {
                     Some((_, texts, _)) => texts.push(text.to_owned()),
                     None => found.push((
                         name.to_owned(),
                         vec![text.to_owned()],
-                        required.iter().any(|of| of == name),
+                        required.iter().any(|field| field == name),
                     )),
                 }
             }
@@ -189,7 +193,7 @@ impl<'a> Node<'a> {
             }
             "object" => match self.get("additionalProperties").filter(|text| text.starts_with('{'))
             {
-                Some(of) => format!("mapping: {}", Node::new(of).values()),
+                Some(text) => format!("mapping: {}", Node::new(text).values()),
                 None => "mapping".to_owned(),
             },
             other => other.to_owned(),

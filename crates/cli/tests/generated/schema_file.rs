@@ -13,7 +13,11 @@ pub(crate) fn page(current: &str) -> String {
     let by_hand = defined.iter().filter(|(name, _)| !generated.contains_key(*name));
     let mut entries: Vec<String> =
         by_hand.map(|(name, text)| format!("    \"{name}\": {}", text.trim())).collect();
-    entries.extend(generated.iter().map(|(name, of)| format!("    \"{name}\": {}", print(of, 2))));
+    entries.extend(
+        generated
+            .iter()
+            .map(|(name, definition)| format!("    \"{name}\": {}", print(definition, 2))),
+    );
     let members = schema.iter().map(|(name, text)| match name {
         "$defs" => format!("  \"$defs\": {{\n{}\n  }}", entries.join(",\n")),
         name => format!("  \"{name}\": {}", text.trim()),
@@ -30,16 +34,18 @@ fn print(schema: &Value, depth: usize) -> String {
     };
     match schema {
         Value::Object(members) => {
-            let member = |(name, of): (&String, &Value)| match (name.as_str(), of) {
+            let member = |(name, value): (&String, &Value)| match (name.as_str(), value) {
                 ("properties", Value::Array(pairs)) => {
                     format!("\"properties\": {}", properties(pairs, depth + 1))
                 }
-                (name, of) => format!("\"{name}\": {}", print(of, depth + 1)),
+                (name, value) => format!("\"{name}\": {}", print(value, depth + 1)),
             };
             indented(members.iter().map(member).collect(), '{', '}')
         }
-        Value::Array(elements) if elements.iter().any(|of| of.is_object() || of.is_array()) => {
-            indented(elements.iter().map(|of| print(of, depth + 1)).collect(), '[', ']')
+        Value::Array(elements)
+            if elements.iter().any(|element| element.is_object() || element.is_array()) =>
+        {
+            indented(elements.iter().map(|element| print(element, depth + 1)).collect(), '[', ']')
         }
         Value::Array(elements) => {
             let elements: Vec<String> = elements.iter().map(ToString::to_string).collect();
@@ -51,6 +57,7 @@ fn print(schema: &Value, depth: usize) -> String {
 
 fn properties(pairs: &[Value], depth: usize) -> String {
     let (inner, outer) = ("  ".repeat(depth + 1), "  ".repeat(depth));
-    let pair = |of: &Value| format!("{inner}{}: {}", of[0], print(&of[1], depth + 1));
+    let pair =
+        |property: &Value| format!("{inner}{}: {}", property[0], print(&property[1], depth + 1));
     format!("{{\n{}\n{outer}}}", pairs.iter().map(pair).collect::<Vec<_>>().join(",\n"))
 }

@@ -31,7 +31,7 @@ pub(super) fn read(response: &str, status: Option<u16>) -> Errors {
     let problems = problems.into_iter().flat_map(lines::split);
     for problem in problems.map(library_texts::without_additions) {
         let line = problem.line(is_generic);
-        if !line.is_empty() && lines.iter().all(|of| of.template() != line.template()) {
+        if !line.is_empty() && lines.iter().all(|other| other.template() != line.template()) {
             lines.push(line);
         }
     }

@@ -68,16 +68,16 @@ fn with_field(text: String, field: Vec<String>) -> Problem {
 /// (through reference chain: a.Order["lines"]->java.util.ArrayList[0]->…)`.
 fn jackson(text: &str) -> Option<Problem> {
     let is_jackson = text.contains("JSON parse error") || text.contains(CHAIN);
-    let (told, chain) = text.split_once(CHAIN).unwrap_or((text, ""));
+    let (message, chain) = text.split_once(CHAIN).unwrap_or((text, ""));
     let ends = ["; nested exception", ": Failed to deserialize", "\n at [Source"];
-    let end = ends.iter().filter_map(|mark| told.find(mark)).min();
-    let told = end.and_then(|end| told.get(..end)).unwrap_or(told);
+    let end = ends.iter().filter_map(|mark| message.find(mark)).min();
+    let message = end.and_then(|end| message.get(..end)).unwrap_or(message);
     let member = |step: &str| {
         let (_, inner) = step.split_once('[')?;
         Some(inner.split_once(']')?.0.trim_matches('"').to_owned())
     };
     let field = chain.split("->").filter_map(member).collect();
-    is_jackson.then(|| with_field(without_packages(told), field))
+    is_jackson.then(|| with_field(without_packages(message), field))
 }
 
 /// Removes the package from class names in backticks, as in `java.time.LocalDate`.
@@ -103,20 +103,20 @@ fn go(text: &str) -> Option<Problem> {
     let (value, rest) = rest.split_once(" into Go struct field ")?;
     let (field, of_type) = rest.split_once(" of type ")?;
     let kind = value.split(' ').next().unwrap_or(value);
-    let told = format!("{before}json: cannot unmarshal {kind} into {of_type}");
-    Some(with_field(told, vec![field.to_owned()]))
+    let message = format!("{before}json: cannot unmarshal {kind} into {of_type}");
+    Some(with_field(message, vec![field.to_owned()]))
 }
 
 /// Reads an error of GraphQL, which names the field before the cause: `Variable "$order" got
 /// invalid value 1.5 at "order.lines[0].count"; Int cannot …`.
 fn graphql(text: &str) -> Option<Problem> {
-    let (place, told) = text.strip_prefix("Variable \"$")?.split_once("\"; ")?;
+    let (place, message) = text.strip_prefix("Variable \"$")?.split_once("\"; ")?;
     let (_, place) = place.rsplit_once(" at \"")?;
-    let told = match told.split_once(" value: ") {
+    let message = match message.split_once(" value: ") {
         Some((kind, _)) => format!("{kind} value: {VALUE}"),
-        None => told.to_owned(),
+        None => message.to_owned(),
     };
-    Some(with_field(told, vec![place.to_owned()]))
+    Some(with_field(message, vec![place.to_owned()]))
 }
 
 /// Reads a JSON error of V8, which quotes ten characters before and after the wrong token:
@@ -126,9 +126,10 @@ fn v8(text: &str) -> Option<Problem> {
     let (token, rest) = rest.split_once("', ")?;
     let (piece, _) = rest.rsplit_once(" is not valid JSON")?;
     let member = piece.find(&format!("\":{token}")).and_then(|at| piece.get(..at));
-    let name = member.and_then(|of| of.rsplit(['"', '.']).next()).filter(|name| !name.is_empty());
-    let told = format!("{before}Unexpected token '{token}', not valid JSON");
-    Some(with_field(told, name.into_iter().map(ToOwned::to_owned).collect()))
+    let name =
+        member.and_then(|member| member.rsplit(['"', '.']).next()).filter(|name| !name.is_empty());
+    let message = format!("{before}Unexpected token '{token}', not valid JSON");
+    Some(with_field(message, name.into_iter().map(ToOwned::to_owned).collect()))
 }
 
 /// Extracts the problem from a database error of Laravel, without the SQL statement and values that
@@ -161,8 +162,8 @@ fn picklist(text: &str) -> Option<Problem> {
 /// Reads an error of Elasticsearch, and removes the name of the index. Many clusters have one index
 /// per day: `index [orders-2026.11.05] blocked by: …`.
 fn elasticsearch(text: &str) -> Option<Problem> {
-    let (_, told) = text.strip_prefix("index [")?.split_once("] blocked by: ")?;
-    Some(Problem::text(&format!("index [{VALUE}] blocked by: {told}")))
+    let (_, cause) = text.strip_prefix("index [")?.split_once("] blocked by: ")?;
+    Some(Problem::text(&format!("index [{VALUE}] blocked by: {cause}")))
 }
 
 /// Reads an error of Firestore, and removes the id of the document from its path: `Document already

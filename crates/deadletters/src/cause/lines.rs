@@ -20,11 +20,11 @@ pub(super) fn split(problem: Problem) -> Vec<Problem> {
         return found;
     }
     let Some(listed) = listed(text) else { return vec![problem] };
-    let of = |line: &str| match of_validator(line) {
+    let line_problem = |line: &str| match of_validator(line) {
         Some(found) => found,
         None => Problem { texts: vec![line.to_owned()], ..problem.clone() },
     };
-    listed.into_iter().map(of).collect()
+    listed.into_iter().map(line_problem).collect()
 }
 
 /// Returns the items of a list, without a heading that ends in a colon. All items must begin with a
@@ -83,12 +83,12 @@ fn of_aws(text: &str) -> Option<Vec<Problem>> {
     let (count, rest) = text.split_once(" validation error")?;
     count.parse::<u16>().ok()?;
     let (_, listed) = rest.split_once(" detected: ")?;
-    let of = |error: &str| {
-        let (value, told) = error.split_once(" failed to satisfy constraint: ")?;
+    let problem = |error: &str| {
+        let (value, message) = error.split_once(" failed to satisfy constraint: ")?;
         let field = value.rsplit_once("at '")?.1.trim_end_matches('\'').to_owned();
-        Some(Problem { field: vec![field], ..Problem::text(told) })
+        Some(Problem { field: vec![field], ..Problem::text(message) })
     };
-    listed.split("; Value ").map(of).collect()
+    listed.split("; Value ").map(problem).collect()
 }
 
 /// Reads the errors of Joi, each of which begins with a field: `"lines[0].price" must be positive.

@@ -87,7 +87,7 @@ impl Cause {
     /// True if the title contains a placeholder, such as `<number>`.
     #[must_use]
     pub fn has_placeholder(&self) -> bool {
-        PLACEHOLDERS.iter().any(|of| self.title.contains(of))
+        PLACEHOLDERS.iter().any(|placeholder| self.title.contains(placeholder))
     }
 }
 
@@ -187,8 +187,8 @@ impl Causes {
         let range_from_ms = times.min().copied().unwrap_or(end_ms);
         let cause = |(id, group): (CauseId, Group)| group.cause(id, total, range_from_ms, end_ms);
         let mut causes: Vec<Cause> = self.0.into_iter().map(cause).collect();
-        causes.sort_by_cached_key(|it| {
-            (!it.is_set_aside, Reverse(it.count), it.title.clone(), it.id)
+        causes.sort_by_cached_key(|cause| {
+            (!cause.is_set_aside, Reverse(cause.count), cause.title.clone(), cause.id)
         });
         causes
     }

@@ -87,10 +87,10 @@ impl Problem {
     pub(super) fn line(&self, is_generic: impl Fn(&str) -> bool) -> Line {
         let mut kept: Vec<Templated> = Vec::new();
         for part in self.parts(&is_generic) {
-            if kept.iter().any(|of| contains(&of.template, &part.template)) {
+            if kept.iter().any(|other| contains(&other.template, &part.template)) {
                 continue;
             }
-            kept.retain(|of| !contains(&part.template, &of.template));
+            kept.retain(|other| !contains(&part.template, &other.template));
             kept.push(part);
         }
         if kept.len() > 1 && kept.first().is_some_and(|code| is_vague(&code.template)) {
@@ -98,7 +98,7 @@ impl Problem {
         }
         let field = field(&self.field);
         let path = |text: &str| text.replace('[', ".").replace(']', "");
-        let is_named = kept.iter().any(|of| contains(&path(&of.template), &field.template));
+        let is_named = kept.iter().any(|part| contains(&path(&part.template), &field.template));
         let message = Templated::joined(&kept, ": ");
         Line { message, field: if is_named { Templated::default() } else { field } }
     }

@@ -125,7 +125,7 @@ impl Quoted<'_, '_> {
 
     fn is_media_type(&self) -> bool {
         let is_of_type = |c: char| c.is_ascii_alphanumeric() || "/-+.;=* ".contains(c);
-        let is_known = MEDIA_TYPES.iter().any(|of| self.inner.starts_with(of));
+        let is_known = MEDIA_TYPES.iter().any(|beginning| self.inner.starts_with(beginning));
         is_known && self.inner.len() <= IDENTIFIER_MAX_CHARS && self.inner.chars().all(is_of_type)
     }
 
@@ -139,7 +139,7 @@ impl Quoted<'_, '_> {
         let [earlier, word] = self.words_before();
         // `invalid input syntax for type uuid: "x"`.
         let is_told = self.before.trim_end().ends_with(':')
-            && self.before.split(|c: char| !c.is_alphanumeric()).any(|of| is_in(DOUBTS, of));
+            && self.before.split(|c: char| !c.is_alphanumeric()).any(|part| is_in(DOUBTS, part));
         let is_doubtful = is_told || is_in(DOUBTS, earlier);
         is_in(BEFORE_VALUES, word) || is_doubtful && !self.is_before(&AFTER_FIELDS)
     }
@@ -164,7 +164,7 @@ impl Quoted<'_, '_> {
 }
 
 fn is_in(words: &str, word: &str) -> bool {
-    words.split(' ').any(|of| word.eq_ignore_ascii_case(of))
+    words.split(' ').any(|listed| word.eq_ignore_ascii_case(listed))
 }
 
 /// Returns a short path of words without ids: `order.lines[<number>].price`, `Customer.getEmail()`,

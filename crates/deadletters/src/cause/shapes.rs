@@ -161,7 +161,7 @@ fn at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
 }
 
 fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
-    object.iter().find(|(of, _)| is_named(of, name)).map(|(_, value)| value)
+    object.iter().find(|(key, _)| is_named(key, name)).map(|(_, value)| value)
 }
 
 /// True if a member has this name. Ignores case and punctuation: `Invalid-Params` equals
@@ -175,7 +175,7 @@ fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
     let mut found = match value {
         Value::Array(_) => items(value, &[], 0),
         // Hapi: only the location of the error; the text is a member beside this object.
-        Value::Object(object) if object.keys().all(|of| of == "source" || of == "keys") => {
+        Value::Object(object) if object.keys().all(|key| key == "source" || key == "keys") => {
             Vec::new()
         }
         // Celebrate: one error with its location.
@@ -195,7 +195,9 @@ fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
     match errors {
         Errors::Any => {}
         Errors::Located => found.retain(|problem| !problem.field.is_empty()),
-        Errors::Listed if value.as_object().is_some_and(|of| !of.values().all(is_messages)) => {
+        Errors::Listed
+            if value.as_object().is_some_and(|object| !object.values().all(is_messages)) =>
+        {
             found.clear();
         }
         Errors::Listed => {}
@@ -206,7 +208,9 @@ fn listed(value: &Value, errors: Errors) -> Vec<Problem> {
 /// True if the value is a list of messages, or messages by field.
 fn is_messages(value: &Value) -> bool {
     match value {
-        Value::Array(elements) => elements.iter().all(|of| of.is_string() || is_messages(of)),
+        Value::Array(elements) => {
+            elements.iter().all(|element| element.is_string() || is_messages(element))
+        }
         Value::Object(object) => object.values().all(is_messages),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
@@ -289,7 +293,7 @@ fn by_field(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
             Value::Array(_) => items(value, &field, depth),
             // Mongoose and Django: an object with one error for each field.
             Value::Object(object) => {
-                match single(object, depth).filter(|of| !of.texts.is_empty()) {
+                match single(object, depth).filter(|problem| !problem.texts.is_empty()) {
                     Some(problem) => vec![located(problem, field)],
                     None => by_field(object, &field, depth + 1),
                 }
@@ -316,7 +320,7 @@ fn place_by(object: &Object, names: &[&str]) -> Vec<String> {
     });
     let parameter = || Some(vec![member(source?, "parameter")?.as_str()?.to_owned()]);
     found
-        .or_else(|| source.map(place).filter(|of| !of.is_empty()))
+        .or_else(|| source.map(place).filter(|path| !path.is_empty()))
         .or_else(parameter)
         .unwrap_or_default()
 }

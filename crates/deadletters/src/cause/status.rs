@@ -34,7 +34,8 @@ pub(super) fn name(status: u16) -> Option<&'static str> {
 pub(super) fn is_generic(text: &str, status: Option<u16>) -> bool {
     let letters = letters(text);
     let is_empty = letters.is_empty() && !text.contains(|c: char| !c.is_ascii());
-    let others = OTHER_NAMES.iter().filter(|(of, _)| Some(*of) == status).map(|(_, name)| *name);
+    let others =
+        OTHER_NAMES.iter().filter(|(code, _)| Some(*code) == status).map(|(_, name)| *name);
     let names = status.and_then(name).into_iter().chain(others).chain(EMPTY_TEXTS);
     is_empty
         || status.is_some_and(|status| letters == status.to_string())

@@ -284,7 +284,8 @@ impl Template {
         self.drop_sign();
         let joined = self.0.strip_suffix(JOINTS).unwrap_or(&self.0);
         // Groups of one long number: `1 234 567`.
-        let joined = joined.strip_suffix(' ').filter(|of| of.ends_with(NUMBER)).unwrap_or(joined);
+        let joined =
+            joined.strip_suffix(' ').filter(|text| text.ends_with(NUMBER)).unwrap_or(joined);
         let beside = joined.trim_end_matches([' ', ',']);
         if joined.ends_with(ID) {
             self.0.truncate(joined.len());

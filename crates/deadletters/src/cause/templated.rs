@@ -133,7 +133,10 @@ fn parts(template: &str) -> (Vec<&str>, Vec<&'static str>) {
     let (mut rest, mut from) = (template, 0);
     while let Some(at) = rest.get(from..).and_then(|text| text.find(['<', '?'])) {
         let (literal, after) = rest.split_at(from + at);
-        match PLACEHOLDERS.iter().find_map(|of| Some((*of, after.strip_prefix(of)?))) {
+        match PLACEHOLDERS
+            .iter()
+            .find_map(|placeholder| Some((*placeholder, after.strip_prefix(placeholder)?)))
+        {
             Some((placeholder, after)) => {
                 literals.push(literal);
                 placeholders.push(placeholder);
@@ -204,11 +207,11 @@ mod tests {
 
     #[test]
     fn titles_with_different_numbers_of_placeholders_show_no_values() {
-        let (two, one) = (Templated::parse("7 of 8"), Templated::parse("7 of"));
-        for others in [[&two, &one], [&one, &two]] {
-            let mut shared = Shared::new(&two);
+        let (longer, shorter) = (Templated::parse("7 of 8"), Templated::parse("7 of"));
+        for others in [[&longer, &shorter], [&shorter, &longer]] {
+            let mut shared = Shared::new(&longer);
             others.into_iter().for_each(|other| shared.add(other));
-            assert_eq!(shared.shown(&two), "<number> of <number>");
+            assert_eq!(shared.shown(&longer), "<number> of <number>");
         }
     }
 

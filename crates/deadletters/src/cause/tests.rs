@@ -372,7 +372,8 @@ fn equal_failures_of_any_subscription_are_one_cause_and_its_example_was_attempte
     let expected = [("503 overloaded, request <number>", 3), ("503 Service Unavailable", 1)];
     assert_eq!(titles, expected);
     let first = &causes[0];
-    let names: Vec<&str> = first.subscriptions.iter().map(|of| of.name.as_str()).collect();
+    let names: Vec<&str> =
+        first.subscriptions.iter().map(|subscription| subscription.name.as_str()).collect();
     assert_eq!(names, ["shop/orders/billing", "shop/orders/mail"]);
     let times = (decided_ms(&letter(1)), decided_ms(&letter(3)), letter(2).id);
     assert_eq!((first.first_ms, first.last_ms, first.example), times);

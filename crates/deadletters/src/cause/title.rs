@@ -58,9 +58,9 @@ fn without_attempt(reason: &str, title: String) -> Described {
 /// returned.
 fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -> Option<String> {
     let detail = failure.detail.and_then(super::text::first_line);
-    let with_detail = |what: &str| match &detail {
-        Some(detail) => format!("{what}: {}", template::generalize(detail)),
-        None => what.to_owned(),
+    let with_detail = |problem: &str| match &detail {
+        Some(detail) => format!("{problem}: {}", template::generalize(detail)),
+        None => problem.to_owned(),
     };
     Some(match reason {
         Reason::SubscriptionNotFound => match &detail {

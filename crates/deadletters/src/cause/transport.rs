@@ -79,9 +79,9 @@ pub(super) fn title(outcome: Outcome, detail: Option<&str>, host: Option<&str>) 
     if let Some((_, meaning)) = MEANINGS.iter().find(|(part, _)| lower.contains(part)) {
         return (*meaning).to_owned();
     }
-    let told = LAYERS.iter().fold(detail.to_owned(), |text, layer| text.replace(layer, ""));
-    let told = host.map_or(told.clone(), |host| told.replace(host, "<host>"));
-    let line = super::text::first_line(&told).unwrap_or_default();
+    let message = LAYERS.iter().fold(detail.to_owned(), |text, layer| text.replace(layer, ""));
+    let message = host.map_or(message.clone(), |host| message.replace(host, "<host>"));
+    let line = super::text::first_line(&message).unwrap_or_default();
     if outcome == Outcome::TlsError {
         return format!("certificate not accepted: {line}");
     }

@@ -116,9 +116,9 @@ pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, record: Repla
         return;
     }
     let is_delivered = |end: &KnownEnd| end.state == ReplayOutcome::Delivered;
-    let rank = |of: &ReplayRecord| {
-        let is_delivered = of.entry.end.as_ref().is_some_and(is_delivered);
-        (is_delivered, recorded_ms(&of.entry.at), !of.is_uncertain())
+    let rank = |candidate: &ReplayRecord| {
+        let is_delivered = candidate.entry.end.as_ref().is_some_and(is_delivered);
+        (is_delivered, recorded_ms(&candidate.entry.at), !candidate.is_uncertain())
     };
     match known.get(&record.entry.letter) {
         Some(other) if rank(other) >= rank(&record) => {}

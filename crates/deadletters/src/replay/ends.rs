@@ -88,7 +88,9 @@ impl DeadLetters {
         let prefix = ends_folder(&self.container.prefix, job);
         let page = self.container.pages(ListRequest { prefix, ..ListRequest::default() }).await?;
         let listed = page.entries.into_iter();
-        Ok(listed.map(|it| ListedEnds { key: it.key, modified_ms: it.modified_ms }).collect())
+        Ok(listed
+            .map(|object| ListedEnds { key: object.key, modified_ms: object.modified_ms })
+            .collect())
     }
 
     /// Returns the results in these objects, one for each dead letter.

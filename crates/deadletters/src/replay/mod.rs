@@ -289,7 +289,9 @@ impl ReplayJob {
         let chunks = (1..).zip(self.plan.chunks(CHUNK));
         let open = chunks.filter(|(number, planned)| {
             let entries = self.chunks.get(number);
-            entries.is_none_or(|of| ReplayCounts::count(of).finished() < planned.len() as u64)
+            entries.is_none_or(|entries| {
+                ReplayCounts::count(entries).finished() < planned.len() as u64
+            })
         });
         open.map(|(number, _)| number).collect()
     }
@@ -298,8 +300,10 @@ impl ReplayJob {
     /// letter that is refused repeatedly would prove nothing about the others.
     fn chunk_to_probe(&self) -> Option<u32> {
         self.open_chunks().into_iter().find(|number| {
-            let finished =
-                self.chunks.get(number).map_or(0, |of| ReplayCounts::count(of).finished());
+            let finished = self
+                .chunks
+                .get(number)
+                .map_or(0, |entries| ReplayCounts::count(entries).finished());
             self.planned_of_chunk(*number).len() as u64 >= finished + PROBED as u64
         })
     }

@@ -91,7 +91,7 @@ impl NewEnds {
     ) -> anyhow::Result<ProbeResult> {
         let Some(why) = self.why(ends).await else { return Ok(ProbeResult::Passed) };
         let failed = ends.len();
-        let what = match failed == sent {
+        let summary = match failed == sent {
             true => format!("the first {sent} deliveries failed"),
             false => format!(
                 "{failed} of the first {sent} deliveries failed, and the others did not finish \
@@ -99,7 +99,7 @@ impl NewEnds {
                 format_ms(PROBE_MAX_MS)
             ),
         };
-        Ok(ProbeResult::Failed(format!("stopped: {what}: {why}")))
+        Ok(ProbeResult::Failed(format!("stopped: {summary}: {why}")))
     }
 
     /// Returns a reason for people as soon as [`IN_A_ROW`] consecutive deliveries have failed;
@@ -124,9 +124,9 @@ impl NewEnds {
     /// Returns the keys of the result objects written since the run began, newest first.
     async fn new_keys(&self) -> anyhow::Result<Vec<String>> {
         let mut listed = self.letters.listed_ends(&self.job).await?;
-        listed.retain(|of| !self.before.contains(&of.key));
+        listed.retain(|object| !self.before.contains(&object.key));
         listed.sort_by(|a, b| (b.modified_ms, &a.key).cmp(&(a.modified_ms, &b.key)));
-        Ok(listed.into_iter().map(|of| of.key).collect())
+        Ok(listed.into_iter().map(|object| object.key).collect())
     }
 
     async fn last_failures(&self, newest_first: &[String]) -> anyhow::Result<Option<String>> {

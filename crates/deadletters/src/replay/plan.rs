@@ -107,7 +107,7 @@ impl ReplayPlan {
     /// letter. Returns the number removed.
     pub fn leave_out_older(&mut self, states: &LetterStates) -> u64 {
         let was_sent = |letter: &Uuid| states.replay_of(*letter).is_some();
-        let older = self.letters.iter().filter_map(|it| it.replay_of).filter(was_sent);
+        let older = self.letters.iter().filter_map(|entry| entry.replay_of).filter(was_sent);
         let older: HashSet<Uuid> = older.collect();
         self.retain(|entry| !older.contains(&entry.id))
     }
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn of_a_letter_and_its_replay_only_the_newer_is_sent() {
-        let again = |number, of| StoredDeadLetter {
-            replay: Replay::new("j", Uuid::from_u128(of)),
+        let again = |number, older| StoredDeadLetter {
+            replay: Replay::new("j", Uuid::from_u128(older)),
             ..letter(number)
         };
         let mut plan = ReplayPlan::default();

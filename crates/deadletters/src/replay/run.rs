@@ -308,7 +308,7 @@ fn open_deliveries(entries: &[LedgerEntry]) -> impl Iterator<Item = Uuid> {
 fn restore(entries: &mut Vec<LedgerEntry>, before: Option<&[LedgerEntry]>, not_sent: &[Uuid]) {
     let before = before.unwrap_or_default();
     let earlier =
-        |entry: &LedgerEntry| before.iter().find(|it| it.delivery == entry.delivery).cloned();
+        |entry: &LedgerEntry| before.iter().find(|other| other.delivery == entry.delivery).cloned();
     let restored = |entry: LedgerEntry| match not_sent.contains(&entry.delivery) {
         true => earlier(&entry),
         false => Some(entry),

@@ -418,7 +418,9 @@ mod tests {
                 assert!(!error.contains("hush"), "{error}");
             })
         };
-        assert!(ReplayTarget::resumed(&stored, None).is_err_and(|it| it.contains("--to-url")));
+        assert!(
+            ReplayTarget::resumed(&stored, None).is_err_and(|error| error.contains("--to-url"))
+        );
         // A ledger that an earlier version wrote contains the full URL.
         for in_ledger in [&stored, whole.as_str()] {
             assert_eq!(resumed(in_ledger, &whole), Ok(ReplayTarget::Url(whole.clone())));

@@ -41,7 +41,10 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     object.optional("knativeerrordest", failed.address);
     object.optional("knativeerrorcode", failed.status);
     object.optional("knativeerrordata", data);
-    object.optional("errorsubscriberuri", letter.addresses.as_ref().map(|of| &of.subscriber));
+    object.optional(
+        "errorsubscriberuri",
+        letter.addresses.as_ref().map(|addresses| &addresses.subscriber),
+    );
     object.text("errorreason", &letter.reason.to_string());
     object.put("errorretry", &letter.delivery.attempts);
     let mut own = Object::default();
@@ -68,7 +71,11 @@ impl<'a> Failed<'a> {
             }
             None => {
                 let Delivery { history, last_response, .. } = &letter.delivery;
-                (letter.addresses.as_ref().map(|of| of.failed.as_str()), history, last_response)
+                (
+                    letter.addresses.as_ref().map(|addresses| addresses.failed.as_str()),
+                    history,
+                    last_response,
+                )
             }
         };
         let status = history.newest_attempt().and_then(|attempt| attempt.status);

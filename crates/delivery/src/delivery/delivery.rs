@@ -300,13 +300,13 @@ mod tests {
             let origin = Origin { message: message.to_owned(), index };
             Delivery::new(event.clone(), name.parse().unwrap(), origin, 7).id
         };
-        let one = delivery("a/b/c", "m", 0);
-        assert_eq!(one, delivery("a/b/c", "m", 0));
-        assert_eq!(one.get_version_num(), 5);
+        let id = delivery("a/b/c", "m", 0);
+        assert_eq!(id, delivery("a/b/c", "m", 0));
+        assert_eq!(id.get_version_num(), 5);
         for other in
             [delivery("a/b/d", "m", 0), delivery("a/b/c", "n", 0), delivery("a/b/c", "m", 1)]
         {
-            assert_ne!(one, other);
+            assert_ne!(id, other);
         }
     }
 }

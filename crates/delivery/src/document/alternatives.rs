@@ -146,11 +146,13 @@ fn stated<A: Alternatives>(key: &str, mut fields: Map<String, Json>) -> Json {
 fn report_others<A: Alternatives>(tag: &'static str, key: &str, fields: &Fields<'_>) {
     let all = A::declarations();
     let own = |name: &str| {
-        let of_key = all.iter().find(|(of, ..)| *of == key);
-        of_key.is_some_and(|(.., fields)| fields.iter().any(|of| of.name == name))
+        let of_key = all.iter().find(|(variant, ..)| *variant == key);
+        of_key.is_some_and(|(.., fields)| fields.iter().any(|declaration| declaration.name == name))
     };
     for (other, _, declarations) in &all {
-        for Declaration { name, .. } in declarations.iter().filter(|of| !own(of.name)) {
+        for Declaration { name, .. } in
+            declarations.iter().filter(|declaration| !own(declaration.name))
+        {
             if let Some(at) = fields.key(name) {
                 let message = Message::new(format!("{name} is not allowed with {tag}: {key}"));
                 at.error(message.help(format!("{tag}: {other}")));
@@ -198,13 +200,15 @@ macro_rules! alternatives {
 
             fn write(&self) -> (&'static str, serde_json::Map<String, serde_json::Value>) {
                 match self {
-                    $(Self::$variant(of) => ($key, $crate::document::record::Record::write(of)),)+
+                    $(Self::$variant(record) => {
+                        ($key, $crate::document::record::Record::write(record))
+                    })+
                 }
             }
 
             fn shown(&self) -> serde_json::Map<String, serde_json::Value> {
                 match self {
-                    $(Self::$variant(of) => $crate::document::record::Record::shown(of),)+
+                    $(Self::$variant(record) => $crate::document::record::Record::shown(record),)+
                 }
             }
 

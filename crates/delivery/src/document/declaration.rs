@@ -47,7 +47,8 @@ pub fn origins<'a>(
 ) {
     for Declaration { name, fields, .. } in declarations {
         let path = if path.is_empty() { (*name).to_owned() } else { format!("{path}.{name}") };
-        let stating = documents.iter().filter_map(|of| of.peek(name)).filter(|at| !at.is_null());
+        let stating =
+            documents.iter().filter_map(|document| document.peek(name)).filter(|at| !at.is_null());
         let stating: Vec<Cursor<'a>> = stating.collect();
         if fields.is_empty() || stating.first().is_some_and(|first| !first.is_mapping()) {
             found.extend(stating.into_iter().next().map(|first| (path, first)));

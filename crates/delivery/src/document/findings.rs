@@ -292,8 +292,8 @@ impl Findings {
         gathered.sort_by_key(|(position, _)| *position);
         let mut findings: Vec<(SourcePosition, Finding)> = Vec::with_capacity(gathered.len());
         for (position, finding) in gathered {
-            let here = findings.iter().rev().take_while(|(of, _)| *of == position);
-            if !here.map(|(_, of)| of).any(|of| *of == finding) {
+            let here = findings.iter().rev().take_while(|(at, _)| *at == position);
+            if !here.map(|(_, earlier)| earlier).any(|earlier| *earlier == finding) {
                 findings.push((position, finding));
             }
         }

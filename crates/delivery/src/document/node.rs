@@ -39,9 +39,9 @@ impl Node {
                 None => Value::Fraction(Fraction::new(number.to_string())),
             },
             Json::String(text) => Value::Text(text.clone()),
-            Json::Array(elements) => {
-                Value::List(elements.iter().map(|of| Self::of_json_at(of, position)).collect())
-            }
+            Json::Array(elements) => Value::List(
+                elements.iter().map(|element| Self::of_json_at(element, position)).collect(),
+            ),
             Json::Object(fields) => {
                 let field = |(key, value): (&String, &Json)| {
                     (Key { value: key.clone(), position }, Self::of_json_at(value, position))
@@ -61,21 +61,21 @@ impl Node {
     /// of the value.
     pub fn set(&mut self, path: &str, node: Self) {
         let position = node.position;
-        let mut of = self;
+        let mut target = self;
         for name in path.split('.') {
-            if !matches!(of.value, Value::Map(_)) {
-                of.value = Value::Map(Vec::new());
+            if !matches!(target.value, Value::Map(_)) {
+                target.value = Value::Map(Vec::new());
             }
-            let Value::Map(entries) = &mut of.value else { return };
+            let Value::Map(entries) = &mut target.value else { return };
             let found = entries.iter().position(|(key, _)| key.value == name);
             let index = found.unwrap_or(entries.len());
             if found.is_none() {
                 let key = Key { value: name.to_owned(), position };
                 entries.push((key, Self::empty(position)));
             }
-            of = &mut entries[index].1;
+            target = &mut entries[index].1;
         }
-        *of = node;
+        *target = node;
     }
 
     /// Returns this mapping with the fields of `other`, which replace fields with the same name.
@@ -85,7 +85,7 @@ impl Node {
             return other.clone();
         };
         for (key, node) in others.iter().filter(|(_, node)| !node.is_null()) {
-            match own.iter_mut().find(|(of, _)| of.value == key.value) {
+            match own.iter_mut().find(|(own_key, _)| own_key.value == key.value) {
                 Some((_, old)) if depth > 1 => *old = old.clone().with_fields_of(node, depth - 1),
                 Some((_, old)) => *old = node.clone(),
                 None => own.push((key.clone(), node.clone())),
@@ -98,10 +98,10 @@ impl Node {
     pub fn put_into(&mut self, file: usize) {
         self.position.file = file;
         match &mut self.value {
-            Value::List(elements) => elements.iter_mut().for_each(|of| of.put_into(file)),
-            Value::Map(entries) => entries.iter_mut().for_each(|(key, of)| {
+            Value::List(elements) => elements.iter_mut().for_each(|element| element.put_into(file)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, node)| {
                 key.position.file = file;
-                of.put_into(file);
+                node.put_into(file);
             }),
             Value::Null
             | Value::Bool(_)
@@ -129,8 +129,8 @@ impl Node {
 
     /// Returns the value at a path of fields such as `spec.sink`; `None` if a field is missing.
     pub fn get(&self, path: &str) -> Option<&Self> {
-        path.split('.').try_fold(self, |of, name| {
-            let Value::Map(entries) = &of.value else { return None };
+        path.split('.').try_fold(self, |parent, name| {
+            let Value::Map(entries) = &parent.value else { return None };
             entries.iter().find(|(key, _)| key.value == name).map(|(_, node)| node)
         })
     }

@@ -134,7 +134,8 @@ impl<K: Kind, V: Clone + Into<K::Value>> Presence for Or<K, V> {
     }
 
     fn declare(&self, name: &'static str, about: &[&str]) -> Declaration {
-        let default = Some(self.0.write(&self.1.clone().into())).filter(|of| !is_empty(of));
+        let default =
+            Some(self.0.write(&self.1.clone().into())).filter(|default| !is_empty(default));
         Declaration { default, ..declaration(&self.0, name, about) }
     }
 

@@ -11,8 +11,11 @@ pub const DEFINITION: &str = "$definition";
 /// Returns the JSON Schema of a record. The properties are a list of pairs, because a JSON object
 /// would not keep their order.
 pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
-    let required: Vec<&str> =
-        declarations.iter().filter(|of| of.is_required).map(|of| of.name).collect();
+    let required: Vec<&str> = declarations
+        .iter()
+        .filter(|declaration| declaration.is_required)
+        .map(|declaration| declaration.name)
+        .collect();
     let mut schema = json!({
         DEFINITION: name,
         "description": text(about),

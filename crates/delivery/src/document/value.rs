@@ -146,7 +146,7 @@ impl<T: Copy> Kind for Word<T> {
     }
 
     fn schema(&self) -> Json {
-        json!({ "enum": self.0.iter().map(|of| self.1(*of)).collect::<Vec<_>>() })
+        json!({ "enum": self.0.iter().map(|word| self.1(*word)).collect::<Vec<_>>() })
     }
 }
 
@@ -154,7 +154,7 @@ impl<T: Copy> Kind for Word<T> {
 /// user may have written a secret there by mistake.
 pub struct Parsed<T> {
     /// A noun for the string, for messages.
-    what: &'static str,
+    noun: &'static str,
     /// The syntax of the string, for messages.
     rule: &'static str,
     /// The name of the field type's definition in the JSON Schema.
@@ -164,8 +164,8 @@ pub struct Parsed<T> {
 
 impl<T> Parsed<T> {
     /// Creates a field type from its texts for messages and the name of its definition.
-    pub const fn new(what: &'static str, rule: &'static str, definition: &'static str) -> Self {
-        Self { what, rule, definition, parsed: PhantomData }
+    pub const fn new(noun: &'static str, rule: &'static str, definition: &'static str) -> Self {
+        Self { noun, rule, definition, parsed: PhantomData }
     }
 }
 
@@ -173,7 +173,7 @@ impl<T: FromStr + Display> Kind for Parsed<T> {
     type Value = T;
 
     fn read(&self, at: &Cursor<'_>) -> Option<T> {
-        at.parsed(self.what, self.rule)
+        at.parsed(self.noun, self.rule)
     }
 
     fn write(&self, value: &T) -> Json {
@@ -225,9 +225,9 @@ impl Kind for Checked {
 /// The field type of lists without duplicates.
 pub struct Distinct<K> {
     /// The field type of the elements.
-    pub of: K,
+    pub element: K,
     /// The noun for an element, in singular and plural, for messages.
-    pub what: [&'static str; 2],
+    pub nouns: [&'static str; 2],
     /// The allowed numbers of elements.
     pub count: RangeInclusive<usize>,
 }
@@ -238,19 +238,19 @@ impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
         let elements = at.list()?;
         let (least, most) = (self.count.start(), self.count.end());
-        let [one, several] = self.what;
+        let [singular, plural] = self.nouns;
         if !self.count.contains(&elements.len()) {
             at.error(format!(
-                "must be a list of {least} to {most} {several}, but has {}",
+                "must be a list of {least} to {most} {plural}, but has {}",
                 elements.len()
             ));
         }
         let mut values = Vec::new();
         for element in elements {
-            let Some(value) = self.of.read(&element) else { continue };
+            let Some(value) = self.element.read(&element) else { continue };
             if values.contains(&value) {
-                let shown = quoted(&for_people(&self.of.write(&value)));
-                element.error(format!("the {one} {shown} is listed twice"));
+                let shown = quoted(&for_people(&self.element.write(&value)));
+                element.error(format!("the {singular} {shown} is listed twice"));
             }
             values.push(value);
         }
@@ -258,12 +258,12 @@ impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
     }
 
     fn write(&self, value: &Self::Value) -> Json {
-        value.iter().map(|of| self.of.write(of)).collect()
+        value.iter().map(|element| self.element.write(element)).collect()
     }
 
     fn schema(&self) -> Json {
         let (least, most) = (self.count.start(), self.count.end());
-        json!({ "type": "array", "minItems": least, "maxItems": most, "uniqueItems": true, "items": self.of.schema() })
+        json!({ "type": "array", "minItems": least, "maxItems": most, "uniqueItems": true, "items": self.element.schema() })
     }
 }
 
@@ -278,7 +278,7 @@ impl<K: Kind> Kind for Each<K> {
     }
 
     fn write(&self, value: &Self::Value) -> Json {
-        value.iter().map(|of| self.0.write(of)).collect()
+        value.iter().map(|element| self.0.write(element)).collect()
     }
 
     fn schema(&self) -> Json {

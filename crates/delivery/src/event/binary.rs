@@ -123,10 +123,10 @@ pub fn structured_plain(
     data: &[u8],
 ) -> String {
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
-    let declared = |of: &&(String, String)| of.0 == CONTENT_TYPE;
+    let declared = |attribute: &&(String, String)| attribute.0 == CONTENT_TYPE;
     let content_type = content_type.or_else(|| Some(&*attributes.iter().find(declared)?.1));
     let mut ordered: Vec<&(String, String)> =
-        attributes.iter().filter(|of| !declared(of)).collect();
+        attributes.iter().filter(|attribute| !declared(attribute)).collect();
     // The sort is stable, so the other attributes keep their order.
     ordered.sort_by_key(|(name, _)| rank(name));
     let mut members: Vec<String> =

@@ -132,7 +132,7 @@ pub(crate) fn is_cloud_event(text: &str) -> bool {
 /// empty. No attribute is an object or array. At most one of `data` and `data_base64` is present.
 /// Deviations of real publishers are accepted, such as odd attribute names and `dataschema: "#"`.
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
-    let invalid = |what: String| Err(Malformed::CloudEvent(what));
+    let invalid = |reason: String| Err(Malformed::CloudEvent(reason));
     if members.text("specversion").as_deref() != Some("1.0") {
         return invalid("specversion must be \"1.0\"".to_owned());
     }

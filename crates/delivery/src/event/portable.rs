@@ -105,7 +105,7 @@ mod tests {
             r#"{"a":1,"a":1e999,"A":-0.0}"#,
             "\"\\\"\\\\\"",
         ] {
-            assert!(matches!(portable(json), Some(Cow::Borrowed(of)) if of == json), "{json}");
+            assert!(matches!(portable(json), Some(Cow::Borrowed(text)) if text == json), "{json}");
         }
     }
 

@@ -142,13 +142,13 @@ fn an_event_read_back_from_a_queue_keeps_its_members() {
         let event = Event::recall(&body.into(), input).in_shape(shape);
         event.members().get("a").map(ToOwned::to_owned)
     };
-    let one = Some("1".to_owned());
+    let expected = Some("1".to_owned());
     assert_eq!(
         member(r#"{"a":1}"#, Input::CloudEvents, Shape::Custom),
-        one,
+        expected,
         "read differently today"
     );
-    assert_eq!(member(r#"{"a":1}"#, Input::Auto, Shape::EventGrid), one);
+    assert_eq!(member(r#"{"a":1}"#, Input::Auto, Shape::EventGrid), expected);
     assert_eq!(member(r#"{"a":1}"#, Input::Auto, Shape::Opaque), None);
     assert_eq!(
         member(r#"{"a":1,"b":2,"b":3}"#, Input::Auto, Shape::Custom),

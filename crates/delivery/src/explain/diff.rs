@@ -109,7 +109,7 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
 
 /// Returns the change of the topic to which notices are published, if there is one.
 fn of_notices(old: &Catalogue, new: &Catalogue) -> Option<(Subject, Change)> {
-    let [old, new] = [old, new].map(|of| of.settings().notices.as_ref());
+    let [old, new] = [old, new].map(|catalogue| catalogue.settings().notices.as_ref());
     let field = || "topic".to_owned();
     let changes = |old: &TopicName, new: &TopicName| {
         vec![FieldChange { field: field(), old: old.to_string(), new: new.to_string() }]
@@ -120,7 +120,8 @@ fn of_notices(old: &Catalogue, new: &Catalogue) -> Option<(Subject, Change)> {
 }
 
 fn of_secrets(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
-    let [old, new] = [old, new].map(|of| of.settings().secrets.rules().unwrap_or_default());
+    let [old, new] =
+        [old, new].map(|catalogue| catalogue.settings().secrets.rules().unwrap_or_default());
     let names: BTreeSet<&NamePattern> = old.iter().chain(new).map(|rule| &rule.name).collect();
     let hosts = |rule: &SecretRule| listed(rule.hosts.iter().map(ToString::to_string));
     let changes = names.into_iter().filter_map(|name| {
@@ -211,21 +212,21 @@ fn flow(value: &Json) -> String {
     }
 }
 
-fn values(of: &Subscription) -> Values {
-    let (destination, dead_letter) = (&of.destination, &of.dead_letter);
-    let mut shown = flat(&canonical::shown_spec(of));
+fn values(subscription: &Subscription) -> Values {
+    let (destination, dead_letter) = (&subscription.destination, &subscription.dead_letter);
+    let mut shown = flat(&canonical::shown_spec(subscription));
     // URLs are replaced by their display form, because their paths may be credentials too.
     shown.insert("destination.url".to_owned(), json!(destination.display()));
     if let Sink::Address(_) = dead_letter.sink {
         shown.insert("deadLetter.sink".to_owned(), json!(sink_text(dead_letter)));
     }
-    Values { written: flat(&canonical::whole_spec(of)), shown }
+    Values { written: flat(&canonical::whole_spec(subscription)), shown }
 }
 
 /// Flattens nested mappings into values by the paths of their fields.
-fn flat(of: &Json) -> BTreeMap<String, Json> {
-    fn add(path: String, of: &Json, found: &mut BTreeMap<String, Json>) {
-        match of {
+fn flat(document: &Json) -> BTreeMap<String, Json> {
+    fn add(path: String, node: &Json, found: &mut BTreeMap<String, Json>) {
+        match node {
             Json::Object(fields) => {
                 for (name, value) in fields {
                     let dot = if path.is_empty() { "" } else { "." };
@@ -234,12 +235,12 @@ fn flat(of: &Json) -> BTreeMap<String, Json> {
             }
             Json::Null => {}
             Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
-                found.insert(path, of.clone());
+                found.insert(path, node.clone());
             }
         }
     }
     let mut found = BTreeMap::new();
-    add(String::new(), of, &mut found);
+    add(String::new(), document, &mut found);
     found
 }
 
@@ -255,7 +256,8 @@ fn changes(old: &Values, new: &Values) -> Vec<FieldChange> {
         paths.into_iter().filter(|path| old.written.get(*path) != new.written.get(*path));
     let changed = differing.map(|path| {
         let (before, after) = (old.text(path), new.text(path));
-        let [was, is] = [old, new].map(|of| of.written.get(path).map(hidden).unwrap_or_default());
+        let [was, is] =
+            [old, new].map(|values| values.written.get(path).map(hidden).unwrap_or_default());
         let is_hidden = before == after || !is.is_empty() && was != is;
         let hidden = if is_hidden { " (a hidden part changed)" } else { "" };
         FieldChange { field: path.clone(), old: before, new: format!("{after}{hidden}") }

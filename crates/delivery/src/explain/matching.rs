@@ -45,7 +45,8 @@ pub struct ChangedHeader {
 
 fn changed_headers(subscription: &Subscription, event: &Event) -> Vec<ChangedHeader> {
     // Credentials are not shown.
-    let headers = subscription.destination.headers.iter().filter(|of| !is_credential(&of.name));
+    let headers =
+        subscription.destination.headers.iter().filter(|header| !is_credential(&header.name));
     let changed = headers.filter_map(|header| match &header.value {
         Value::Path(path) => {
             let sent = of_event(path, event).filter(|sent| !sent.changes.is_empty())?;
@@ -72,7 +73,8 @@ pub fn event_matches(
     now_ms: u64,
 ) -> Vec<EventMatch> {
     let matching = catalogue.matching(topic, &ALL_NAMES, event, now_ms);
-    let matching: BTreeSet<&SubscriptionName> = matching.map(|of| &of.name).collect();
+    let matching: BTreeSet<&SubscriptionName> =
+        matching.map(|subscription| &subscription.name).collect();
     let members = event.members();
     let explained = |subscription: &Arc<Subscription>| EventMatch {
         matches: matching.contains(&subscription.name),
@@ -83,5 +85,5 @@ pub fn event_matches(
         subscription: Arc::clone(subscription),
     };
     let topic = catalogue.topic_subscriptions(topic);
-    topic.into_iter().flat_map(|of| of.subscriptions()).map(explained).collect()
+    topic.into_iter().flat_map(|topic| topic.subscriptions()).map(explained).collect()
 }

@@ -139,20 +139,20 @@ impl<'a> Element<'a> {
     fn mapped(&self) -> Option<Mapped> {
         let is_data = matches!(self.fields.published(), Some(Published::InData));
         let text = |name: &str| self.members.text(name).map(String::from);
-        let of = |names: [&str; 6]| {
+        let mapped = |names: [&str; 6]| {
             let [id, topic, event_time, event_type, subject, data_version] = names.map(text);
             let (id, topic, event_time) = (id?, topic?, event_time?);
             Some(Mapped { id, topic, event_time, event_type, subject, data_version })
         };
         match self.format {
             Format::Custom => {
-                of(["id", "topic", "eventTime", "eventType", "subject", "dataVersion"])
+                mapped(["id", "topic", "eventTime", "eventType", "subject", "dataVersion"])
             }
             Format::EventGrid if is_data => {
-                of(["id", "topic", "eventTime", "eventType", "subject", "dataVersion"])
+                mapped(["id", "topic", "eventTime", "eventType", "subject", "dataVersion"])
             }
             Format::CloudEvents | Format::Knative if is_data => {
-                of(["id", "source", "time", "type", "subject", "dataversion"])
+                mapped(["id", "source", "time", "type", "subject", "dataversion"])
             }
             Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Knative => None,
         }

@@ -59,7 +59,7 @@ impl<'a> Properties<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&'a str> {
-        let added = || self.added.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
+        let added = || self.added.iter().find(|(field, _)| *field == name).map(|(_, value)| *value);
         self.own.get(name).or_else(added)
     }
 

@@ -283,12 +283,12 @@ mod tests {
     fn successes_forget_what_was_too_much() {
         for ceiling in [1, 20, 1_000] {
             let mut limits = AdaptiveLimit::default();
-            let of = |outcome| Observed { ceiling, under_way: 1, ..attempt(outcome, 1) };
-            limits.note(of(Outcome::Busy));
+            let observed = |outcome| Observed { ceiling, under_way: 1, ..attempt(outcome, 1) };
+            limits.note(observed(Outcome::Busy));
             let successes = latest(ceiling);
-            (1..successes).for_each(|_| limits.note(of(Outcome::Success)));
+            (1..successes).for_each(|_| limits.note(observed(Outcome::Success)));
             assert!(limits.is_watched());
-            limits.note(of(Outcome::Success));
+            limits.note(observed(Outcome::Success));
             assert!(!limits.is_watched(), "{ceiling}");
         }
     }

@@ -247,7 +247,7 @@ impl AllNews {
 
     /// Returns the destinations that are failing, slow or disabled.
     pub fn unhealthy(&self) -> impl Iterator<Item = DestinationKey> {
-        let health = self.health().map(|(_, health)| health).filter(|of| of.is_unhealthy());
+        let health = self.health().map(|(_, health)| health).filter(|health| health.is_unhealthy());
         let health = health.map(|health| health.destination);
         let keys: BTreeSet<_> = health.chain(self.disabled.iter().copied()).collect();
         keys.into_iter()

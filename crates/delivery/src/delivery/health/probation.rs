@@ -248,11 +248,11 @@ impl Failures {
 
     /// Counts one failed request, even if its outcome cannot begin a probation.
     fn count_failure(&mut self, deliveries: &[Uuid]) {
-        let only_one = if let [one] = deliveries { Some(*one) } else { None };
+        let only_one = if let [delivery] = deliveries { Some(*delivery) } else { None };
         self.only_delivery = if self.count == 0 {
             only_one
         } else {
-            self.only_delivery.filter(|it| Some(*it) == only_one)
+            self.only_delivery.filter(|delivery| Some(*delivery) == only_one)
         };
         self.count = self.count.saturating_add(1);
     }
@@ -501,7 +501,7 @@ mod tests {
         }
         let spread = Deferral { from_ms: 1_000, spread_ms: 1_001 };
         assert_eq!(
-            [0, u32::MAX / 2, u32::MAX].map(|it| spread.until_ms(Jitter(it))),
+            [0, u32::MAX / 2, u32::MAX].map(|jitter| spread.until_ms(Jitter(jitter))),
             [1_000, 1_500, 2_000]
         );
     }

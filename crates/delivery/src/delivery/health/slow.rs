@@ -138,8 +138,9 @@ mod tests {
     #[test]
     fn others_are_told_every_five_minutes_that_it_is_still_slow() {
         let mut slowness = Slowness::default();
-        let told = (0..1_200).filter(|second| slowness.note_slow(second * 1_000).is_some()).count();
-        assert_eq!(told, 4);
+        let notices =
+            (0..1_200).filter(|second| slowness.note_slow(second * 1_000).is_some()).count();
+        assert_eq!(notices, 4);
     }
 
     #[test]

@@ -120,7 +120,7 @@ mod tests {
         }
         let short = NoResponse::ALL.map(NoResponse::as_str);
         for text in short.iter().chain(&Outcome::ALL.map(Outcome::as_str)) {
-            let read = text.parse::<OutcomeName>().map(|of| of.to_string().to_lowercase());
+            let read = text.parse::<OutcomeName>().map(|name| name.to_string().to_lowercase());
             assert_eq!(read, Ok(text.to_lowercase()));
         }
     }

@@ -213,13 +213,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn expected<T>(&self, what: &str) -> Option<T> {
+    fn expected<T>(&self, noun: &str) -> Option<T> {
         if self.is_expression() {
-            return self.refuse(format!("expected {what}, found an expression"));
+            return self.refuse(format!("expected {noun}, found an expression"));
         }
         let kind = self.node.value.kind();
-        let message = Message::new(format!("expected {what}, found {kind}"));
-        self.refuse(match spelling(what, &self.node.value) {
+        let message = Message::new(format!("expected {noun}, found {kind}"));
+        self.refuse(match spelling(noun, &self.node.value) {
             Some(help) => message.help(help),
             None => message,
         })
@@ -274,10 +274,10 @@ impl<'a> Cursor<'a> {
     /// Returns the value at a path of fields such as `spec.sink`. Reports nothing, and the fields
     /// still count as unknown until they are read.
     pub fn peek(&self, path: &str) -> Option<Self> {
-        path.split('.').try_fold(self.clone(), |of, name| {
-            let Value::Map(entries) = &of.node.value else { return None };
+        path.split('.').try_fold(self.clone(), |parent, name| {
+            let Value::Map(entries) = &parent.node.value else { return None };
             let (key, node) = entries.iter().find(|(key, _)| key.value == name)?;
-            Some(of.child(key, node))
+            Some(parent.child(key, node))
         })
     }
 
@@ -299,9 +299,9 @@ impl<'a> Cursor<'a> {
 
     /// Reads a string and parses it. Errors do not quote the string, because a user may have
     /// written a secret there by mistake.
-    pub fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
+    pub fn parsed<T: FromStr>(&self, noun: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
-        parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
+        parsed.or_else(|| self.refuse(Message::new(format!("not {noun}")).help(rule)))
     }
 
     /// Reads a string, or a whole number or boolean as text.
@@ -462,8 +462,8 @@ impl<'a> Cursor<'a> {
 
 /// Returns a correction for a value that has the expected content but the wrong type, such as a
 /// number in quotes.
-fn spelling(what: &str, value: &Value) -> Option<String> {
-    match (what, value) {
+fn spelling(expected: &str, value: &Value) -> Option<String> {
+    match (expected, value) {
         (TEXT, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_)) => {
             Some("write it in quotes".to_owned())
         }
@@ -504,9 +504,9 @@ fn json(value: &Value) -> serde_json::Value {
             number.json().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
         }
         Value::Text(text) => text.as_str().into(),
-        Value::List(elements) => elements.iter().map(|of| json(&of.value)).collect(),
+        Value::List(elements) => elements.iter().map(|element| json(&element.value)).collect(),
         Value::Map(entries) => {
-            entries.iter().map(|(key, of)| (key.value.clone(), json(&of.value))).collect()
+            entries.iter().map(|(key, node)| (key.value.clone(), json(&node.value))).collect()
         }
     }
 }

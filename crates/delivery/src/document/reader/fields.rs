@@ -12,7 +12,7 @@ use super::cursor::Cursor;
 
 /// The fields of a mapping, and the names that were read.
 pub struct Fields<'a> {
-    of: Cursor<'a>,
+    mapping: Cursor<'a>,
     entries: &'a [(Key, Node)],
     /// The mappings that supply missing fields, in order of precedence.
     bases: Vec<Cursor<'a>>,
@@ -21,8 +21,8 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Returns the fields of a mapping. All of them count as unknown until they are read.
-    pub fn new(of: Cursor<'a>, entries: &'a [(Key, Node)], bases: Vec<Cursor<'a>>) -> Self {
-        Self { of, entries, bases, asked: RefCell::default() }
+    pub fn new(mapping: Cursor<'a>, entries: &'a [(Key, Node)], bases: Vec<Cursor<'a>>) -> Self {
+        Self { mapping, entries, bases, asked: RefCell::default() }
     }
 
     fn find(&self, name: &'static str) -> Option<&'a (Key, Node)> {
@@ -32,7 +32,7 @@ impl<'a> Fields<'a> {
 
     /// Returns a cursor at the mapping itself.
     pub fn parent(&self) -> &Cursor<'a> {
-        &self.of
+        &self.mapping
     }
 
     /// Marks these fields as known, because other code reads them.
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the field if this mapping itself contains it; bases are ignored.
     pub fn own(&self, name: &'static str) -> Option<Cursor<'a>> {
-        self.find(name).map(|(key, node)| self.of.child(key, node))
+        self.find(name).map(|(key, node)| self.mapping.child(key, node))
     }
 
     /// Returns the field of the first base in which it is neither missing nor `null`.
@@ -63,19 +63,19 @@ impl<'a> Fields<'a> {
     /// Returns the mappings that supply missing fields to the mapping at `at`, which is a value of
     /// this field. They are the values of the field in documents with lower precedence.
     pub fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
-        let is_it = |of: &Cursor<'a>| std::ptr::eq(of.node, at.node);
+        let is_same = |cursor: &Cursor<'a>| std::ptr::eq(cursor.node, at.node);
         let all = self.entry(name).into_iter().chain(self.stated_by_bases(name));
-        all.skip_while(|of| !is_it(of)).skip(1).filter(Cursor::is_mapping).collect()
+        all.skip_while(|cursor| !is_same(cursor)).skip(1).filter(Cursor::is_mapping).collect()
     }
 
     fn entry(&self, name: &str) -> Option<Cursor<'a>> {
         let (key, node) = self.entries.iter().find(|(key, _)| key.value == name)?;
-        Some(self.of.child(key, node))
+        Some(self.mapping.child(key, node))
     }
 
     /// Returns a cursor at this mapping, followed by cursors at the bases.
     pub fn documents(&self) -> Vec<Cursor<'a>> {
-        std::iter::once(&self.of).chain(&self.bases).cloned().collect()
+        std::iter::once(&self.mapping).chain(&self.bases).cloned().collect()
     }
 
     /// Returns the field of this mapping, or of the first base that states it.
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         let own = self.own(name);
         let base = self.of_base(name);
         if let (Some(own), Some(base)) = (own.as_ref().filter(|own| own.is_null()), &base)
-            && self.of.unknown == Severity::Error
+            && self.mapping.unknown == Severity::Error
             && base.is_stated()
         {
             let message = format!("null has no effect: the value at {} applies", base.location());
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
 
     /// Reports a missing field at the position of the mapping, and returns `None`.
     pub fn report_missing<T>(&self, name: &'static str) -> Option<T> {
-        let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
+        let missing = Cursor { field: self.mapping.path_to(name), ..self.mapping.clone() };
         missing.refuse(format!("{name} is missing"))
     }
 
@@ -131,7 +131,7 @@ impl<'a> Fields<'a> {
     /// Returns a cursor whose findings point to the key of a field, not to its value.
     pub fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
-        Some(Cursor { position: key.position, ..self.of.child(key, node) })
+        Some(Cursor { position: key.position, ..self.mapping.child(key, node) })
     }
 
     /// Returns a cursor whose findings point to the key of a field, unless the value is `null`.
@@ -145,13 +145,14 @@ impl<'a> Fields<'a> {
         known.sort_unstable();
         known.dedup();
         // Exports in other formats have `null` for everything that a resource does not state.
-        let is_absent =
-            |node: &Node| self.of.unknown == Severity::Warning && matches!(node.value, Value::Null);
+        let is_absent = |node: &Node| {
+            self.mapping.unknown == Severity::Warning && matches!(node.value, Value::Null)
+        };
         let is_unknown =
             |(key, node): &&(Key, Node)| !known.contains(&key.value.as_str()) && !is_absent(node);
         for (key, _) in self.entries.iter().filter(is_unknown) {
-            let (position, field) = (key.position, self.of.path_to(&key.value));
-            let at = Cursor { position, field, ..self.of.clone() };
+            let (position, field) = (key.position, self.mapping.path_to(&key.value));
+            let at = Cursor { position, field, ..self.mapping.clone() };
             if key.value.starts_with("//") || key.value.starts_with("/*") {
                 // This is always an error, because a JSON comment in YAML may hide a field such as
                 // a filter, which would then be missing.
@@ -161,7 +162,7 @@ impl<'a> Fields<'a> {
                 continue;
             }
             let message = format!("unknown field {}", quoted(&key.value));
-            at.report(self.of.unknown, Message::new(message).help(hint(&key.value, &known)));
+            at.report(self.mapping.unknown, Message::new(message).help(hint(&key.value, &known)));
         }
     }
 }

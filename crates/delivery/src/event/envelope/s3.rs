@@ -33,7 +33,7 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
 /// Splits a notification into one notification for each of its records. Any other text is returned
 /// unchanged.
 pub(super) fn records_of(text: &str) -> Vec<Cow<'_, str>> {
-    let members = Members::parse(text).ok().filter(|it| it.get("specversion").is_none());
+    let members = Members::parse(text).ok().filter(|members| members.get("specversion").is_none());
     match members.as_ref().and_then(|members| records(members).ok()) {
         Some(records) if records.len() > 1 => {
             let notification = |record: &RawValue| format!(r#"{{"Records":[{record}]}}"#).into();

@@ -13,10 +13,10 @@ pub const SECRET: Parsed<SecretName> =
     Parsed::new("the name of a secret", SECRET_NAME_RULE, "secret");
 /// The field type of the names of secrets that sign requests.
 pub const SECRETS: Distinct<Parsed<SecretName>> =
-    Distinct { of: SECRET, what: ["secret", "secrets"], count: 1..=SECRETS_MAX };
+    Distinct { element: SECRET, nouns: ["secret", "secrets"], count: 1..=SECRETS_MAX };
 /// The field type of the public keys with which receivers verify signatures.
 pub const PUBLIC_KEYS: Distinct<Parsed<PublicKey>> = Distinct {
-    of: Parsed::new("a public key", PUBLIC_KEY_RULE, "publicKey"),
-    what: ["public key", "public keys"],
+    element: Parsed::new("a public key", PUBLIC_KEY_RULE, "publicKey"),
+    nouns: ["public key", "public keys"],
     count: 1..=SECRETS_MAX,
 };
