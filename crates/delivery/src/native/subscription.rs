@@ -166,7 +166,10 @@ fn read_subscription<'a>(
         });
         let delivery = name.as_ref().and_then(|name| draft.deliveries.get(&name.topic));
         let of_topic = |topic: &&Topic| name.as_ref().is_some_and(|name| name.topic == topic.name);
-        let input = || draft.topics.iter().find(of_topic).map_or(Input::default(), |topic| topic.settings.input);
+        let input = || {
+            let topic = draft.topics.iter().find(of_topic);
+            topic.map_or(Input::default(), |topic| topic.settings.input)
+        };
         let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
         let dialect = profile.unwrap_or(Dialect::Native);
         let own_defaults = fields.given("defaults");

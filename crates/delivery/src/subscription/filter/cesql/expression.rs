@@ -172,7 +172,7 @@ impl Expression {
             return by.clone();
         }
         let boxed = |inner: &Self| Box::new(inner.replaced(part, by));
-        let each = |list: &[Self]| list.iter().map(|list| list.replaced(part, by)).collect();
+        let each = |list: &[Self]| list.iter().map(|inner| inner.replaced(part, by)).collect();
         match self {
             Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => self.clone(),
             Self::Not(operand) => Self::Not(boxed(operand)),

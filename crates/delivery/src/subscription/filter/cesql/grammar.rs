@@ -82,8 +82,9 @@ impl<'p> Parser<'p> {
         self.accept(|kind| is_it(kind).then_some(())).is_some()
     }
 
-    fn accept_word(&mut self, expected: &str) -> bool {
-        let is_it = |kind: &Kind<'_>| matches!(kind, Kind::Word(word) if word.eq_ignore_ascii_case(expected));
+    fn accept_word(&mut self, word: &str) -> bool {
+        let is_it =
+            |kind: &Kind<'_>| matches!(kind, Kind::Word(found) if found.eq_ignore_ascii_case(word));
         self.accept(|kind| is_it(kind).then_some(())).is_some()
     }
 

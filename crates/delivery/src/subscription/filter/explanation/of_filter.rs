@@ -95,7 +95,7 @@ mod tests {
         let found = explanation.found.iter().map(|member| {
             format!("; {} {}", member.name, member.value.as_deref().unwrap_or("is missing"))
         });
-        let problem = problem.problem.iter().map(|problem| match problem.column {
+        let problem = explanation.problem.iter().map(|problem| match problem.column {
             Some(column) => format!("; at character {column}: {}", problem.message),
             None => format!("; {}", problem.message),
         });
