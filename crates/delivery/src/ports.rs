@@ -303,7 +303,7 @@ pub trait AwsIdentity {
     /// A description of the problem, for people.
     fn web_identity_token(
         &self,
-        of: &WebIdentity,
+        identity: &WebIdentity,
     ) -> impl Future<Output = Result<Token, String>> + Send;
 }
 

@@ -34,8 +34,8 @@ pub fn onward(
     now_ms: u64,
 ) -> Vec<Onward> {
     let next = |matches: &[EventMatch], hops: u32| {
-        let getting = matches.iter().filter(|of| of.matches);
-        let topics = getting.filter_map(|of| of.subscription.destination.topic());
+        let getting = matches.iter().filter(|event_match| event_match.matches);
+        let topics = getting.filter_map(|event_match| event_match.subscription.destination.topic());
         topics.map(|topic| (topic, hops)).collect::<Vec<_>>()
     };
     let mut seen = BTreeSet::from([topic.clone()]);
@@ -86,7 +86,7 @@ mod tests {
         let event = Event::recall(&text.into(), Input::CloudEvents);
         let first = event_matches(&catalogue, &topic(0), &event, 1);
         let onward = onward(&catalogue, &topic(0), &first, &event, 1);
-        onward.into_iter().map(|of| of.matches.err()).collect()
+        onward.into_iter().map(|step| step.matches.err()).collect()
     }
 
     #[test]

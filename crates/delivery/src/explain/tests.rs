@@ -168,7 +168,8 @@ fn the_wait_after_which_it_was_too_late_is_reported_and_jitter_lengthens_waits_w
 #[test]
 fn probation_depends_on_the_outcome_and_may_be_off() {
     let mut subscription = subscription(Dialect::Native);
-    let first_ms = |of: &Subscription, outcome| probation(of, &always(outcome)).unwrap().first_ms;
+    let first_ms =
+        |tested: &Subscription, outcome| probation(tested, &always(outcome)).unwrap().first_ms;
     assert_eq!(first_ms(&subscription, "503"), Some(10 * SECOND_MS));
     for outcome in ["refused", "500", "502", "504"] {
         assert_eq!(first_ms(&subscription, outcome), Some(30 * SECOND_MS), "{outcome}");

@@ -25,8 +25,9 @@ const SEARCHED_BYTES: usize = 2 * RESPONSE_KEPT_BYTES;
 pub fn is_kept(exchange: &Exchange, subscription: &Subscription) -> bool {
     let has_body = exchange.answer().is_some_and(|(_, body)| !body.is_empty());
     let is_success = || exchange.outcome(&subscription.retry) == Outcome::Success;
-    let has_headers = exchange.content.as_ref().is_some_and(|of| !of.headers.is_empty());
-    let has_attributes = exchange.content.as_ref().is_some_and(|of| !of.attributes.is_empty());
+    let has_headers = exchange.content.as_ref().is_some_and(|content| !content.headers.is_empty());
+    let has_attributes =
+        exchange.content.as_ref().is_some_and(|content| !content.attributes.is_empty());
     let may_reply = subscription.reply.is_some() && (has_body || has_attributes);
     exchange.detail.is_some() || may_reply || ((has_body || has_headers) && !is_success())
 }
@@ -194,7 +195,7 @@ mod tests {
         let silent = Subscription { reply: None, ..replying.clone() };
         let exchange = |status, body: &str, attribute: Option<&str>, detail: Option<&str>| {
             let attributes =
-                attribute.map(|of| (of.to_owned(), "1.0".to_owned())).into_iter().collect();
+                attribute.map(|name| (name.to_owned(), "1.0".to_owned())).into_iter().collect();
             let result = TransportResult::Answered {
                 status,
                 retry_after: None,

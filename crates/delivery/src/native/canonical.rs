@@ -32,7 +32,7 @@ pub const API_VERSION: &str = "lastmile.dev/v1";
 #[must_use]
 pub fn documents(catalogue: &Catalogue) -> Vec<Json> {
     let topics = catalogue.topics().map(topic);
-    let subscriptions = catalogue.subscriptions().map(|of| subscription(of));
+    let subscriptions = catalogue.subscriptions().map(|listed| subscription(listed));
     settings(catalogue).into_iter().chain(topics).chain(subscriptions).collect()
 }
 
@@ -59,52 +59,54 @@ fn document(kind: &str, spec: Json) -> Json {
 }
 
 /// Returns the `spec` of a topic: the settings that differ from the defaults.
-pub(crate) fn topic_spec(of: &Topic) -> Json {
-    Json::Object(of.settings.write())
+pub(crate) fn topic_spec(topic: &Topic) -> Json {
+    Json::Object(topic.settings.write())
 }
 
-pub(crate) fn topic(of: &Topic) -> Json {
-    let mut document = document("Topic", topic_spec(of));
-    document["metadata"] = Json::Object(TopicMetadata::from(&of.name).write());
+pub(crate) fn topic(topic: &Topic) -> Json {
+    let mut document = document("Topic", topic_spec(topic));
+    document["metadata"] = Json::Object(TopicMetadata::from(&topic.name).write());
     document
 }
 
 /// Returns the `spec` of a subscription: the values that differ from the defaults of its profile.
-pub(crate) fn spec(of: &Subscription) -> Json {
-    let own = DeliverySettings::from(of);
-    let defaults = DeliverySettings::new(of.dialect, (*own.destination.url).clone());
-    with_own(differences(&own, &defaults), of)
+pub(crate) fn spec(subscription: &Subscription) -> Json {
+    let own = DeliverySettings::from(subscription);
+    let defaults = DeliverySettings::new(subscription.dialect, (*own.destination.url).clone());
+    with_own(differences(&own, &defaults), subscription)
 }
 
 /// Returns all values of a subscription as a `spec`, with the name of the profile.
-pub(crate) fn whole_spec(of: &Subscription) -> Json {
-    let mut spec = with_own(Json::Object(DeliverySettings::from(of).write()), of);
-    spec["profile"] = json!(of.dialect.profile());
+pub(crate) fn whole_spec(subscription: &Subscription) -> Json {
+    let mut spec =
+        with_own(Json::Object(DeliverySettings::from(subscription).write()), subscription);
+    spec["profile"] = json!(subscription.dialect.profile());
     spec
 }
 
 /// Returns all values of a subscription as a `spec` for display, without secrets.
-pub(crate) fn shown_spec(of: &Subscription) -> Json {
-    let mut spec = with_own(Json::Object(DeliverySettings::from(of).shown()), of);
-    spec["profile"] = json!(of.dialect.profile());
-    if let Some(ReplyTo::Address(_)) = of.reply {
-        spec["reply"] = policy::reply(of).value;
+pub(crate) fn shown_spec(subscription: &Subscription) -> Json {
+    let mut spec =
+        with_own(Json::Object(DeliverySettings::from(subscription).shown()), subscription);
+    spec["profile"] = json!(subscription.dialect.profile());
+    if let Some(ReplyTo::Address(_)) = subscription.reply {
+        spec["reply"] = policy::reply(subscription).value;
     }
     spec
 }
 
-fn with_own(mut spec: Json, of: &Subscription) -> Json {
+fn with_own(mut spec: Json, subscription: &Subscription) -> Json {
     if let Some(fields) = spec.as_object_mut() {
-        fields.extend(Selection::from(of).write());
+        fields.extend(Selection::from(subscription).write());
     }
     spec
 }
 
-pub(crate) fn subscription(of: &Subscription) -> Json {
-    let mut document = document("Subscription", spec(of));
-    document["metadata"] = Json::Object(SubscriptionMetadata::from(&of.name).write());
-    document["profile"] = json!(of.dialect.profile());
-    document["defaults"] = written_defaults(of.dialect);
+pub(crate) fn subscription(subscription: &Subscription) -> Json {
+    let mut document = document("Subscription", spec(subscription));
+    document["metadata"] = Json::Object(SubscriptionMetadata::from(&subscription.name).write());
+    document["profile"] = json!(subscription.dialect.profile());
+    document["defaults"] = written_defaults(subscription.dialect);
     document
 }
 
@@ -118,14 +120,15 @@ fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {
         retry
             .insert("neverRetry".to_owned(), ranges(own.never_retry.difference(&base.never_retry)));
         retry.insert("retryOn".to_owned(), ranges(retried));
-        let lists = |name: &str, of: &Json| {
-            matches!(name, "neverRetry" | "retryOn") && of.as_array().is_some_and(Vec::is_empty)
+        let lists = |name: &str, statuses: &Json| {
+            matches!(name, "neverRetry" | "retryOn")
+                && statuses.as_array().is_some_and(Vec::is_empty)
         };
-        retry.retain(|name, of| !lists(name, of));
+        retry.retain(|name, statuses| !lists(name, statuses));
     }
     let mut spec = Map::new();
-    for (section, of) in written {
-        let different = match (of, base.get(&section)) {
+    for (section, content) in written {
+        let different = match (content, base.get(&section)) {
             (Json::Object(fields), Some(Json::Object(of_base))) => {
                 let is_stated = |(name, value): &(String, Json)| {
                     matches!(name.as_str(), "url" | "neverRetry")
@@ -134,9 +137,9 @@ fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {
                 let stated: Map<String, Json> = fields.into_iter().filter(is_stated).collect();
                 (!stated.is_empty()).then_some(Json::Object(stated))
             }
-            (of, base) => (base != Some(&of)).then_some(of),
+            (content, base) => (base != Some(&content)).then_some(content),
         };
-        spec.extend(different.map(|of| (section, of)));
+        spec.extend(different.map(|content| (section, content)));
     }
     Json::Object(spec)
 }

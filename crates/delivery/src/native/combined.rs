@@ -40,8 +40,9 @@ pub fn mismatches(catalogue: &Catalogue, name: impl Fn(&Subscription) -> String)
             (SINK, error, missing.map(|topic| Message::new(format!("there is no topic {topic}")))),
             (SINK, Severity::Warning, warned),
         ];
-        let found =
-            found.into_iter().filter_map(|(field, severity, it)| Some((field, severity, it?)));
+        let found = found
+            .into_iter()
+            .filter_map(|(field, severity, message)| Some((field, severity, message?)));
         let refused = refused(subscription, secrets).map(|message| (SECRETS, error, message));
         let finding = |(field, severity, message): (&str, Severity, Message)| {
             message.at_beginning(severity, name(subscription), field)

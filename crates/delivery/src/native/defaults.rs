@@ -14,7 +14,7 @@ static DEFAULTS: LazyLock<Vec<(Dialect, Json)>> =
 
 /// Returns the defaults of a profile as a document, without a destination address.
 pub(super) fn written_defaults(dialect: Dialect) -> Json {
-    let found = DEFAULTS.iter().find(|(of, _)| *of == dialect);
+    let found = DEFAULTS.iter().find(|(listed, _)| *listed == dialect);
     found.map_or_else(|| defaults_of(dialect), |(_, defaults)| defaults.clone())
 }
 

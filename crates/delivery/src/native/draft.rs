@@ -184,8 +184,8 @@ impl<'a> Draft<'a> {
                 built.left_out.push(LeftOut { name, at, reason });
                 continue;
             }
-            let (of, origins) = (&described.subscription, &described.origins);
-            let secrets = named_secrets(of, origins, &described.secrets_at, named_at);
+            let (subscription, origins) = (&described.subscription, &described.origins);
+            let secrets = named_secrets(subscription, origins, &described.secrets_at, named_at);
             built.secrets.extend(secrets);
             built.origins.insert(name.clone(), described.origins);
             catalogue.add_subscription(described.subscription);
@@ -263,11 +263,11 @@ fn take<'a, N: Ord + Clone + std::fmt::Display>(
     taken: &mut BTreeMap<N, Cursor<'a>>,
     name: &N,
     at: &Cursor<'a>,
-    what: &str,
+    kind: &str,
 ) -> bool {
     if let Some(first) = taken.get(name) {
         let message =
-            format!("the {what} {name} is defined twice; the first is at {}", first.location());
+            format!("the {kind} {name} is defined twice; the first is at {}", first.location());
         at.error(Message::new(message).help("remove or rename one of them"));
         return false;
     }

@@ -30,7 +30,7 @@ pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool 
 pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
     let stated: Vec<&str> = ["neverRetry", "retryOn"]
         .iter()
-        .filter_map(|of| origins.get(*of).map(String::as_str))
+        .filter_map(|field| origins.get(*field).map(String::as_str))
         .collect();
     if stated.is_empty() {
         return;

@@ -125,7 +125,7 @@ fn push(schema: &mut Json, more: impl IntoIterator<Item = Json>) {
 /// Adds the values of a document as defaults to a schema. A field with a default is not required.
 fn add_defaults(schema: &mut Json, defaults: &Json) {
     if let Some(first) = schema.get_mut("oneOf").and_then(Json::as_array_mut) {
-        return first.iter_mut().for_each(|of| add_defaults(of, defaults));
+        return first.iter_mut().for_each(|choice| add_defaults(choice, defaults));
     }
     let Some(pairs) = schema.get_mut("properties").and_then(Json::as_array_mut) else { return };
     for pair in pairs {
@@ -145,10 +145,10 @@ fn add_defaults(schema: &mut Json, defaults: &Json) {
 /// Moves every named schema to the definitions, and replaces it with a reference.
 pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
     match schema {
-        Json::Array(elements) => elements.iter_mut().for_each(|of| hoist(of, found)),
+        Json::Array(elements) => elements.iter_mut().for_each(|element| hoist(element, found)),
         Json::Object(members) => {
             let name = members.remove(DEFINITION).map(|name| lower(name.as_str()));
-            members.values_mut().for_each(|of| hoist(of, found));
+            members.values_mut().for_each(|member| hoist(member, found));
             if let Some(name) = name.filter(|name| !name.is_empty()) {
                 let defined = schema.take();
                 *schema = json!({ "$ref": format!("#/$defs/{name}") });
@@ -173,6 +173,6 @@ fn remove(schema: &mut Json, name: &str) {
         pairs.retain(|pair| pair[0] != name);
     }
     if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
-        required.retain(|of| of != name);
+        required.retain(|field| field != name);
     }
 }

@@ -31,8 +31,8 @@ record! {
 }
 
 impl From<&Subscription> for Selection {
-    fn from(of: &Subscription) -> Self {
-        let Subscription { filter, reply, reply_reference, expires_ms, .. } = of.clone();
+    fn from(subscription: &Subscription) -> Self {
+        let Subscription { filter, reply, reply_reference, expires_ms, .. } = subscription.clone();
         Self { filter, reply, reply_reference, expires_ms }
     }
 }

@@ -86,7 +86,7 @@ impl Routes {
         let topic = topic_of(&subscription.dead_letter.sink)?;
         let own = &subscription.name.topic;
         let input = self.inputs.get(topic).copied().unwrap_or_default();
-        let what = if topic == own {
+        let problem = if topic == own {
             format!(
                 "{topic} is the subscription's own topic: dead letters go to the default container"
             )
@@ -100,7 +100,7 @@ impl Routes {
         } else {
             return unreadable(subscription, topic, input);
         };
-        Some(Message::new(what))
+        Some(Message::new(problem))
     }
 
     /// True if dead letters of `from` can reach `to`, through any number of sinks.
@@ -150,12 +150,12 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
     // The flat layout keeps the members of an Event Grid event.
     let is_readable =
         input == Input::EventGrid && format == Format::Namespace && policy.layout == Layout::Flat;
-    let what = format!(
+    let problem = format!(
         "{topic} has input {} and cannot read the format {}: dead letters go to the default container",
         input.as_str(),
         format.as_str()
     );
-    let message = || Message::new(what).help(format!("format: {}", right.as_str()));
+    let message = || Message::new(problem).help(format!("format: {}", right.as_str()));
     (!formats.contains(&format) && !is_readable).then(message)
 }
 

@@ -49,7 +49,8 @@ impl<'a> Stated<'a> {
             [Some(spec), delivery, defaults].into_iter().flatten().cloned().collect();
         let mut found = Vec::new();
         declaration::origins(&DECLARED, &documents, "", &mut found);
-        let at = |path: &str| found.iter().find(|(of, _)| of == path).map(|(_, at)| at.clone());
+        let at =
+            |path: &str| found.iter().find(|(listed, _)| listed == path).map(|(_, at)| at.clone());
         let reply = spec.peek("reply").filter(|at| !at.is_null());
         let stated = found.iter().map(|(path, at)| (path.as_str(), at));
         let stated = stated.chain(reply.as_ref().map(|at| ("reply", at)));
@@ -67,7 +68,7 @@ impl<'a> Stated<'a> {
             };
             (setting_name(path), at.location())
         });
-        let batch = |of: &Cursor<'a>| of.peek("batch").filter(Cursor::is_mapping);
+        let batch = |section: &Cursor<'a>| section.peek("batch").filter(Cursor::is_mapping);
         let dead_letters_at = DeadLettersAt {
             // For a topic as the sink, this is the position of the topic's name.
             sink: at("deadLetter.sink").map(|sink| sink.peek("topic").unwrap_or(sink)),
@@ -94,7 +95,7 @@ fn add_secrets<'a>(at: &Cursor<'a>, found: &mut Vec<Cursor<'a>>) {
     if at.is_mapping() {
         at.entries().iter().flatten().for_each(|entry| add_secrets(&entry.value, found));
     } else if at.is_list() {
-        at.list().iter().flatten().for_each(|of| add_secrets(of, found));
+        at.list().iter().flatten().for_each(|element| add_secrets(element, found));
     } else if at.peek_text().is_some_and(|text| text.parse::<SecretName>().is_ok()) {
         found.push(at.clone());
     }

@@ -91,7 +91,7 @@ fn check_target(subscription: &Subscription, spec: &Cursor<'_>) -> Option<()> {
 /// Reports settings of requests and responses that have no effect because the destination is a
 /// topic.
 fn report_unused_of_topic(spec: &Cursor<'_>) {
-    let destination = spec.peek("destination").map(|of| of.peek_entries()).unwrap_or_default();
+    let destination = spec.peek("destination").map(|at| at.peek_entries()).unwrap_or_default();
     let of_requests = destination.iter().filter(|entry| {
         !matches!(entry.name, "url" | "reference" | "hidePath") && !entry.value.is_null()
     });
@@ -165,8 +165,11 @@ fn read_subscription<'a>(
             at.is_some_and(|at| draft.name_subscription(name, &at))
         });
         let delivery = name.as_ref().and_then(|name| draft.deliveries.get(&name.topic));
-        let of_topic = |topic: &&Topic| name.as_ref().is_some_and(|of| of.topic == topic.name);
-        let input = || draft.topics.iter().find(of_topic).map_or(Input::default(), |of| of.settings.input);
+        let of_topic = |topic: &&Topic| name.as_ref().is_some_and(|name| name.topic == topic.name);
+        let input = || {
+            let topic = draft.topics.iter().find(of_topic);
+            topic.map_or(Input::default(), |topic| topic.settings.input)
+        };
         let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
         let dialect = profile.unwrap_or(Dialect::Native);
         let own_defaults = fields.given("defaults");

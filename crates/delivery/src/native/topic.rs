@@ -68,7 +68,7 @@ fn read_spec<'a>(
     // defaults for its own settings.
     spec.given("delivery")
         .iter()
-        .for_each(|of| check_defaults(of, "a Topic cannot have", defaults));
+        .for_each(|delivery| check_defaults(delivery, "a Topic cannot have", defaults));
     let settings = TopicSettings::read(spec)?;
     let from = publishers::located(spec.given("from").as_ref(), &settings.from);
     publishers::report_unreadable(&from, settings.input);
@@ -110,7 +110,7 @@ pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node
     let bases = [&address, defaults].map(|node| delivery.beside(node));
     delivery.mapping_over(&bases, |fields| {
         let destination = delivery.peek("destination").filter(Cursor::is_mapping);
-        let entries = destination.and_then(|of| of.entries()).unwrap_or_default();
+        let entries = destination.and_then(|mapping| mapping.entries()).unwrap_or_default();
         for entry in
             entries.iter().filter(|entry| matches!(entry.name, "url" | "aws" | "reference"))
         {

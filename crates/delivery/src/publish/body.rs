@@ -81,8 +81,9 @@ fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     let encodings = request.headers.iter().filter(|(name, _)| name == "content-encoding");
     for (_, value) in encodings {
         let text = header_text(value);
-        let is_none = |of: &str| of.is_empty() || of.eq_ignore_ascii_case("identity");
-        if let Some(found) = text.split(',').map(str::trim).find(|of| !is_none(of)) {
+        let is_none =
+            |encoding: &str| encoding.is_empty() || encoding.eq_ignore_ascii_case("identity");
+        if let Some(found) = text.split(',').map(str::trim).find(|encoding| !is_none(encoding)) {
             let problem = format!(
                 "the content-encoding {found} is not supported: send the body uncompressed"
             );
@@ -245,7 +246,8 @@ mod tests {
         let (two, marked) = (format!("[{CLOUD}, {CLOUD}]"), format!("\u{feff}{CLOUD}"));
         let structured = r#"{"specversion":"1.0","type":"t u","source":"/s","id":"1","datacontenttype":"application/json","data":{"n": 1.50}}"#;
         let text = r#"{"specversion":"1.0","type":"t u","source":"/s","id":"1","datacontenttype":"text/plain","data_base64":"aGk="}"#;
-        let binary = |of: &'static str| [&BINARY[..], &[("content-type", of)]].concat();
+        let binary =
+            |content_type: &'static str| [&BINARY[..], &[("content-type", content_type)]].concat();
         for (headers, body, expected, events) in [
             (vec![STRUCTURED], CLOUD, CLOUD, 1),
             (vec![BATCH], two.as_str(), two.as_str(), 2),
@@ -364,7 +366,10 @@ mod tests {
             assert!(refusal.status == 413 && refusal.text.contains(why), "{}", refusal.text);
         }
         let list = |events: usize| format!("[{}1]", "1,".repeat(events - 1));
-        assert_eq!(read(&[JSON], &list(EVENTS_MAX), Input::Auto).map(|it| it.1), Ok(EVENTS_MAX));
+        assert_eq!(
+            read(&[JSON], &list(EVENTS_MAX), Input::Auto).map(|parsed| parsed.1),
+            Ok(EVENTS_MAX)
+        );
         let refusal = read(&[JSON], &list(EVENTS_MAX + 1), Input::Auto).expect_err("too many");
         assert!(
             refusal.status == 413 && refusal.text.contains("the limit is 10000"),

@@ -129,8 +129,8 @@ mod tests {
         HttpRequest { method, path: "/shop/orders", query: "", headers, body }
     }
 
-    fn headers(of: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
-        of.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect()
+    fn headers(pairs: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect()
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl<'a> HttpRequest<'a> {
     /// Returns the first value of a header; `None` if the header is missing or is not visible
     /// ASCII.
     pub(super) fn header(&self, name: &str) -> Option<&'a str> {
-        let (_, value) = self.headers.iter().find(|(of, _)| of == name)?;
+        let (_, value) = self.headers.iter().find(|(header, _)| header == name)?;
         let is_visible = value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
         std::str::from_utf8(value).ok().filter(|_| is_visible)
     }

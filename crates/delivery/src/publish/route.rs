@@ -198,7 +198,8 @@ mod tests {
         ] {
             let request = HttpRequest { method: "POST", path, query: "", headers: &[], body: b"" };
             let found = route(&request, &DefaultTopic::default());
-            let found = found.map(|route| route.topic.to_string()).map_err(|it| it.status);
+            let found =
+                found.map(|route| route.topic.to_string()).map_err(|refusal| refusal.status);
             assert_eq!(found, expected, "{path}");
         }
     }

@@ -48,17 +48,17 @@ pub(super) fn content(
                     "the event cannot share a request with others".to_owned(),
                 ));
             }
-            Part::Element(of, text) => {
-                form = of;
+            Part::Element(element_form, text) => {
+                form = element_form;
                 elements.push(text);
             }
         }
     }
     Ok(match (form, &elements[..]) {
-        (Form::CloudEvent, [one]) if subscription.batch.is_none() => {
-            Content::new(CLOUD_EVENT, text(one))
+        (Form::CloudEvent, [event]) if subscription.batch.is_none() => {
+            Content::new(CLOUD_EVENT, text(event))
         }
-        (Form::Plain, [one]) if subscription.batch.is_none() => Content::new(JSON, text(one)),
+        (Form::Plain, [event]) if subscription.batch.is_none() => Content::new(JSON, text(event)),
         (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events).into()),
         (Form::Json | Form::Plain, events) => Content::new(JSON, array(events).into()),
     })

@@ -74,12 +74,12 @@ pub fn compose(
     deliveries: &[&Delivery],
     context: AttemptContext<'_>,
 ) -> Result<Request, Unsendable> {
-    if let [one] = deliveries {
-        match &one.target {
+    if let [delivery] = deliveries {
+        match &delivery.target {
             DeliveryTarget::Destination => {}
-            DeliveryTarget::Reply => return compose_reply(subscription, one, context),
+            DeliveryTarget::Reply => return compose_reply(subscription, delivery, context),
             DeliveryTarget::Sink(letter) => {
-                return compose_dead_letter(subscription, one, letter, context);
+                return compose_dead_letter(subscription, delivery, letter, context);
             }
         }
     }

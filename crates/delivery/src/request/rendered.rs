@@ -32,8 +32,8 @@ impl RenderedCredentials {
             request.headers.iter().filter(named).map(|(_, value)| value.clone())
         });
         let is_path_hidden = destination.hide_path && destination.url.path.is_some();
-        let has_url =
-            is_path_hidden || destination.query.iter().any(|of| is_credential_parameter(&of.name));
+        let has_url = is_path_hidden
+            || destination.query.iter().any(|parameter| is_credential_parameter(&parameter.name));
         let url = has_url.then(|| request.url.clone());
         Self { headers: sent.collect(), url, is_path_hidden }
     }

@@ -193,8 +193,8 @@ mod tests {
                 .unwrap();
         assert_eq!(id.1, "msg_p5jXN8AQM9LWM0D4loKWxJek");
         assert_eq!(timestamp.1, "1614265330");
-        let one = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
-        assert_eq!(signature, ("webhook-signature".to_owned(), format!("{one} {one}")));
+        let entry = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        assert_eq!(signature, ("webhook-signature".to_owned(), format!("{entry} {entry}")));
     }
 
     /// The key pair of RFC 8037, appendix A, as a seed and as a pair. The expected signature is from openssl.

@@ -70,8 +70,8 @@ impl RequestTls {
         }
         let mut digest = Sha256::new();
         let bundle = ca_bundle.as_ref().map(CaBundle::pem);
-        let certificate = identity.as_ref().map(|of| of.certificate.expose());
-        let key = identity.as_ref().map(|of| of.key.expose());
+        let certificate = identity.as_ref().map(|identity| identity.certificate.expose());
+        let key = identity.as_ref().map(|identity| identity.key.expose());
         for part in [bundle, certificate, key].map(Option::unwrap_or_default) {
             // The digest includes the length of each part, so that no byte can move from one part
             // to the next.

@@ -90,17 +90,20 @@ impl Verifier {
         let seconds: u64 = timestamp.parse().map_err(|_| InvalidSignature::InvalidTime)?;
         let entries: Vec<(&str, &str)> =
             signature.split_whitespace().filter_map(|entry| entry.split_once(',')).collect();
-        let of = |key: &Key| {
+        let key_signatures = |key: &Key| {
             let scheme = key.scheme();
             entries.iter().filter(move |entry| entry.0 == scheme).map(|entry| entry.1)
         };
-        if let Some(key) =
-            self.keys.first().filter(|_| self.keys.iter().all(|key| of(key).next().is_none()))
+        if let Some(key) = self
+            .keys
+            .first()
+            .filter(|_| self.keys.iter().all(|key| key_signatures(key).next().is_none()))
         {
             return Err(InvalidSignature::NoEntry(key.scheme()));
         }
         let has_signed = |key: &Key| {
-            let mut signatures = of(key).filter_map(|signature| STANDARD.decode(signature).ok());
+            let mut signatures =
+                key_signatures(key).filter_map(|signature| STANDARD.decode(signature).ok());
             signatures.any(|signature| key.has_signed(&signature, [id, timestamp], body))
         };
         if !self.keys.iter().any(has_signed) {

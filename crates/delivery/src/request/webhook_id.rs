@@ -8,8 +8,8 @@ use crate::delivery::DELIVERY_NAMESPACE;
 /// derived from the ids of several deliveries. Every attempt has the same id.
 #[must_use]
 pub fn webhook_id(deliveries: &[Uuid]) -> Uuid {
-    if let [one] = deliveries {
-        return *one;
+    if let [delivery] = deliveries {
+        return *delivery;
     }
     let mut ids: Vec<String> = deliveries.iter().map(ToString::to_string).collect();
     // The ids are sorted, because the order in a batch is that of arrival and must not change the

@@ -63,8 +63,9 @@ impl Kind for Concurrencies {
     }
 
     fn show(&self, path: String, value: &Concurrency, shown: &mut Vec<Shown>) {
-        let of = if value.is_shared { "for all functions together" } else { "for each function" };
-        let text = format!("{}, {of}", value.most);
+        let scope =
+            if value.is_shared { "for all functions together" } else { "for each function" };
+        let text = format!("{}, {scope}", value.most);
         shown.push(Shown { path, value: json!(value.most), text });
     }
 }

@@ -156,7 +156,9 @@ impl Kind for DeadLetters {
         value.show(&path, shown);
         // If `hidePath` is set, the sink is shown without its path, because the path may be a
         // credential.
-        if let Some(sink) = shown[before..].iter_mut().find(|of| of.path.ends_with(".sink")) {
+        if let Some(sink) =
+            shown[before..].iter_mut().find(|setting| setting.path.ends_with(".sink"))
+        {
             sink.value = json!(sink_word(value));
             sink.text = sink_text(value);
         }

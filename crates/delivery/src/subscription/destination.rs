@@ -402,12 +402,15 @@ impl Destination {
             disable: _,
             consent: _,
         } = self;
-        let of_headers = self.template_headers().map(|of| &of.secrets);
-        let of_url = url.path.iter().map(|of| &of.secrets);
-        let of_query = query.iter().map(|of| &of.value.secrets);
-        let of_bodies =
-            body.iter().map(|of| &of.secrets).chain(body_text.iter().map(|of| &of.secrets));
-        let of_aws = aws.iter().flat_map(|aws| &aws.parameters).map(|of| &of.secrets);
+        let of_headers = self.template_headers().map(|template| &template.secrets);
+        let of_url = url.path.iter().map(|template| &template.secrets);
+        let of_query = query.iter().map(|parameter| &parameter.value.secrets);
+        let of_bodies = body
+            .iter()
+            .map(|template| &template.secrets)
+            .chain(body_text.iter().map(|template| &template.secrets));
+        let of_aws =
+            aws.iter().flat_map(|aws| &aws.parameters).map(|parameters| &parameters.secrets);
         let of_parts = of_headers.chain(of_url).chain(of_query).chain(of_bodies).chain(of_aws);
         let templates = of_parts.flatten().collect();
         Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref(), templates }

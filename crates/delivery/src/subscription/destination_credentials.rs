@@ -131,11 +131,11 @@ mod tests {
         for value in
             ["first-token", "second-token", "s3cret-of-acme", "YWNtZTpzM2NyZXQtb2YtYWNtZQ=="]
         {
-            let told = format!("you sent {value}, now");
+            let text = format!("you sent {value}, now");
             for credentials in
                 [destination.credentials(&keyring, None), destination.certain_credentials(&keyring)]
             {
-                assert_eq!(credentials.hide_in_text(told.clone()), "you sent [secret], now");
+                assert_eq!(credentials.hide_in_text(text.clone()), "you sent [secret], now");
             }
         }
     }

@@ -31,7 +31,7 @@ impl Destination {
     /// Lists the templates that are values of headers.
     pub(super) fn template_headers(&self) -> impl Iterator<Item = &Templated<TextTemplate>> {
         self.headers.iter().filter_map(|header| match &header.value {
-            Value::Template(of) => Some(of),
+            Value::Template(template) => Some(template),
             Value::Static(_) | Value::Concealed(_) | Value::Path(_) | Value::Secret(_) => None,
         })
     }
@@ -42,9 +42,9 @@ impl Destination {
         let texts = self
             .template_headers()
             .chain(&self.body_text)
-            .chain(self.query.iter().map(|of| &of.value));
-        self.body.as_ref().is_some_and(|of| of.template.reads_event())
-            || self.url.path.as_ref().is_some_and(|of| of.template.reads_event())
-            || texts.into_iter().any(|of| of.template.reads_event())
+            .chain(self.query.iter().map(|parameter| &parameter.value));
+        self.body.as_ref().is_some_and(|body| body.template.reads_event())
+            || self.url.path.as_ref().is_some_and(|path| path.template.reads_event())
+            || texts.into_iter().any(|text| text.template.reads_event())
     }
 }

@@ -126,8 +126,8 @@ fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
     while let Some(topic) = open.pop() {
         let subscriptions = catalogue.topic_subscriptions(&topic);
         if reached.insert(topic) {
-            let next = subscriptions.into_iter().flat_map(|of| of.subscriptions());
-            open.extend(next.flat_map(|of| of.other_topics()));
+            let next = subscriptions.into_iter().flat_map(|entry| entry.subscriptions());
+            open.extend(next.flat_map(|subscription| subscription.other_topics()));
         }
     }
     reached
@@ -152,11 +152,14 @@ fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) ->
 /// event that it forwards, or from its dead letter. Most topics of dead letters have no
 /// subscription that replies.
 fn leads_on(subscription: &Subscription, catalogue: &Catalogue) -> bool {
-    let may_answer = |of: &Subscription| of.reply.is_some() || of.other_topics().next().is_some();
+    let may_answer =
+        |other: &Subscription| other.reply.is_some() || other.other_topics().next().is_some();
     let is_answered = |topic: TopicName| {
-        let mut subscriptions =
-            catalogue.topic_subscriptions(&topic).into_iter().flat_map(|of| of.subscriptions());
-        !catalogue.knows(&topic) || subscriptions.any(|of| may_answer(of))
+        let mut subscriptions = catalogue
+            .topic_subscriptions(&topic)
+            .into_iter()
+            .flat_map(|entry| entry.subscriptions());
+        !catalogue.knows(&topic) || subscriptions.any(|other| may_answer(other))
     };
     subscription.reply.is_some()
         || subscription.destination.topic().is_some()

@@ -93,7 +93,7 @@ fn failure_in_success(
     }
     let is_in_xml = || {
         let element = format!("</{receipt}>");
-        body.windows(element.len()).any(|of| of == element.as_bytes())
+        body.windows(element.len()).any(|window| window == element.as_bytes())
     };
     let is_taken =
         if service == AwsService::Sns { is_in_xml() } else { entry[receipt].is_string() };
@@ -136,6 +136,6 @@ fn code_of(text: &str) -> String {
 }
 
 fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
-    let found = headers.iter().find(|(of, _)| of.eq_ignore_ascii_case(name));
+    let found = headers.iter().find(|(listed, _)| listed.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_str())
 }

@@ -59,7 +59,7 @@ pub fn failure_of(code: &str) -> Option<AwsFailure> {
     let stem =
         rest.filter(|(_, end)| end.eq_ignore_ascii_case(SUFFIX)).map_or(code, |(stem, _)| stem);
     let found =
-        CODES.iter().find(|(codes, _)| codes.iter().any(|of| of.eq_ignore_ascii_case(stem)));
+        CODES.iter().find(|(codes, _)| codes.iter().any(|known| known.eq_ignore_ascii_case(stem)));
     found.map(|(_, failure)| *failure)
 }
 

@@ -124,10 +124,10 @@ fn form(members: &Map<String, Json>) -> Protocol {
             form.append_pair(name, &plain(value));
             continue;
         };
-        for (index, (attribute, of)) in attributes.iter().enumerate() {
+        for (index, (attribute, parts)) in attributes.iter().enumerate() {
             let entry = format!("{name}.entry.{}", index + 1);
             form.append_pair(&format!("{entry}.Name"), attribute);
-            for (member, value) in of.as_object().into_iter().flatten() {
+            for (member, value) in parts.as_object().into_iter().flatten() {
                 form.append_pair(&format!("{entry}.Value.{member}"), &plain(value));
             }
         }
@@ -151,7 +151,7 @@ fn invoke(arn: &TargetArn, payload: Bytes, parameters: &Map<String, Json>) -> Pr
     let qualifier = parameters.get("Qualifier").map(plain);
     Protocol {
         path: format!("/2015-03-31/functions/{}/invocations", encoded(arn.as_str())),
-        query: qualifier.map(|of| format!("Qualifier={}", encoded(&of))),
+        query: qualifier.map(|qualifier| format!("Qualifier={}", encoded(&qualifier))),
         headers: LAMBDA_HEADERS.into_iter().filter_map(header).collect(),
         body: payload,
     }

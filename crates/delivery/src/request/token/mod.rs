@@ -148,12 +148,15 @@ fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
     // The parser's error is dropped, because it may quote the response.
     let answer: Answer = serde_json::from_slice(body)
         .map_err(|_| "the response is not a JSON object with an access_token".to_owned())?;
-    if answer.token_type.is_some_and(|of| !of.eq_ignore_ascii_case("bearer")) {
+    if answer.token_type.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
         return Err("the token type is not Bearer".to_owned());
     }
     let value = checked(answer.access_token)?;
-    let life_ms =
-        answer.expires_in.as_ref().and_then(seconds).map(|of| of.saturating_mul(SECOND_MS));
+    let life_ms = answer
+        .expires_in
+        .as_ref()
+        .and_then(seconds)
+        .map(|seconds| seconds.saturating_mul(SECOND_MS));
     let (asked_ms, answered_ms, value) = (exchange.started_ms, exchange.ended_ms(), value);
     Ok(match life_ms {
         Some(life_ms) => {

@@ -103,10 +103,10 @@ fn why_there_is_no_token_is_told_without_a_secret() {
         (r#"{"access_token":"t","token_type":"DPoP"}"#, "the token type is not Bearer"),
         (&long, "the token has more than 16384 bytes"),
     ] {
-        let told = format!("no token from login.example.com:8443: {why}");
-        assert_eq!(granted_by(body), Err(told), "{body}");
+        let problem = format!("no token from login.example.com:8443: {why}");
+        assert_eq!(granted_by(body), Err(problem), "{body}");
     }
-    let told = |exchange: &Exchange| {
+    let problem = |exchange: &Exchange| {
         read(&client(Style::Basic), &keyring(), exchange).expect_err("there is no token")
     };
     for (status, body, why) in [
@@ -120,26 +120,26 @@ fn why_there_is_no_token_is_told_without_a_secret() {
         (204, "", "the token server responded with 204"),
         (500, "<html>", "the token server responded with 500"),
     ] {
-        let told = told(&answered(status, body));
-        assert_eq!(told, format!("no token from login.example.com:8443: {why}"), "{body}");
+        let problem = problem(&answered(status, body));
+        assert_eq!(problem, format!("no token from login.example.com:8443: {why}"), "{body}");
     }
     let cut = Content { whole: false, ..Content::default() };
     let cut = Exchange { content: Some(cut), ..answered(200, r#"{"access_token":"t"}"#) };
-    assert!(told(&cut).ends_with("the response has more than 65536 bytes"));
+    assert!(problem(&cut).ends_with("the response has more than 65536 bytes"));
     let broken =
         Exchange::new(TransportResult::SocketError, 0, 0).with_detail("p+ss w/rd was refused");
-    assert!(told(&broken).ends_with(": [secret] was refused"));
+    assert!(problem(&broken).ends_with(": [secret] was refused"));
     let blocked = Exchange::new(TransportResult::Blocked, 0, 0);
-    assert!(told(&blocked).ends_with("the address is not allowed"));
+    assert!(problem(&blocked).ends_with("the address is not allowed"));
 }
 
 #[test]
 fn an_error_code_that_nobody_knows_is_not_quoted() {
     for code in ["hush-hush", "hsuh", "p+ss", "invalid_client2"] {
         let body = format!(r#"{{"error":"{code}"}}"#);
-        let told = read(&client(Style::Post), &keyring(), &answered(400, &body));
+        let problem = read(&client(Style::Post), &keyring(), &answered(400, &body));
         let why = "no token from login.example.com:8443: the token server responded with 400";
-        assert_eq!(told, Err(why.to_owned()), "{code}");
+        assert_eq!(problem, Err(why.to_owned()), "{code}");
     }
 }
 

@@ -109,7 +109,7 @@ impl Auth {
             | Self::Bearer(Bearer { token: secret })
             | Self::Header(SecretHeader { value: secret, .. }) => (Some(secret), None),
             Self::OAuth2(client) => (Some(&client.client_secret), None),
-            Self::ClientCertificate(of) => (Some(&of.certificate), Some(&of.key)),
+            Self::ClientCertificate(identity) => (Some(&identity.certificate), Some(&identity.key)),
             Self::Sigv4(_) | Self::AwsIdentity(_) => (None, None),
         };
         first.into_iter().chain(second)

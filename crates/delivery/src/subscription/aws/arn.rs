@@ -155,13 +155,15 @@ fn is_name(service: AwsService, text: &str) -> bool {
         AwsService::EventBridge => (1, Some('/')),
         AwsService::Sqs | AwsService::Sns | AwsService::Kinesis | AwsService::Firehose => (1, None),
     };
-    let parts = || text.split(':').flat_map(|part| part.split(|of| Some(of) == slash));
+    let parts =
+        || text.split(':').flat_map(|part| part.split(|character| Some(character) == slash));
     text.len() <= NAME_MAX_BYTES && text.split(':').count() <= parts_max && parts().all(is_part)
 }
 
 /// Returns true if the text is a valid segment of a resource name, such as an alias or a version.
 pub(super) fn is_part(part: &str) -> bool {
-    let is_of_part = |of: char| of.is_ascii_alphanumeric() || "-_.$".contains(of);
+    let is_of_part =
+        |character: char| character.is_ascii_alphanumeric() || "-_.$".contains(character);
     !part.is_empty() && part.chars().all(is_of_part)
 }
 

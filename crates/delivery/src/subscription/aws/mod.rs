@@ -80,7 +80,8 @@ impl AwsTarget {
     /// Returns the ARN that policies must allow. For a function it includes the qualifier.
     #[must_use]
     pub fn resource(&self) -> Cow<'_, str> {
-        let stated = self.parameters.as_ref().and_then(|of| of.written[QUALIFIER].as_str());
+        let stated =
+            self.parameters.as_ref().and_then(|parameters| parameters.written[QUALIFIER].as_str());
         let arn = self.arn.as_str();
         stated.map_or_else(|| arn.into(), |qualifier| format!("{arn}:{qualifier}").into())
     }

@@ -129,7 +129,7 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
     let all = parameters(arn.service());
     let mut are_right = true;
     for entry in at.entries()? {
-        let Some((name, of)) = all.iter().find(|(name, _)| *name == entry.name) else {
+        let Some((name, kind)) = all.iter().find(|(name, _)| *name == entry.name) else {
             entry.key.error(unknown(arn.service(), entry.name));
             are_right = false;
             continue;
@@ -143,7 +143,7 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
             QUALIFIER if !entry.value.json().as_str().is_some_and(is_part) => {
                 Some("expected the name of an alias or a version, without expressions".to_owned())
             }
-            _ => value(*of, &entry.value.json(), Stage::Written).err(),
+            _ => value(*kind, &entry.value.json(), Stage::Written).err(),
         };
         if let Some(problem) = problem {
             entry.value.error(problem);
@@ -158,10 +158,10 @@ pub(super) fn check_parameters(arn: &TargetArn, at: &Cursor<'_>) -> Option<()> {
 }
 
 fn same_for_all(name: &str) -> Message {
-    let what = format!(
+    let problem = format!(
         "every event has the same {name}, so the service discards all but the first as duplicates"
     );
-    Message::new(what).help("use an expression, such as {{ event.id }}")
+    Message::new(problem).help("use an expression, such as {{ event.id }}")
 }
 
 fn unknown(service: AwsService, name: &str) -> Message {
@@ -182,9 +182,9 @@ pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, J
     let read: Map<String, Json> =
         serde_json::from_slice(json).map_err(|_| format!("{PLACE} is not a mapping"))?;
     let mut typed = Map::new();
-    for (name, of) in parameters(service) {
+    for (name, kind) in parameters(service) {
         let Some(stated) = read.get(*name).filter(|stated| !stated.is_null()) else { continue };
-        let right = value(*of, stated, Stage::Rendered);
+        let right = value(*kind, stated, Stage::Rendered);
         typed.insert(
             (*name).to_owned(),
             right.map_err(|problem| format!("{PLACE}.{name}: {problem}"))?,
@@ -194,11 +194,11 @@ pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, J
 }
 
 /// Converts the value of a parameter to the type that the service expects.
-fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
+fn value(kind: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
     if stage == Stage::Written && (stated.is_null() || stated.as_str().is_some_and(has_tags)) {
         return Ok(Json::Null);
     }
-    match of {
+    match kind {
         Type::Text => text(stated, stage).map(Json::from),
         Type::Number(most) => number(stated, stage)
             .filter(|number| *number <= most)
@@ -210,7 +210,7 @@ fn value(of: Type, stated: &Json, stage: Stage) -> Result<Json, String> {
         },
         Type::Texts => {
             let texts = stated.as_array().ok_or("expected a list of strings")?;
-            texts.iter().map(|of| value(Type::Text, of, stage)).collect()
+            texts.iter().map(|text| value(Type::Text, text, stage)).collect()
         }
         Type::Time => {
             let ms = stated.as_str().and_then(moment::date_time);
@@ -252,7 +252,7 @@ fn attributes(stated: &Json, stage: Stage) -> Result<Json, String> {
                         with a BinaryValue in base64";
     let by_name = stated.as_object().ok_or(FORM)?;
     let attribute = |(name, stated): (&String, &Json)| {
-        let members = stated.as_object().filter(|of| of.len() == 2).ok_or(FORM)?;
+        let members = stated.as_object().filter(|members| members.len() == 2).ok_or(FORM)?;
         let of_type = members.get("DataType").ok_or(FORM)?;
         let key = ["StringValue", "BinaryValue"].into_iter().find(|key| members.contains_key(*key));
         let key = key.ok_or(FORM)?;

@@ -27,7 +27,7 @@ pub fn covers(pattern: &str, resource: &[&str]) -> bool {
             '?' => stepped(
                 &covered,
                 &resource,
-                |unit| matches!(unit, Unit::Character(of) if *of != ':'),
+                |unit| matches!(unit, Unit::Character(character) if *character != ':'),
             ),
             literal => stepped(&covered, &resource, |unit| *unit == Unit::Character(*literal)),
         };

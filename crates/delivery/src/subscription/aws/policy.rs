@@ -119,7 +119,8 @@ impl AwsTargets {
     /// Returns true if subscriptions of this namespace may use the resource with this ARN.
     #[must_use]
     pub fn permits(&self, namespace: &str, arn: &str) -> bool {
-        let of_namespace = self.0.iter().filter(|(of, _)| of == "*" || of == namespace);
+        let of_namespace =
+            self.0.iter().filter(|(allowed, _)| allowed == "*" || allowed == namespace);
         of_namespace.into_iter().any(|(_, pattern)| pattern.covers(arn))
     }
 }

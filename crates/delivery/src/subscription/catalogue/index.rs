@@ -73,15 +73,15 @@ type Demand = Vec<Comparison>;
 
 /// Returns the necessary conditions of a filter. A matching event satisfies each of them.
 fn demands(filter: &Filter) -> Vec<Demand> {
-    let one = |name: &str, relation: Relation, text: &str| {
+    let demand = |name: &str, relation: Relation, text: &str| {
         let operand = Operand::Member(name.to_owned());
         vec![vec![Comparison { operand, relation, text: text.to_owned() }]]
     };
     match filter {
         Filter::Exact { name, value } | Filter::ExactText { name, value } => {
-            one(name, Relation::Is, value)
+            demand(name, Relation::Is, value)
         }
-        Filter::Prefix { name, value } => one(name, Relation::BeginsWith, value),
+        Filter::Prefix { name, value } => demand(name, Relation::BeginsWith, value),
         Filter::All(filters) => filters.iter().flat_map(demands).collect(),
         Filter::Any(filters) => {
             let smallest = |filter: &Filter| demands(filter).into_iter().min_by_key(Vec::len);
@@ -163,7 +163,9 @@ impl Index {
             *counts.entry(comparison).or_default() += 1;
         }
         let rarest = |demands: &Vec<Demand>| {
-            let count = |demand: &&Demand| -> usize { demand.iter().map(|of| counts[of]).sum() };
+            let count = |demand: &&Demand| -> usize {
+                demand.iter().map(|comparison| counts[comparison]).sum()
+            };
             demands.iter().min_by_key(count).cloned()
         };
         let rarest: Vec<Option<Demand>> = all.iter().map(rarest).collect();
@@ -199,14 +201,18 @@ impl Index {
         members: &Members<'_>,
         names: &NameRange,
     ) -> impl Iterator<Item = &'s Arc<Subscription>> + use<'s> {
-        let first = self.subscriptions.partition_point(|of| of.name.name < names.from);
-        let end = self.subscriptions.partition_point(|of| !names.ends_before(&of.name.name));
+        let first =
+            self.subscriptions.partition_point(|subscription| subscription.name.name < names.from);
+        let end = self
+            .subscriptions
+            .partition_point(|subscription| !names.ends_before(&subscription.name.name));
         let mut positions: Vec<usize> = Vec::new();
         for filter in self.candidates(members) {
-            let of = &self.filters[filter];
-            let in_range = of.partition_point(|at| *at < first)..of.partition_point(|at| *at < end);
-            let in_range = of.get(in_range).unwrap_or_default();
-            if !in_range.is_empty() && self.subscriptions[of[0]].filter.takes(members) {
+            let holders = &self.filters[filter];
+            let in_range =
+                holders.partition_point(|at| *at < first)..holders.partition_point(|at| *at < end);
+            let in_range = holders.get(in_range).unwrap_or_default();
+            if !in_range.is_empty() && self.subscriptions[holders[0]].filter.takes(members) {
                 positions.extend(in_range);
             }
         }

@@ -268,10 +268,10 @@ impl Catalogue {
     /// documents reports duplicates, because it has their positions.
     pub fn add_topic(&mut self, topic: Topic) {
         for publisher in &topic.settings.from {
-            let of = Arc::make_mut(&mut self.settings).publishers.entry(publisher.clone());
+            let owner = Arc::make_mut(&mut self.settings).publishers.entry(publisher.clone());
             // If several topics list the publisher, its records belong to the first topic by name.
-            let of = of.or_insert_with(|| topic.name.clone());
-            *of = topic.name.clone().min(of.clone());
+            let owner = owner.or_insert_with(|| topic.name.clone());
+            *owner = topic.name.clone().min(owner.clone());
         }
         self.topics.insert(topic.name.clone(), Arc::new(TopicSubscriptions::new(topic)));
     }
@@ -284,8 +284,8 @@ impl Catalogue {
     /// Replaces the deployment-wide settings, and adds their publishers to the topics.
     pub fn set_settings(&mut self, settings: Settings) {
         for (publisher, topic) in &settings.publishers {
-            if let Some(of) = self.topics.get_mut(topic) {
-                let from = &mut Arc::make_mut(of).topic.settings.from;
+            if let Some(entry) = self.topics.get_mut(topic) {
+                let from = &mut Arc::make_mut(entry).topic.settings.from;
                 // The topic may already list the publisher.
                 if !from.contains(publisher) {
                     from.push(publisher.clone());
@@ -300,14 +300,15 @@ impl Catalogue {
     pub fn add_subscription(&mut self, subscription: Subscription) {
         let topic = &subscription.name.topic;
         let new = || Arc::new(TopicSubscriptions::new(Topic::new(topic.clone())));
-        let of = self.topics.entry(topic.clone()).or_insert_with(new);
-        Arc::make_mut(of).add(subscription);
+        let entry = self.topics.entry(topic.clone()).or_insert_with(new);
+        Arc::make_mut(entry).add(subscription);
     }
 
     /// Removes all subscriptions of a topic, and returns them.
     pub fn take_subscriptions(&mut self, topic: &TopicName) -> Vec<Subscription> {
-        let of = self.topics.get_mut(topic).map(Arc::make_mut);
-        let subscriptions = of.map(|of| std::mem::take(&mut of.subscriptions)).unwrap_or_default();
+        let entry = self.topics.get_mut(topic).map(Arc::make_mut);
+        let subscriptions =
+            entry.map(|entry| std::mem::take(&mut entry.subscriptions)).unwrap_or_default();
         subscriptions.into_values().map(Arc::unwrap_or_clone).collect()
     }
 
@@ -331,7 +332,7 @@ impl Catalogue {
     /// Returns the topic with this name, without its subscriptions.
     #[must_use]
     pub fn topic(&self, name: &TopicName) -> Option<&Topic> {
-        self.topics.get(name).map(|of| &of.topic)
+        self.topics.get(name).map(|entry| &entry.topic)
     }
 
     /// Returns the topic that lists this publisher in its field `from`.
@@ -378,7 +379,10 @@ impl Catalogue {
         let Some(topic) = self.topics.get(topic) else { return Vec::new() };
         let mut unusable: BTreeSet<&str> = topic.unusable.keys().map(String::as_str).collect();
         if self.has_unreadable() {
-            let waiting = topic.subscriptions.iter().filter(|(_, of)| self.waits_for(of).is_some());
+            let waiting = topic
+                .subscriptions
+                .iter()
+                .filter(|(_, subscription)| self.waits_for(subscription).is_some());
             unusable.extend(waiting.map(|(name, _)| name.as_str()));
         }
         unusable.retain(|name| names.contains(name));
@@ -388,7 +392,8 @@ impl Catalogue {
     /// Returns true if a topic has a usable subscription whose name is in the range.
     #[must_use]
     pub fn has_usable(&self, topic: &TopicName, names: &NameRange) -> bool {
-        let subscriptions = self.topics.get(topic).into_iter().flat_map(|of| &of.subscriptions);
+        let subscriptions =
+            self.topics.get(topic).into_iter().flat_map(|entry| &entry.subscriptions);
         let mut in_range = subscriptions.filter(|(name, _)| names.contains(name));
         in_range.any(|(_, subscription)| self.waits_for(subscription).is_none())
     }
@@ -401,12 +406,12 @@ impl Catalogue {
 
     /// Lists the subscriptions of all topics, sorted by name.
     pub fn subscriptions(&self) -> impl Iterator<Item = &Arc<Subscription>> {
-        self.topics.values().flat_map(|of| of.subscriptions.values())
+        self.topics.values().flat_map(|entry| entry.subscriptions.values())
     }
 
     /// Lists all topics, sorted by name.
     pub fn topics(&self) -> impl Iterator<Item = &Topic> {
-        self.topics.values().map(|of| &of.topic)
+        self.topics.values().map(|entry| &entry.topic)
     }
 
     /// Returns the subscriptions of a topic to which an event is delivered, sorted by name. Their
@@ -418,8 +423,8 @@ impl Catalogue {
         event: &Event,
         now_ms: u64,
     ) -> impl Iterator<Item = &Arc<Subscription>> {
-        let of = self.topics.get(topic);
-        let found = of.map(|of| of.index().matching(&event.members(), names));
+        let entry = self.topics.get(topic);
+        let found = entry.map(|entry| entry.index().matching(&event.members(), names));
         let some_wait = self.has_unreadable();
         found.into_iter().flatten().filter(move |subscription| {
             subscription.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms)

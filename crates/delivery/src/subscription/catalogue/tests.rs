@@ -18,7 +18,10 @@ fn subscription(name: &str, filter: Filter) -> Subscription {
 fn found(catalogue: &Catalogue, event: &str) -> Vec<String> {
     let topic = "n/t".parse().expect("a topic");
     let event = Event::recall(&event.into(), Input::Custom);
-    catalogue.matching(&topic, &ALL_NAMES, &event, 0).map(|of| of.name.name.clone()).collect()
+    catalogue
+        .matching(&topic, &ALL_NAMES, &event, 0)
+        .map(|subscription| subscription.name.name.clone())
+        .collect()
 }
 
 #[test]

@@ -269,7 +269,8 @@ fn as_literals(text: &[u8]) -> Vec<Vec<u8>> {
         |c| format!("\\{:x} ", u32::from(c)),
     ];
     let sets: [Keeps; 4] = [|_| false, char::is_alphanumeric, is_unreserved, is_plain_in_literals];
-    let bytes = sets.iter().flat_map(|keeps| of_bytes.map(|of| bytes_escaped(text, *keeps, of)));
+    let bytes =
+        sets.iter().flat_map(|keeps| of_bytes.map(|escape| bytes_escaped(text, *keeps, escape)));
     let quoted = escaped(text, |c| !matches!(c, '\'' | '\\'), |c| format!("\\{c}"));
     let quotes = escaped(text, |c| !matches!(c, '\'' | '"' | '\\'), |c| format!("\\{c}"));
     let for_shells = escaped(text, |c| is_word(c) || "-./:=+@%,".contains(c), |c| format!("\\{c}"));
@@ -278,16 +279,16 @@ fn as_literals(text: &[u8]) -> Vec<Vec<u8>> {
 
 /// Encodes a text as a list of its byte values, as in arrays and hex dumps.
 pub(super) fn as_lists(text: &[u8]) -> Vec<Vec<u8>> {
-    let joined = |one: fn(u8) -> String, between: &str| {
-        text.iter().copied().map(one).collect::<Vec<_>>().join(between).into_bytes()
+    let joined = |encode: fn(u8) -> String, between: &str| {
+        text.iter().copied().map(encode).collect::<Vec<_>>().join(between).into_bytes()
     };
     let decimal: fn(u8) -> String = |byte| byte.to_string();
     let two_digits: fn(u8) -> String = |byte| format!("{byte:02x}");
     let prefixed: fn(u8) -> String = |byte| format!("0x{byte:02x}");
     let quoted: fn(u8) -> String = |byte| format!("\"{byte:02x}\"");
     let mut all = Vec::new();
-    for one in [decimal, two_digits, prefixed, quoted] {
-        all.extend([",", ", ", " ", ":", ";"].map(|between| joined(one, between)));
+    for encode in [decimal, two_digits, prefixed, quoted] {
+        all.extend([",", ", ", " ", ":", ";"].map(|between| joined(encode, between)));
     }
     let octal = joined(|byte| format!("{byte:03o}"), " ");
     let indented = joined(|byte| format!("({byte})"), ",");

@@ -76,7 +76,7 @@ const PARAMETERS: [&str; 3] = ["code", "sig", "signature"];
 #[must_use]
 pub fn is_credential(header: &str) -> bool {
     let is_one_of =
-        |words: &[&str], word: &str| words.iter().any(|of| of.eq_ignore_ascii_case(word));
+        |words: &[&str], word: &str| words.iter().any(|listed| listed.eq_ignore_ascii_case(word));
     let mut words = header.rsplit(['-', '_']);
     let (last, before) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     is_one_of(&LAST_WORDS, last)
@@ -86,7 +86,7 @@ pub fn is_credential(header: &str) -> bool {
 /// Returns true if the name of a query parameter marks a credential.
 #[must_use]
 pub fn is_credential_parameter(name: &str) -> bool {
-    is_credential(name) || PARAMETERS.iter().any(|of| of.eq_ignore_ascii_case(name))
+    is_credential(name) || PARAMETERS.iter().any(|parameter| parameter.eq_ignore_ascii_case(name))
 }
 
 /// The values that a request sends as credentials. Their `Debug` form shows only their number.

@@ -59,8 +59,8 @@ impl Searcher {
         kept.retain(|other| !is_same(other));
         kept.insert(0, Arc::clone(&searcher));
         let mut left_bytes = KEPT_MAX_BYTES;
-        kept.retain(|of| {
-            left_bytes.checked_sub(of.bytes()).inspect(|left| left_bytes = *left).is_some()
+        kept.retain(|other| {
+            left_bytes.checked_sub(other.bytes()).inspect(|left| left_bytes = *left).is_some()
         });
         searcher
     }
@@ -68,7 +68,7 @@ impl Searcher {
     /// Returns the memory of the spellings and the automaton in bytes, without the overhead of
     /// lists.
     fn bytes(&self) -> usize {
-        let spellings: usize = self.spellings.iter().map(|of| of.bytes.len()).sum();
+        let spellings: usize = self.spellings.iter().map(|spelling| spelling.bytes.len()).sum();
         spellings + self.automaton.memory_usage()
     }
 
@@ -251,7 +251,7 @@ mod tests {
         let long = vec![b"0123456789abcdef".repeat(256)];
         for values in [many, long] {
             let searcher = Searcher::new(&values, Depth::Composed, Depth::Single);
-            let bytes: usize = searcher.spellings.iter().map(|of| of.bytes.len()).sum();
+            let bytes: usize = searcher.spellings.iter().map(|spelling| spelling.bytes.len()).sum();
             assert!(bytes <= SET_MAX_BYTES, "{bytes}");
             assert!(searcher.bytes() <= 2 * SET_MAX_BYTES, "{}", searcher.bytes());
             for value in &values {

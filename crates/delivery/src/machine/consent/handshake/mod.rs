@@ -239,7 +239,7 @@ fn judge_permission(
     let webhook_header = |name: &str| {
         let headers = exchange.content.iter().flat_map(|content| &content.webhook);
         headers
-            .filter(|(of, _)| of == name)
+            .filter(|(header, _)| header == name)
             .map(|(_, value)| value.trim().to_owned())
             .collect::<Vec<String>>()
     };

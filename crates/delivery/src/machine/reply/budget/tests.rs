@@ -75,12 +75,12 @@ fn catalogue_of(max_replies: Option<u32>, subscriptions: &[&str]) -> Catalogue {
     let all: Vec<_> = all.collect();
     let mut catalogue = Catalogue::default();
     if let Some(max_replies) = max_replies {
-        for of in &all {
+        for subscription in &all {
             let settings = TopicSettings { max_replies, ..TopicSettings::default() };
-            catalogue.add_topic(Topic { settings, ..Topic::new(of.name.topic.clone()) });
+            catalogue.add_topic(Topic { settings, ..Topic::new(subscription.name.topic.clone()) });
         }
     }
-    all.into_iter().for_each(|of| catalogue.add_subscription(of));
+    all.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
     catalogue
 }
 
@@ -107,23 +107,23 @@ fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
 }
 
 fn next_of(delivery: &Delivery, catalogue: &Catalogue) -> Vec<FollowUp> {
-    let of = catalogue.subscription(&delivery.subscription).unwrap();
-    let end = if let Some(to) = of.destination.topic() {
-        match forward(delivery, of, &to, catalogue, 7) {
+    let subscription = catalogue.subscription(&delivery.subscription).unwrap();
+    let end = if let Some(to) = subscription.destination.topic() {
+        match forward(delivery, subscription, &to, catalogue, 7) {
             Ok(message) => return vec![FollowUp::Publish(Box::new(message))],
             Err(end) => end,
         }
-    } else if of.name.name.starts_with(REFUSES) {
-        end_without_success(delivery, of, Reason::UndeliverableDueToHttpBadRequest, 7)
+    } else if subscription.name.name.starts_with(REFUSES) {
+        end_without_success(delivery, subscription, Reason::UndeliverableDueToHttpBadRequest, 7)
     } else {
         let mut answer = answer();
         let content = answer.content.as_mut().unwrap();
-        content.whole = !of.name.name.starts_with(ANSWERS_TOO_MUCH);
-        return follow_ups(delivery, of, &answer, catalogue, 7);
+        content.whole = !subscription.name.name.starts_with(ANSWERS_TOO_MUCH);
+        return follow_ups(delivery, subscription, &answer, catalogue, 7);
     };
     match end {
         End::DeadLetter(letter) => vec![FollowUp::DeadLetter(letter)],
-        End::ToSink(letter) => send_to_sink(*letter, of, catalogue, 7),
+        End::ToSink(letter) => send_to_sink(*letter, subscription, catalogue, 7),
         End::Done | End::Retry { .. } | End::Drop(_) => panic!("{end:?}"),
     }
 }
@@ -131,8 +131,8 @@ fn next_of(delivery: &Delivery, catalogue: &Catalogue) -> Vec<FollowUp> {
 /// Returns each value with its count: `n/b 4, n/c 2`.
 fn counted(all: impl Iterator<Item = String>) -> String {
     let mut counts = BTreeMap::<_, usize>::new();
-    all.for_each(|one| *counts.entry(one).or_default() += 1);
-    let shown: Vec<_> = counts.iter().map(|(of, count)| format!("{of} {count}")).collect();
+    all.for_each(|value| *counts.entry(value).or_default() += 1);
+    let shown: Vec<_> = counts.iter().map(|(value, count)| format!("{value} {count}")).collect();
     shown.join(", ")
 }
 
@@ -175,8 +175,9 @@ fn the_deliveries_that_follow_from_an_event_are_bounded() {
     ];
     let found = cases.map(|(max_replies, subscriptions, ..)| {
         let (delivered, letters) = all(&catalogue_of(max_replies, subscriptions));
-        let deliveries = counted(delivered.iter().map(|of| of.subscription.topic.to_string()));
-        (deliveries, counted(letters.iter().map(|of| of.reason.to_string())))
+        let deliveries =
+            counted(delivered.iter().map(|delivery| delivery.subscription.topic.to_string()));
+        (deliveries, counted(letters.iter().map(|letter| letter.reason.to_string())))
     });
     assert_eq!(found, cases.map(|(_, _, deliveries, letters)| (deliveries.into(), letters.into())));
 }
@@ -212,8 +213,8 @@ fn the_budget_of_an_event_is_shared_by_those_that_can_answer() {
     ] {
         let catalogue = catalogue_of(max_replies, subscriptions);
         let answered = Delivery { hops, ..published(&catalogue).remove(0) };
-        let of = catalogue.subscription(&answered.subscription).unwrap();
-        let replies = follow_ups(&answered, of, &answer(), &catalogue, 7);
+        let subscription = catalogue.subscription(&answered.subscription).unwrap();
+        let replies = follow_ups(&answered, subscription, &answer(), &catalogue, 7);
         let [FollowUp::Publish(message)] = &replies[..] else { panic!("{replies:?}") };
         let next = deliveries(message, &catalogue).into_iter();
         let found: Vec<_> = next.filter_map(|next| next.replies_left).take(left.len()).collect();
@@ -228,7 +229,8 @@ fn the_budget_of_an_event_is_shared_by_those_that_can_answer() {
     ] {
         let catalogue = catalogue_of(Some(64), subscriptions);
         let published = published(&catalogue);
-        let answers = published.iter().find(|of| of.subscription.name.starts_with(ANSWERS));
+        let answers =
+            published.iter().find(|delivery| delivery.subscription.name.starts_with(ANSWERS));
         assert_eq!(super::left_before(answers.unwrap(), &catalogue, 0), left, "{subscriptions:?}");
     }
 }
@@ -244,7 +246,8 @@ fn answers_that_are_too_large_do_not_go_round_from_sink_to_sink() {
 fn an_event_that_goes_on_counts_if_answers_or_dead_letters_lead_it_back() {
     for from in ["8 n/b/answers# n/d -", "8 n/b/refuses# - n/d"] {
         let (delivered, letters) = all(&catalogue_of(Some(64), &[from, "1 n/d/on# n/b -"]));
-        let requests = delivered.iter().filter(|of| of.subscription.topic.topic == "b").count();
+        let requests =
+            delivered.iter().filter(|delivery| delivery.subscription.topic.topic == "b").count();
         assert!(requests <= 8 + 64, "{from}: {requests} requests for one event");
         assert!(letters.iter().all(|letter| letter.reason.known() == Some(Reason::ReplyLoop)));
     }
@@ -256,7 +259,7 @@ fn a_chain_of_sinks_shares_the_budget_of_its_event() {
     let catalogue = catalogue_of(Some(64), &chain);
     let (delivered, _) = all(&catalogue);
     let first = delivered.iter().filter(|delivery| delivery.hops == 0);
-    let left: Vec<_> = first.filter(|of| of.subscription.topic.topic == "d").collect();
+    let left: Vec<_> = first.filter(|delivery| delivery.subscription.topic.topic == "d").collect();
     assert_eq!(left.len(), 4 * 4 * 4);
     assert!(left.iter().all(|delivery| delivery.replies_left == Some(1)), "{left:?}");
     // Each delivery has one free reply. No further reply fits into a share of one, because it would
@@ -288,7 +291,11 @@ fn the_topics_that_an_event_may_come_to_are_to_be_read_before_it_goes_on_again()
     let chain = ["1 n/b/on# n/c -", "1 n/c/on# n/d -", "1 n/d/a# - n/e", "1 n/e/a# - -"];
     let all = catalogue_of(Some(64), &chain);
     let mut read = Catalogue::by_need(Settings::default());
-    let on = all.subscriptions().find(|of| of.name.topic.topic == "b").unwrap().clone();
+    let on = all
+        .subscriptions()
+        .find(|subscription| subscription.name.topic.topic == "b")
+        .unwrap()
+        .clone();
     let first = published(&all).remove(0);
     let last = Delivery { hops: 1, replies_left: Some(0), ..first.clone() };
     assert!(super::unread_topics(&first, &on, &read).is_empty(), "nobody asks yet");
@@ -325,26 +332,33 @@ fn however_three_topics_lead_to_each_other_replies_to_replies_are_bounded() {
     let kinds: Vec<String> = topics
         .iter()
         .flat_map(|to| {
-            let of = |does: &str| format!("{does}# {to} -");
+            let without_sink = |does: &str| format!("{does}# {to} -");
             let to_sink = |does: &str| format!("{does}# n/b {to}");
-            [of(ANSWERS), to_sink(ANSWERS_TOO_MUCH), to_sink(REFUSES), of(GOES_ON)]
+            [
+                without_sink(ANSWERS),
+                to_sink(ANSWERS_TOO_MUCH),
+                to_sink(REFUSES),
+                without_sink(GOES_ON),
+            ]
         })
         .collect();
     for (b, c, d) in triples(&kinds) {
-        let of = |(topic, does): (&&str, &&String)| format!("2 {topic}/{does}");
-        let subscriptions: Vec<_> = topics.iter().zip(&[b, c, d]).map(of).collect();
+        let text = |(topic, does): (&&str, &&String)| format!("2 {topic}/{does}");
+        let subscriptions: Vec<_> = topics.iter().zip(&[b, c, d]).map(text).collect();
         let subscriptions: Vec<&str> = subscriptions.iter().map(String::as_str).collect();
         let catalogue = catalogue_of(Some(5), &subscriptions);
         let (delivered, _) = all(&catalogue);
         assert!(delivered.len() < 150, "{} for {subscriptions:?}", delivered.len());
-        let answers = |of: &&Delivery| of.subscription.name.starts_with(ANSWERS);
-        let later = delivered.iter().filter(|of| of.hops > 0).filter(answers);
-        let later = later.flat_map(|of| next_of(of, &catalogue));
+        let answers = |delivery: &&Delivery| delivery.subscription.name.starts_with(ANSWERS);
+        let later = delivered.iter().filter(|delivery| delivery.hops > 0).filter(answers);
+        let later = later.flat_map(|delivery| next_of(delivery, &catalogue));
         let later = later.filter(|next| matches!(next, FollowUp::Deliver(_))).count();
         assert!(later <= 5, "{later} replies to replies for {subscriptions:?}");
     }
 }
 
-fn triples(of: &[String]) -> impl Iterator<Item = (&String, &String, &String)> {
-    of.iter().flat_map(move |a| of.iter().flat_map(move |b| of.iter().map(move |c| (a, b, c))))
+fn triples(kinds: &[String]) -> impl Iterator<Item = (&String, &String, &String)> {
+    kinds
+        .iter()
+        .flat_map(move |a| kinds.iter().flat_map(move |b| kinds.iter().map(move |c| (a, b, c))))
 }

@@ -31,7 +31,7 @@ fn texts_may_be_compared_with_case() {
 #[test]
 fn a_condition_on_leaves_holds_if_one_of_them_passes() {
     let text = |values: &[&str]| {
-        TextTest::with_case(TextMatch::In, values.iter().map(|of| (*of).to_owned()).collect())
+        TextTest::with_case(TextMatch::In, values.iter().map(|value| (*value).to_owned()).collect())
     };
     let number = NumberTest::In(numbers(&["5"]));
     for (test, holding, others) in [

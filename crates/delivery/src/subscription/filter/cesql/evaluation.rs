@@ -51,7 +51,7 @@ impl<'a> Evaluation<'_, 'a> {
             Expression::Attribute(name) => self.attribute(name)?.ok_or(Error::MissingAttribute)?,
             Expression::Literal(value) => value.borrowed(),
             Expression::Exists(name) => Value::Boolean(self.attribute(name)?.is_some()),
-            Expression::Not(of) => match self.operand(of)? {
+            Expression::Not(operand) => match self.operand(operand)? {
                 // Other operators convert an integer to a boolean, but the conformance kit requires
                 // this error here.
                 Value::Integer(_) => {
@@ -59,8 +59,8 @@ impl<'a> Evaluation<'_, 'a> {
                 }
                 value @ (Value::Text(_) | Value::Boolean(_)) => Value::Boolean(!value.boolean()?),
             },
-            Expression::Negate(of) => {
-                Value::Integer(self.integer(of)?.checked_neg().ok_or(Error::Math)?)
+            Expression::Negate(operand) => {
+                Value::Integer(self.integer(operand)?.checked_neg().ok_or(Error::Math)?)
             }
             Expression::Like { text, pattern, negated } => {
                 let text = self.operand(text)?.into_text();

@@ -91,10 +91,10 @@ fn problem_of(expression: &Expression, error: Error, members: &Members<'_>) -> P
 
 /// Returns the innermost part of an expression whose evaluation fails.
 fn failing<'e>(expression: &'e Expression, members: &Members<'_>) -> &'e Expression {
-    let fails = |of: &&'e Expression| evaluate(of, members).1.is_some();
+    let fails = |part: &&'e Expression| evaluate(part, members).1.is_some();
     let inner = match expression {
-        Expression::Logic { operands, .. } => operands.iter().find(|of| {
-            let (value, error) = evaluate(of, members);
+        Expression::Logic { operands, .. } => operands.iter().find(|operand| {
+            let (value, error) = evaluate(operand, members);
             error.is_some() || value.boolean().is_err()
         }),
         Expression::Attribute(_)

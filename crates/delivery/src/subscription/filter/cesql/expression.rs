@@ -145,11 +145,11 @@ impl Expression {
     pub(super) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => Vec::new(),
-            Self::Not(of) | Self::Negate(of) | Self::Like { text: of, .. } => vec![of],
+            Self::Not(part) | Self::Negate(part) | Self::Like { text: part, .. } => vec![part],
             Self::In { value, set, .. } => std::iter::once(&**value).chain(set).collect(),
             Self::Binary { left, right, .. } => vec![left, right],
-            Self::Logic { operands: of, .. } | Self::Call { arguments: of, .. } => {
-                of.iter().collect()
+            Self::Logic { operands: parts, .. } | Self::Call { arguments: parts, .. } => {
+                parts.iter().collect()
             }
         }
     }
@@ -171,20 +171,20 @@ impl Expression {
         if std::ptr::eq(self, part) {
             return by.clone();
         }
-        let one = |of: &Self| Box::new(of.replaced(part, by));
-        let each = |of: &[Self]| of.iter().map(|of| of.replaced(part, by)).collect();
+        let boxed = |inner: &Self| Box::new(inner.replaced(part, by));
+        let each = |list: &[Self]| list.iter().map(|inner| inner.replaced(part, by)).collect();
         match self {
             Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => self.clone(),
-            Self::Not(of) => Self::Not(one(of)),
-            Self::Negate(of) => Self::Negate(one(of)),
+            Self::Not(operand) => Self::Not(boxed(operand)),
+            Self::Negate(operand) => Self::Negate(boxed(operand)),
             Self::Like { text, pattern, negated } => {
-                Self::Like { text: one(text), pattern: pattern.clone(), negated: *negated }
+                Self::Like { text: boxed(text), pattern: pattern.clone(), negated: *negated }
             }
             Self::In { value, set, negated } => {
-                Self::In { value: one(value), set: each(set), negated: *negated }
+                Self::In { value: boxed(value), set: each(set), negated: *negated }
             }
             Self::Binary { left, operator, right } => {
-                Self::Binary { left: one(left), operator: *operator, right: one(right) }
+                Self::Binary { left: boxed(left), operator: *operator, right: boxed(right) }
             }
             Self::Logic { operator, operands } => {
                 Self::Logic { operator: *operator, operands: each(operands) }
@@ -220,18 +220,19 @@ impl Expression {
 
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |of: &[Self]| of.iter().map(Self::to_string).collect::<Vec<_>>().join(", ");
+        let list =
+            |elements: &[Self]| elements.iter().map(Self::to_string).collect::<Vec<_>>().join(", ");
         let not = |negated: &bool| if *negated { "NOT " } else { "" };
         match self {
             Self::Attribute(name) => f.write_str(name),
             Self::Literal(value) => write!(f, "{value}"),
             Self::Exists(name) => write!(f, "EXISTS {name}"),
-            Self::Not(of) => write!(f, "NOT {}", of.after_prefix()),
+            Self::Not(operand) => write!(f, "NOT {}", operand.after_prefix()),
             // The parentheses keep the minus from becoming part of the number.
-            Self::Negate(of) if matches!(**of, Self::Literal(Value::Integer(0..))) => {
-                write!(f, "-({of})")
+            Self::Negate(operand) if matches!(**operand, Self::Literal(Value::Integer(0..))) => {
+                write!(f, "-({operand})")
             }
-            Self::Negate(of) => write!(f, "-{}", of.after_prefix()),
+            Self::Negate(operand) => write!(f, "-{}", operand.after_prefix()),
             Self::Like { text, pattern, negated } => {
                 write!(f, "{} {}LIKE {pattern}", text.operand(text.rank() == 5), not(negated))
             }
@@ -246,7 +247,7 @@ impl fmt::Display for Expression {
                 write!(f, "{left} {} {right}", operator.symbol())
             }
             Self::Logic { operator, operands } => {
-                let operand = |of: &Self| of.operand(!matches!(of, Self::Logic { .. }));
+                let operand = |inner: &Self| inner.operand(!matches!(inner, Self::Logic { .. }));
                 let operands: Vec<String> = operands.iter().map(operand).collect();
                 f.write_str(&operands.join(&format!(" {} ", operator.as_str())))
             }

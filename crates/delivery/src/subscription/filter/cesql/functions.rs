@@ -52,8 +52,9 @@ impl Function {
 
     /// Finds the function with this name and number of arguments; case is ignored.
     pub(super) fn find(name: &str, arguments: usize) -> Option<Self> {
-        let is_it = |of: &Self| {
-            of.as_str().eq_ignore_ascii_case(name) && of.arguments().contains(&arguments)
+        let is_it = |function: &Self| {
+            function.as_str().eq_ignore_ascii_case(name)
+                && function.arguments().contains(&arguments)
         };
         Self::ALL.into_iter().find(is_it)
     }

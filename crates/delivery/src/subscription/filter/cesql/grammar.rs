@@ -78,13 +78,13 @@ impl<'p> Parser<'p> {
     }
 
     fn accept_symbol(&mut self, expected: &str) -> bool {
-        let is_it = |kind: &Kind<'_>| matches!(kind, Kind::Symbol(of) if *of == expected);
+        let is_it = |kind: &Kind<'_>| matches!(kind, Kind::Symbol(symbol) if *symbol == expected);
         self.accept(|kind| is_it(kind).then_some(())).is_some()
     }
 
-    fn accept_word(&mut self, expected: &str) -> bool {
+    fn accept_word(&mut self, word: &str) -> bool {
         let is_it =
-            |kind: &Kind<'_>| matches!(kind, Kind::Word(of) if of.eq_ignore_ascii_case(expected));
+            |kind: &Kind<'_>| matches!(kind, Kind::Word(found) if found.eq_ignore_ascii_case(word));
         self.accept(|kind| is_it(kind).then_some(())).is_some()
     }
 
@@ -103,7 +103,8 @@ impl<'p> Parser<'p> {
         loop {
             let at = self.at();
             let all = [Logic::And, Logic::Or, Logic::Xor];
-            let Some(word) = all.into_iter().find(|of| self.accept_word(of.as_str())) else {
+            let Some(word) = all.into_iter().find(|operator| self.accept_word(operator.as_str()))
+            else {
                 return Ok(joined(operands, words));
             };
             if words.last().is_some_and(|before| *before != word) {
@@ -121,7 +122,8 @@ impl<'p> Parser<'p> {
         loop {
             let operator = self.accept(|kind| {
                 let Kind::Symbol(symbol) = kind else { return None };
-                let (_, operator) = Binary::SYMBOLS.into_iter().find(|(of, _)| of == symbol)?;
+                let (_, operator) =
+                    Binary::SYMBOLS.into_iter().find(|(listed, _)| listed == symbol)?;
                 (operator.rank() >= least_rank).then_some(operator)
             });
             let Some(operator) = operator else { return Ok(left) };
@@ -157,7 +159,7 @@ impl<'p> Parser<'p> {
 
     fn next_is_word(&self, word: &str) -> bool {
         let next = self.tokens.first().map(|token| &token.kind);
-        matches!(next, Some(Kind::Word(of)) if of.eq_ignore_ascii_case(word))
+        matches!(next, Some(Kind::Word(found)) if found.eq_ignore_ascii_case(word))
     }
 
     /// Returns true if the next token is an operator after a value, except a logical operator.

@@ -67,12 +67,12 @@ fn exact(name: &str, value: String) -> Filter {
     Filter::Exact { name: name.to_owned(), value }
 }
 
-fn attribute(of: &Expression) -> Option<&str> {
-    if let Expression::Attribute(name) = of { Some(name) } else { None }
+fn attribute(expression: &Expression) -> Option<&str> {
+    if let Expression::Attribute(name) = expression { Some(name) } else { None }
 }
 
-fn literal(of: &Expression) -> Option<&str> {
-    if let Expression::Literal(Value::Text(text)) = of { Some(text) } else { None }
+fn literal(expression: &Expression) -> Option<&str> {
+    if let Expression::Literal(Value::Text(text)) = expression { Some(text) } else { None }
 }
 
 /// Lists the texts that an attribute may have if it equals an element of `IN`. The element is

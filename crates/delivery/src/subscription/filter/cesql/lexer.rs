@@ -62,7 +62,8 @@ impl<'t> Lexer<'t> {
     }
 
     fn next(&mut self) -> Result<Kind<'t>, ParseError> {
-        let symbol = SYMBOLS.into_iter().find_map(|of| Some((of, self.rest.strip_prefix(of)?)));
+        let symbol =
+            SYMBOLS.into_iter().find_map(|symbol| Some((symbol, self.rest.strip_prefix(symbol)?)));
         if let Some((symbol, rest)) = symbol {
             self.at += symbol.len();
             self.rest = rest;

@@ -91,19 +91,18 @@ mod tests {
     const EVENT: &str = r#"{"type":"order.created","subject":"us/1","priority":"high","n":3,"tags":["a"],"o":{},"z":null}"#;
 
     /// Adds one line for each part of an explanation: verdict, condition, found values and problem.
-    fn shown(of: &Explanation, depth: usize, lines: &mut Vec<String>) {
-        let found = of
-            .found
-            .iter()
-            .map(|of| format!("; {} {}", of.name, of.value.as_deref().unwrap_or("is missing")));
-        let problem = of.problem.iter().map(|of| match of.column {
-            Some(column) => format!("; at character {column}: {}", of.message),
-            None => format!("; {}", of.message),
+    fn shown(explanation: &Explanation, depth: usize, lines: &mut Vec<String>) {
+        let found = explanation.found.iter().map(|member| {
+            format!("; {} {}", member.name, member.value.as_deref().unwrap_or("is missing"))
         });
-        let verdict = if of.matches { "yes" } else { "no" };
+        let problem = explanation.problem.iter().map(|problem| match problem.column {
+            Some(column) => format!("; at character {column}: {}", problem.message),
+            None => format!("; {}", problem.message),
+        });
+        let verdict = if explanation.matches { "yes" } else { "no" };
         let more: String = found.chain(problem).collect();
-        lines.push(format!("{}{verdict} {}{more}", "  ".repeat(depth), of.condition));
-        of.parts.iter().for_each(|part| shown(part, depth + 1, lines));
+        lines.push(format!("{}{verdict} {}{more}", "  ".repeat(depth), explanation.condition));
+        explanation.parts.iter().for_each(|part| shown(part, depth + 1, lines));
     }
 
     fn explained(filter: &Filter) -> Vec<String> {
@@ -153,7 +152,7 @@ mod tests {
             let key = Key::parse(key).unwrap();
             Filter::Advanced(Condition { key, test, arrays: Arrays::OtherType })
         };
-        let one = || Number::parse("1").unwrap();
+        let number = || Number::parse("1").unwrap();
         let text = |how| TextTest::new(how, &["A".to_owned(), "b".to_owned()]);
         for (filter, line) in [
             (
@@ -170,11 +169,11 @@ mod tests {
                  with enableAdvancedFilteringOnArrays",
             ),
             (
-                condition("n", Test::Number(NumberTest::GreaterThanOrEquals(one()))),
+                condition("n", Test::Number(NumberTest::GreaterThanOrEquals(number()))),
                 "yes n NumberGreaterThanOrEquals 1; n 3",
             ),
             (
-                condition("n", Test::NotNumber(NumberTest::InRange(vec![(one(), one())]))),
+                condition("n", Test::NotNumber(NumberTest::InRange(vec![(number(), number())]))),
                 "yes n NumberNotInRange 1 to 1; n 3",
             ),
             (condition("n", Test::Bool(true)), "no n BoolEquals true; n 3"),
