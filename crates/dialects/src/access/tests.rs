@@ -91,7 +91,7 @@ fn the_audience_of_knative_is_that_of_the_token_of_its_entry() {
     let lacking = refused(&format!("{asking}{}", supplied(CLIENT)));
     assert!(
         lacking.contains(
-            "spec.subscriber.uri: tokenUrl credentials oauth2 is missing, both in the Destinations document \
+            "spec.subscriber.uri: tokenUrl of oauth2 is missing, both in the Destinations document \
              at f:"
         ) && lacking.contains("and in this file"),
         "{lacking}"

@@ -138,7 +138,7 @@ fn a_sink_is_reported_by_its_address_where_it_has_one() {
         (Sink::Topic("n/t".parse().unwrap()), None, "topic n/t", "the subscriptions of topic n/t"),
         (Sink::None, None, "none", "none: dropped"),
     ] {
-        let dead_letter = DeadLetterPolicy { sink: sink, ..subscription().dead_letter };
+        let dead_letter = DeadLetterPolicy { sink, ..subscription().dead_letter };
         let setting = setting(
             &Subscription { dead_letter: dead_letter.clone(), ..subscription() },
             "deadLetter.sink",

@@ -134,7 +134,9 @@ proptest! {
         {
             prop_assert!(rendered.len() <= RENDERED_MAX_BYTES);
             let rendered: Json = serde_json::from_slice(&rendered).unwrap();
-            let names = |object: &Json| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+            let names = |object: &Json| {
+                object.as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+            };
             prop_assert_eq!(names(&rendered), names(&body));
         }
     }
