@@ -133,12 +133,12 @@ impl AskedToken<'_> {
         needed.extend(self.token_url.is_none().then_some(Needed::TokenUrl));
         needed.extend([Needed::ClientId, Needed::ClientSecret]);
         needed.extend(matches!(self.wanted, Wanted::Scope(None)).then_some(Needed::Scope));
-        let names: Vec<&str> = needed.iter().map(|of| of.as_str()).collect();
+        let names: Vec<&str> = needed.iter().map(|need| need.as_str()).collect();
         let message = Message::new(format!(
             "requests contain no token, because the settings of the OAuth client are missing: {}",
             names.join(", ")
         ));
-        let examples: Vec<&str> = needed.iter().map(|of| of.example()).collect();
+        let examples: Vec<&str> = needed.iter().map(|need| need.example()).collect();
         let is_secret = may_hold_secret(key);
         // Show the whole key, however long it is, so that people can copy it.
         let shown = if is_secret { "the address".to_owned() } else { format!("\"{key}\"") };

@@ -69,7 +69,7 @@ impl<'a> Destinations<'a> {
 
     /// Returns all fields of the entry for `key` except its address.
     pub(super) fn access(&self, key: &str) -> Option<&Access<'a>> {
-        self.entry(&comparable(key)).map(|of| &of.access)
+        self.entry(&comparable(key)).map(|entry| &entry.access)
     }
 
     /// Returns the entry for a key in comparable form.
@@ -80,8 +80,8 @@ impl<'a> Destinations<'a> {
     /// Returns the entries of the documents as they are stored in a deployment, keyed by comparable
     /// key.
     pub(super) fn texts(&self) -> BTreeMap<String, String> {
-        let usable = self.documented.iter().filter(|(_, of)| of.target.is_some());
-        usable.map(|(name, of)| (name.to_string(), of.written.clone())).collect()
+        let usable = self.documented.iter().filter(|(_, entry)| entry.target.is_some());
+        usable.map(|(name, entry)| (name.to_string(), entry.written.clone())).collect()
     }
 
     /// True if a document or the deployment maps this text to an address.
@@ -93,9 +93,11 @@ impl<'a> Destinations<'a> {
     /// True if this text is mapped, and its entry is not a placeholder. A placeholder only repeats
     /// the address.
     pub(super) fn completes(&self, text: &str) -> bool {
-        let is_place = |of: &Documented<'_>| {
-            let Some(Target::Endpoint(url)) = &of.target else { return false };
-            of.is_whole && !of.access.has_auth() && Url::parse(text).is_ok_and(|own| own == *url)
+        let is_place = |entry: &Documented<'_>| {
+            let Some(Target::Endpoint(url)) = &entry.target else { return false };
+            entry.is_whole
+                && !entry.access.has_auth()
+                && Url::parse(text).is_ok_and(|own| own == *url)
         };
         self.maps(text) && !self.entry(&comparable(text)).is_some_and(is_place)
     }
@@ -103,7 +105,8 @@ impl<'a> Destinations<'a> {
     /// Returns `key` if it is mapped to exactly this address and may be stored.
     pub(super) fn reference<'k>(&self, key: &'k str, address: &str) -> Option<&'k str> {
         let name = comparable(key);
-        let of_entry = self.entry(&name).and_then(|of| of.target.as_ref()).map(ToString::to_string);
+        let of_entry =
+            self.entry(&name).and_then(|entry| entry.target.as_ref()).map(ToString::to_string);
         let mapped = of_entry.or_else(|| {
             let text = self.deployed.get(&*name)?;
             parsed(text)?.ok().map(|target| target.to_string())

@@ -56,7 +56,7 @@ impl std::fmt::Debug for Value {
             Self::Concealed(_) => f.write_str("Concealed(…)"),
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Secret(name) => f.debug_tuple("Secret").field(name).finish(),
-            Self::Template(of) => f.debug_tuple("Template").field(&of.written).finish(),
+            Self::Template(template) => f.debug_tuple("Template").field(&template.written).finish(),
         }
     }
 }
@@ -110,8 +110,9 @@ impl Header {
             Value::Secret(name) => {
                 return secret_value(&self.name, name, keyring).map(|value| Some(value.into()));
             }
-            Value::Template(of) => {
-                let rendered = values.map(|values| of.template.render_header(values)).transpose();
+            Value::Template(source) => {
+                let rendered =
+                    values.map(|values| source.template.render_header(values)).transpose();
                 let rendered = rendered.map_err(|error| match is_credential(&self.name) {
                     true => HeaderError::Value(error.without_expression().to_string()),
                     false => HeaderError::Value(error.to_string()),
@@ -194,7 +195,10 @@ pub fn sendable(text: &str) -> Sendable {
         (is_cut, Change::Cut),
     ];
     let value = if is_cut { value.trim_end().to_owned() } else { value };
-    Sendable { value, changes: changes.into_iter().filter(|(is, _)| *is).map(|of| of.1).collect() }
+    Sendable {
+        value,
+        changes: changes.into_iter().filter(|(is, _)| *is).map(|(_, change)| change).collect(),
+    }
 }
 
 /// Returns true if a character is removed at the ends of a value. A control character would become

@@ -48,7 +48,7 @@ impl Dialect {
     /// Returns the unique name of the dialect's profile.
     #[must_use]
     pub fn profile(self) -> &'static str {
-        let found = Self::PROFILES.iter().find(|(_, of)| *of == self);
+        let found = Self::PROFILES.iter().find(|(_, dialect)| *dialect == self);
         found.map_or(self.as_str(), |(word, _)| *word)
     }
 }
@@ -88,7 +88,7 @@ impl RetryPolicy {
     /// Returns the minimum wait in milliseconds after this status.
     #[must_use]
     pub fn least_wait_ms(&self, status: u16) -> u64 {
-        let stated = self.least_waits.iter().find(|(of, _)| *of == status);
+        let stated = self.least_waits.iter().find(|(listed, _)| *listed == status);
         stated.map_or(self.otherwise_least_wait_ms, |(_, wait_ms)| *wait_ms)
     }
 }

@@ -80,7 +80,7 @@ impl fmt::Display for PublicKey {
 #[must_use]
 pub fn key_set_path(name: &SubscriptionName) -> String {
     let SubscriptionName { topic, name } = name;
-    let [namespace, topic, name] = [&topic.namespace, &topic.topic, name].map(|it| segment(it));
+    let [namespace, topic, name] = [&topic.namespace, &topic.topic, name].map(|part| segment(part));
     format!("{namespace}/{topic}/{name}.json")
 }
 

@@ -317,7 +317,10 @@ mod tests {
     #[test]
     fn patterns_are_read_back_from_what_they_print() {
         for name in ["env:A", "env:A*", "ssm:*", "secretsmanager:s#token", "ssm:/billing/*"] {
-            assert_eq!(name.parse::<NamePattern>().map(|it| it.to_string()), Ok(name.to_owned()));
+            assert_eq!(
+                name.parse::<NamePattern>().map(|pattern| pattern.to_string()),
+                Ok(name.to_owned())
+            );
         }
         for (host, printed) in [
             ("API.example.com", "api.example.com"),
@@ -327,7 +330,7 @@ mod tests {
             ("bücher.example", "xn--bcher-kva.example"),
         ] {
             for text in [host, printed] {
-                let read = text.parse::<HostPattern>().map(|it| it.to_string());
+                let read = text.parse::<HostPattern>().map(|pattern| pattern.to_string());
                 assert_eq!(read, Ok(printed.to_owned()));
             }
         }

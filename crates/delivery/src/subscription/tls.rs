@@ -88,8 +88,10 @@ mod tests {
     #[test]
     fn certificates_are_counted_and_everything_else_is_refused() {
         let shown = |pem: &str| CaBundle::new(pem).map(|bundle| bundle.to_string());
-        assert!(shown(PEM).is_ok_and(|of| of.starts_with("1 certificate, SHA-256 of the text ")));
-        assert!(shown(&PEM.repeat(2)).is_ok_and(|of| of.starts_with("2 certificates, ")));
+        assert!(
+            shown(PEM).is_ok_and(|text| text.starts_with("1 certificate, SHA-256 of the text "))
+        );
+        assert!(shown(&PEM.repeat(2)).is_ok_and(|text| text.starts_with("2 certificates, ")));
         let key = "-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----\n";
         for (pem, problem) in [
             ("", "not certificates"),

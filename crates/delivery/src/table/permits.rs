@@ -195,12 +195,12 @@ mod tests {
             most: 3,
             only_if_nobody_waits,
         };
-        let one = item(&[permit(9_000, 0)], Some(5_000_001));
-        assert_eq!(wants(2, false).answer(&one, 5_000), PermitAnswer::Taken);
-        assert_eq!(wants(3, false).answer(&one, 5_000), PermitAnswer::Refused(one.clone()));
-        assert_eq!(wants(1, true).answer(&one, 5_000), PermitAnswer::Refused(one.clone()));
-        assert_eq!(wants(1, true).answer(&one, 5_001), PermitAnswer::Taken);
-        assert_eq!((one.left(3), one.left(0)), (2, 0));
+        let refusal = item(&[permit(9_000, 0)], Some(5_000_001));
+        assert_eq!(wants(2, false).answer(&refusal, 5_000), PermitAnswer::Taken);
+        assert_eq!(wants(3, false).answer(&refusal, 5_000), PermitAnswer::Refused(refusal.clone()));
+        assert_eq!(wants(1, true).answer(&refusal, 5_000), PermitAnswer::Refused(refusal.clone()));
+        assert_eq!(wants(1, true).answer(&refusal, 5_001), PermitAnswer::Taken);
+        assert_eq!((refusal.left(3), refusal.left(0)), (2, 0));
         // The response was lost, and the client repeats the request.
         let after = item(&[permit(9_000, 0), permit(9_000, 100), permit(9_000, 101)], None);
         assert_eq!(wants(2, true).answer(&after, 5_000), PermitAnswer::Taken);

@@ -366,7 +366,7 @@ mod tests {
         let again = next(halved, 0, 9);
         assert_eq!((again.rate, again.ceiling), (10, halved.ceiling));
         let later = halved.after(results(0, 9), NOW_MS + STEP_MS + MINUTE_MS);
-        assert_eq!((later.rate, later.ceiling.map(|it| it.0)), (10, Some(13)));
+        assert_eq!((later.rate, later.ceiling.map(|(rate, _)| rate)), (10, Some(13)));
         assert_eq!(next(at(FIRST_RATE), 0, 9).rate, FIRST_RATE);
     }
 
@@ -411,9 +411,9 @@ mod tests {
         let report = |known| Report { known, results: results(1, 0) };
         let reported = |item, known| Recovery::reported(item, &report(known), NOW_MS + 5_001);
         assert_eq!(reported(Some(later), item), Err(later));
-        let one = later.plus(results(1, 0), NOW_MS);
-        assert_eq!(reported(None, later), Ok(Change::Replace { old: None, new: one }));
-        let new = Recovery { ceiling: item.ceiling, away: 30, ..one };
+        let counted = later.plus(results(1, 0), NOW_MS);
+        assert_eq!(reported(None, later), Ok(Change::Replace { old: None, new: counted }));
+        let new = Recovery { ceiling: item.ceiling, away: 30, ..counted };
         assert_eq!(reported(Some(item), later), Ok(Change::Replace { old: Some(item), new }));
     }
 

@@ -131,12 +131,12 @@ pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {
 /// True if the text has the form of an RFC 3339 time, with T and Z in upper case.
 fn is_rfc3339(text: &str) -> bool {
     const DATE_AND_TIME: &[u8] = b"0000-00-00T00:00:00";
-    let is_like = |of: &[u8], form: &[u8]| {
+    let is_like = |bytes: &[u8], form: &[u8]| {
         let same = |(byte, form): (&u8, &u8)| match form {
             b'0' => byte.is_ascii_digit(),
             form => byte == form,
         };
-        of.len() == form.len() && of.iter().zip(form).all(same)
+        bytes.len() == form.len() && bytes.iter().zip(form).all(same)
     };
     let Some((begin, rest)) = text.as_bytes().split_at_checked(DATE_AND_TIME.len()) else {
         return false;

@@ -120,9 +120,10 @@ impl Reader<'_> {
         }
         let findings = self.findings();
         let Built { mut catalogue, left_out, .. } = self.built(&written, &findings);
-        unusable.extend(left_out.into_iter().map(|of| {
-            let name = of.name.rsplit_once('/').map_or(&*of.name, |(_, name)| name).to_owned();
-            (name, of.reason)
+        unusable.extend(left_out.into_iter().map(|entry| {
+            let name =
+                entry.name.rsplit_once('/').map_or(&*entry.name, |(_, name)| name).to_owned();
+            (name, entry.reason)
         }));
         catalogue.take_subscriptions(self.name)
     }

@@ -133,18 +133,21 @@ impl Default for PublishersObject {
 /// # Errors
 ///
 /// Fails if a value is unusable. The error names the value and the reason.
-pub fn settings(of: &SettingsObject, publishers: &PublishersObject) -> Result<Settings, String> {
-    let document = |of: Json| Node::of_json(&of);
+pub fn settings(
+    object: &SettingsObject,
+    publishers: &PublishersObject,
+) -> Result<Settings, String> {
+    let document = |value: Json| Node::of_json(&value);
     let policies: Vec<Node> =
-        of.secret_policies.values().map(|spec| document(json!({ "spec": spec }))).collect();
+        object.secret_policies.values().map(|spec| document(json!({ "spec": spec }))).collect();
     let notifications: Vec<Node> =
-        of.notifications.iter().map(|of| document(json!({ "spec": of.spec }))).collect();
+        object.notifications.iter().map(|entry| document(json!({ "spec": entry.spec }))).collect();
     let topics: Vec<Node> = publishers
         .topics
         .iter()
-        .map(|(TopicName { namespace, topic }, of)| {
+        .map(|(TopicName { namespace, topic }, entry)| {
             let metadata = json!({ "namespace": namespace, "name": topic });
-            document(json!({ "metadata": metadata, "spec": { "from": of.from } }))
+            document(json!({ "metadata": metadata, "spec": { "from": entry.from } }))
         })
         .collect();
     let findings = Findings::new(std::iter::once(""));

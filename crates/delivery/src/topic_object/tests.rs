@@ -19,7 +19,7 @@ fn object(text: &str) -> Result<TopicObject<'_>, ObjectError> {
 fn read_names(text: &str) -> (Vec<String>, Vec<(String, String)>) {
     let object = object(text).expect("an object");
     let read = read(&topic(), &object, &SecretPolicy::default()).expect("a topic");
-    let names = read.subscriptions().map(|of| of.name.name.clone()).collect();
+    let names = read.subscriptions().map(|subscription| subscription.name.name.clone()).collect();
     (names, read.unusable().clone().into_iter().collect())
 }
 

@@ -62,9 +62,11 @@ impl DeploymentObjects {
         let mut objects = Self::default();
         for topic in catalogue.topics() {
             let of_topic = catalogue.topic_subscriptions(&topic.name);
-            let subscriptions = of_topic.into_iter().flat_map(|of| of.subscriptions());
+            let subscriptions = of_topic.into_iter().flat_map(|found| found.subscriptions());
             let entries: BTreeMap<String, Cow<'static, str>> = subscriptions
-                .map(|of| (of.name.name.clone(), subscription_entry(owner, of).into()))
+                .map(|subscription| {
+                    (subscription.name.name.clone(), subscription_entry(owner, subscription).into())
+                })
                 .collect();
             // Default settings need no entry, unless the object would be empty without one.
             let is_plain = topic.settings == TopicSettings::default() && !entries.is_empty();

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_waits_half_an_hour_in_all_and_each_wait_is_one_delay() {
         let waits: Vec<u64> =
-            (0..).take_while(|it| unread_for_ms(*it) < UNREAD_MS).map(unread_ms).collect();
+            (0..).take_while(|unread| unread_for_ms(*unread) < UNREAD_MS).map(unread_ms).collect();
         assert_eq!(
             waits.iter().map(|wait_ms| wait_ms / MINUTE_MS).collect::<Vec<_>>(),
             [1, 2, 4, 8, 15]

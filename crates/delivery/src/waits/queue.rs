@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn what_returns_to_isolation_is_hidden_twice_as_long_each_time_and_at_most_2_hours() {
-        let minutes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, u32::MAX].map(|it| isolated_seconds(it) / 60);
+        let minutes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, u32::MAX]
+            .map(|receives| isolated_seconds(receives) / 60);
         assert_eq!(minutes, [1, 1, 2, 4, 8, 16, 32, 64, 120, 120, 120]);
     }
 

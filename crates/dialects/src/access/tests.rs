@@ -67,9 +67,9 @@ fn refused(text: &str) -> String {
 fn the_audience_of_knative_is_that_of_the_token_of_its_entry() {
     let asking = trigger(&format!("uri: '{ADDRESS}', audience: them"));
     let whole = format!("tokenUrl: 'https://login.example.com/t', {CLIENT}");
-    let one = client(&format!("{asking}{}", supplied(&whole)));
+    let credentials = client(&format!("{asking}{}", supplied(&whole)));
     assert_eq!(
-        one,
+        credentials,
         ClientCredentials {
             token_url: "https://login.example.com/t".parse().unwrap(),
             client_id: "lastmile".to_owned(),
@@ -100,16 +100,19 @@ fn the_audience_of_knative_is_that_of_the_token_of_its_entry() {
 
 #[test]
 fn the_fields_of_entra_id_are_where_a_token_is_fetched_and_for_what() {
-    let one = client(&format!("{}{}", webhook(AZURE, ""), supplied(CLIENT)));
-    assert_eq!(one.token_url.as_str(), "https://login.microsoftonline.com/11-22/oauth2/v2.0/token");
+    let credentials = client(&format!("{}{}", webhook(AZURE, ""), supplied(CLIENT)));
     assert_eq!(
-        (one.scope.as_deref(), one.audience, one.style),
+        credentials.token_url.as_str(),
+        "https://login.microsoftonline.com/11-22/oauth2/v2.0/token"
+    );
+    assert_eq!(
+        (credentials.scope.as_deref(), credentials.audience, credentials.style),
         (Some("api://them/.default"), None, Style::Post)
     );
     let own = format!("{CLIENT}, tokenUrl: 'https://login.example.com/t', scope: s, style: basic");
-    let one = client(&format!("{}{}", webhook(AZURE, ""), supplied(&own)));
+    let credentials = client(&format!("{}{}", webhook(AZURE, ""), supplied(&own)));
     assert_eq!(
-        (one.token_url.as_str(), one.scope.as_deref(), one.style),
+        (credentials.token_url.as_str(), credentials.scope.as_deref(), credentials.style),
         ("https://login.example.com/t", Some("s"), Style::Basic)
     );
     let tenant = "azureActiveDirectoryTenantId: 11-22";
@@ -157,7 +160,7 @@ fn what_nothing_supplies_is_a_warning_that_says_what_is_missing() {
         let reading = read_one(&text);
         let reference = reading.findings[0].reference.as_ref().expect("it can be added");
         assert_eq!((reference.key.as_str(), reference.used_for), (ADDRESS, ReferenceUse::Token));
-        let needs: Vec<&str> = reference.needs.iter().map(|of| of.as_str()).collect();
+        let needs: Vec<&str> = reference.needs.iter().map(|need| need.as_str()).collect();
         assert_eq!(needs.join(", "), names);
     }
     // The finding does not quote a URL that may contain a secret.
@@ -176,13 +179,13 @@ fn authorities_of_a_file_are_trusted_unless_its_entry_has_others() {
     let pem = serde_json::to_string(PEM).unwrap();
     let other = serde_json::to_string(&PEM.repeat(2)).unwrap();
     let asking = trigger(&format!("uri: '{ADDRESS}', CACerts: {pem}"));
-    let of = |text: &str| destination(text).0.ca_bundle().expect("a bundle").pem().to_owned();
-    assert_eq!(of(&asking), PEM);
+    let bundle = |text: &str| destination(text).0.ca_bundle().expect("a bundle").pem().to_owned();
+    assert_eq!(bundle(&asking), PEM);
     let of_entry = entry(ADDRESS, &format!("{{tls: {{caBundle: {other}}}}}"));
-    assert_eq!(of(&format!("{asking}{of_entry}")), PEM.repeat(2));
-    assert_eq!(of(&format!("{}{of_entry}", webhook("", ""))), PEM.repeat(2));
+    assert_eq!(bundle(&format!("{asking}{of_entry}")), PEM.repeat(2));
+    assert_eq!(bundle(&format!("{}{of_entry}", webhook("", ""))), PEM.repeat(2));
     let origins = read_one(&asking).origins;
-    assert!(origins.values().all(|of| of.contains_key("tls")), "{origins:?}");
+    assert!(origins.values().all(|fields| fields.contains_key("tls")), "{origins:?}");
     let broken = refused(&trigger(&format!("uri: '{ADDRESS}', CACerts: hush")));
     assert!(broken.contains("spec.subscriber.CACerts: not certificates in PEM form"), "{broken}");
 }
@@ -193,7 +196,9 @@ fn what_has_no_use_is_said() {
         let found = shown(&read_one(text));
         for part in expected {
             assert!(
-                found.iter().any(|one| one.contains(": warning: ") && one.contains(part)),
+                found
+                    .iter()
+                    .any(|finding| finding.contains(": warning: ") && finding.contains(part)),
                 "{part}\n{found:#?}"
             );
         }
@@ -241,7 +246,7 @@ fn a_place_for_who_is_calling_does_not_complete_an_exported_address() {
     let exported = webhook("", "").replace("endpointUrl", "endpointBaseUrl");
     let warns = |entry_of: &str| {
         let found = shown(&read_one(&format!("{exported}{}", entry(ADDRESS, entry_of))));
-        found.iter().any(|one| one.contains("an exported URL has no query"))
+        found.iter().any(|finding| finding.contains("an exported URL has no query"))
     };
     let auth = "{auth: {basic: {user: a, password: 'env:P'}}}";
     let own = format!("{{url: '{ADDRESS}'}}");
@@ -289,7 +294,7 @@ fn a_subscription_of_ours_has_what_its_entry_supplies_unless_it_states_it() {
         (bearer.url.as_str(), matches!(bearer.auth, Some(Auth::Bearer(_)))),
         (ADDRESS, true)
     );
-    assert!(read_one(&native("")).origins.values().all(|of| of["auth"].starts_with("f:")));
+    assert!(read_one(&native("")).origins.values().all(|fields| fields["auth"].starts_with("f:")));
     let own = destination(&native(", auth: {basic: {user: a, password: 'env:P'}}")).0;
     assert!(matches!(own.auth, Some(Auth::Basic(_))));
     let found = refused(&format!(
@@ -321,10 +326,8 @@ fn entries_of_a_deployment_supply_as_much_as_those_of_files() {
     let reading = read_for(later.collect());
     let found = shown(&reading);
     assert!(
-        found
-            .iter()
-            .any(|of| of.starts_with("Destinations of the deployment:1:")
-                && of.contains(": error: ")),
+        found.iter().any(|finding| finding.starts_with("Destinations of the deployment:1:")
+            && finding.contains(": error: ")),
         "{found:?}"
     );
     assert!(reading.into_result().is_err());

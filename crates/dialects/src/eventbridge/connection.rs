@@ -74,14 +74,15 @@ pub(super) fn read<'a>(fields: &Fields<'a>, secrets: &Secrets<'_>) -> Option<Con
     fields.given("InvocationConnectivityParameters").iter().for_each(report_private);
     let kind = fields.required("AuthorizationType")?;
     let at = fields.required("AuthParameters")?;
-    at.mapping(|of| {
-        of.given("ConnectivityParameters").iter().for_each(report_private);
-        let mut connection = Connection { auth: auth(of, &kind, secrets), ..Connection::default() };
-        if let Some(added) = section(of, "InvocationHttpParameters")? {
-            added.mapping(|of| {
-                connection.headers = parameters(of, "HeaderParameters", secrets)?;
-                connection.query = parameters(of, "QueryStringParameters", secrets)?;
-                connection.body = parameters(of, "BodyParameters", secrets)?;
+    at.mapping(|auth_fields| {
+        auth_fields.given("ConnectivityParameters").iter().for_each(report_private);
+        let mut connection =
+            Connection { auth: auth(auth_fields, &kind, secrets), ..Connection::default() };
+        if let Some(added) = section(auth_fields, "InvocationHttpParameters")? {
+            added.mapping(|added_fields| {
+                connection.headers = parameters(added_fields, "HeaderParameters", secrets)?;
+                connection.query = parameters(added_fields, "QueryStringParameters", secrets)?;
+                connection.body = parameters(added_fields, "BodyParameters", secrets)?;
                 Some(())
             })??;
         }
@@ -97,7 +98,7 @@ fn report_private(at: &Cursor<'_>) {
 }
 
 fn auth<'a>(
-    of: &Fields<'a>,
+    fields: &Fields<'a>,
     kind: &Cursor<'a>,
     secrets: &Secrets<'_>,
 ) -> Option<(Json, Cursor<'a>)> {
@@ -107,36 +108,36 @@ fn auth<'a>(
         "OAUTH_CLIENT_CREDENTIALS" => "OAuthParameters",
         _ => return kind.refuse("must be API_KEY, BASIC or OAUTH_CLIENT_CREDENTIALS"),
     };
-    let at = of.required(field)?;
-    let auth = at.mapping(|of| match field {
+    let at = fields.required(field)?;
+    let auth = at.mapping(|auth_fields| match field {
         "ApiKeyAuthParameters" => {
-            let header = literal(&of.required("ApiKeyName")?)?;
-            let value = secrets.secret(of, "ApiKeyValue", "API_KEY");
+            let header = literal(&auth_fields.required("ApiKeyName")?)?;
+            let value = secrets.secret(auth_fields, "ApiKeyValue", "API_KEY");
             Some(json!({ "header": { "name": header, "value": value } }))
         }
         "BasicAuthParameters" => {
-            let user = literal(&of.required("Username")?)?;
-            let password = secrets.secret(of, "Password", "PASSWORD");
+            let user = literal(&auth_fields.required("Username")?)?;
+            let password = secrets.secret(auth_fields, "Password", "PASSWORD");
             Some(json!({ "basic": { "user": user, "password": password } }))
         }
-        _ => oauth2(of, secrets).map(|client| json!({ "oauth2": client })),
+        _ => oauth2(auth_fields, secrets).map(|client| json!({ "oauth2": client })),
     })??;
     Some((auth, at))
 }
 
 /// Reads a list of parameters. The output of the AWS CLI contains no values of secrets.
 fn parameters<'a>(
-    of: &Fields<'a>,
+    fields: &Fields<'a>,
     field: &'static str,
     secrets: &Secrets<'_>,
 ) -> Option<Vec<Parameter<'a>>> {
-    let Some(list) = of.given(field) else { return Some(Vec::new()) };
+    let Some(list) = fields.given(field) else { return Some(Vec::new()) };
     list.each(|at| {
-        at.mapping(|of| {
-            let name = literal(&of.required("Key")?)?;
-            let value = match of.is_true("IsValueSecret") {
-                true => Value::Secret(secrets.secret(of, "Value", name)),
-                false => Value::Stated(literal(&of.required("Value")?)?),
+        at.mapping(|parameter| {
+            let name = literal(&parameter.required("Key")?)?;
+            let value = match parameter.is_true("IsValueSecret") {
+                true => Value::Secret(secrets.secret(parameter, "Value", name)),
+                false => Value::Stated(literal(&parameter.required("Value")?)?),
             };
             Some(Parameter { name, value, at: at.clone() })
         })?
@@ -144,24 +145,25 @@ fn parameters<'a>(
 }
 
 /// Returns the native form of `OAuthParameters`.
-fn oauth2(of: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
-    let endpoint = of.required("AuthorizationEndpoint")?;
+fn oauth2(fields: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
+    let endpoint = fields.required("AuthorizationEndpoint")?;
     let mut token_url = literal(&endpoint)?.to_owned();
-    if let Some(method) = of.given("HttpMethod").filter(|method| method.peek_text() != Some("POST"))
+    if let Some(method) =
+        fields.given("HttpMethod").filter(|method| method.peek_text() != Some("POST"))
     {
         method.warn(Message::new("no effect: lastmile requests tokens with POST"));
     }
-    let client = of.required("ClientParameters")?.mapping(|of| {
-        let id = literal(&of.required("ClientID")?)?;
-        Some((id.to_owned(), secrets.secret(of, "ClientSecret", "CLIENT_SECRET")))
+    let client = fields.required("ClientParameters")?.mapping(|client_fields| {
+        let id = literal(&client_fields.required("ClientID")?)?;
+        Some((id.to_owned(), secrets.secret(client_fields, "ClientSecret", "CLIENT_SECRET")))
     });
     let (id, client_secret) = client??;
     let mut written = json!({ "clientId": id, "clientSecret": client_secret });
-    if let Some(added) = section(of, "OAuthHttpParameters")? {
-        let read = added.mapping(|of| {
-            let body = parameters(of, "BodyParameters", secrets)?;
-            let query = parameters(of, "QueryStringParameters", secrets)?;
-            let headers = parameters(of, "HeaderParameters", secrets)?;
+    if let Some(added) = section(fields, "OAuthHttpParameters")? {
+        let read = added.mapping(|added_fields| {
+            let body = parameters(added_fields, "BodyParameters", secrets)?;
+            let query = parameters(added_fields, "QueryStringParameters", secrets)?;
+            let headers = parameters(added_fields, "HeaderParameters", secrets)?;
             Some((body, query, headers))
         });
         let (body, query, headers) = read??;

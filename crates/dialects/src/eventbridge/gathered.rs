@@ -68,9 +68,10 @@ pub(super) fn gathered<'a>(documents: &[Cursor<'a>]) -> Resources<'a> {
             Some(Kind::Targets | Kind::Template) | None => {}
         }
     }
-    let of_kind = |of: Kind| documents.iter().filter(move |document| kind(document) == Some(of));
+    let of_kind =
+        |wanted: Kind| documents.iter().filter(move |document| kind(document) == Some(wanted));
     of_kind(Kind::Targets).for_each(|targets| add_targets(targets, &mut found.rules));
-    of_kind(Kind::Template).for_each(|of| template::add(of, &mut found));
+    of_kind(Kind::Template).for_each(|document| template::add(document, &mut found));
     found
 }
 

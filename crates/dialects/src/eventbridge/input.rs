@@ -41,7 +41,7 @@ pub(super) fn body(
         (Some(input), _, _) => constant(literal(&input)?, false),
         (None, Some(path), _) if literal(&path)? != "$" => json_of(&expression_at(&path)?),
         (None, None, Some(transformer)) => {
-            transformer.mapping(|of| transformed(of, (rule, arn)))??
+            transformer.mapping(|fields| transformed(fields, (rule, arn)))??
         }
         (None, _, _) if members.is_empty() => return None,
         (None, _, _) => WHOLE_EVENT.to_owned(),
@@ -81,7 +81,7 @@ fn with_members(whole: &str, members: &[Member]) -> Option<String> {
     let named = |name: &str| constant(&json!(name).to_string(), false);
     let written = members.iter().map(|(name, value)| format!("{}:{value}", named(name)));
     let written = written.collect::<Vec<_>>().join(",");
-    let object = whole.strip_prefix("{{ ").and_then(|of| of.strip_suffix(" | tojson }}"));
+    let object = whole.strip_prefix("{{ ").and_then(|rest| rest.strip_suffix(" | tojson }}"));
     if let Some(object) = object.filter(|object| !object.contains("}}")) {
         let names: Vec<String> = members.iter().map(|(name, _)| json!(name).to_string()).collect();
         let names = names.join(", ");
@@ -139,10 +139,10 @@ fn transformed(fields: &Fields<'_>, (rule, arn): (&str, &str)) -> Option<String>
     let unstated =
         [("<aws.events.rule-name>", "name", rule), ("<aws.events.rule-arn>", "ARN", arn)];
     let unstated = unstated.iter().find(|(tag, _, text)| text.is_empty() && template.contains(tag));
-    if let Some((_, what, _)) = unstated {
+    if let Some((_, missing, _)) = unstated {
         let help = "write the value, or convert the output of aws events describe-rule";
         let message =
-            format!("the CloudFormation template does not contain the {what} of this rule");
+            format!("the CloudFormation template does not contain the {missing} of this rule");
         return at.refuse(Message::new(message).help(help));
     }
     if template.contains("<aws.events.event.ingestion-time>") {

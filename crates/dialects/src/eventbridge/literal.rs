@@ -33,7 +33,7 @@ fn is_dynamic(text: &str) -> bool {
 /// error, because its settings would be lost.
 pub(super) fn section<'a>(fields: &Fields<'a>, name: &'static str) -> Option<Option<Cursor<'a>>> {
     let Some(at) = fields.given(name) else { return Some(None) };
-    let is_function = |of: &Entry<'_>| of.name.starts_with("Fn::") || of.name == "Ref";
+    let is_function = |entry: &Entry<'_>| entry.name.starts_with("Fn::") || entry.name == "Ref";
     if at.peek_entries().iter().any(is_function) {
         return refuse_deployed(&at);
     }

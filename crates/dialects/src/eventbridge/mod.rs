@@ -61,7 +61,7 @@ pub(super) fn translate(documents: &[Cursor<'_>], translated: &mut Translated<'_
     let mut buses = BTreeMap::new();
     for rule in &resources.rules {
         let at = &rule.at;
-        let read = at.result_or_error(|| at.mapping(|of| reader(rule, of, &resources))?);
+        let read = at.result_or_error(|| at.mapping(|fields| reader(rule, fields, &resources))?);
         match read {
             Ok(Some(reader)) => translate_targets(rule, &reader, &mut buses, translated),
             Ok(None) => {}
@@ -139,7 +139,7 @@ fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Optio
     let Some(at) = at else { return Some(DEFAULT_BUS.to_owned()) };
     let stated = at.peek_text().map(str::to_owned).or_else(|| resources::reference(at));
     let Some(stated) = stated else { return refuse_deployed(at) };
-    let of_template = resources::named(buses, &stated, at).map(|of| of.name);
+    let of_template = resources::named(buses, &stated, at).map(|bus| bus.name);
     let of_arn = stated.split_once(":event-bus/").map(|(_, name)| name);
     Some(of_template.or(of_arn).unwrap_or(&stated).replace('/', "-"))
 }
@@ -147,7 +147,8 @@ fn bus_name(at: Option<&Cursor<'_>>, buses: &[resources::Resource<'_>]) -> Optio
 /// Returns the topic of an event bus. The topic keeps events as EventBridge writes them; its
 /// mapping states which members contain the id, the source, the time and the type.
 fn topic(TopicName { namespace, topic }: &TopicName, bus: &Bus<'_>) -> Node {
-    let from: Vec<Json> = bus.sources.iter().map(|of| json!({ "eventSource": of })).collect();
+    let from: Vec<Json> =
+        bus.sources.iter().map(|source| json!({ "eventSource": source })).collect();
     let field = |name: &str| json!({ "field": name });
     let document = json!({
         "apiVersion": API_VERSION,

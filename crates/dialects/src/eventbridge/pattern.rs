@@ -72,8 +72,8 @@ fn all_of(fields: &Map<String, Json>, parent: &str) -> Result<Option<Json>, Mess
         let path = if parent.is_empty() { name.clone() } else { format!("{parent}.{name}") };
         match value {
             Json::Array(alternatives) if name == "$or" => {
-                let each = alternatives.iter().map(|of| {
-                    let fields = of.as_object().ok_or("$or must be a list of objects")?;
+                let each = alternatives.iter().map(|alternative| {
+                    let fields = alternative.as_object().ok_or("$or must be a list of objects")?;
                     Ok(all_of(fields, parent)?.unwrap_or_else(everything))
                 });
                 conditions.push(joined("any", each.collect::<Result<_, Message>>()?));
@@ -119,8 +119,8 @@ fn any_of(path: &str, name: &str, values: &[Json]) -> Result<Json, Message> {
     Ok(joined("any", conditions))
 }
 
-fn not_expressed(path: &str, what: &str) -> Message {
-    Message::new(format!("a filter cannot express {} of {}", quoted(what), quoted(path)))
+fn not_expressed(path: &str, condition: &str) -> Message {
+    Message::new(format!("a filter cannot express {} of {}", quoted(condition), quoted(path)))
 }
 
 /// Returns a single condition unchanged, and several as a list under `word`.
@@ -159,7 +159,8 @@ impl Field<'_> {
     /// Returns a condition on a text field. Members of [`PLAIN`] have a simpler form.
     fn text(&self, Text { how, with_case, is_negated }: Text, values: &Json) -> Json {
         let plain = [("In", "exact"), ("BeginsWith", "prefix"), ("EndsWith", "suffix")];
-        let plain = plain.iter().find(|(of, _)| *of == how && PLAIN.contains(&self.path));
+        let plain =
+            plain.iter().find(|(operator, _)| *operator == how && PLAIN.contains(&self.path));
         let plain = plain.filter(|_| with_case && !is_negated);
         if let (Some((_, word)), Some(texts)) = (plain, values.as_array()) {
             let each = texts.iter().map(|text| json!({ *word: { self.path: text } }));
@@ -262,7 +263,7 @@ impl Field<'_> {
         let numbers = list_of(value);
         numbers
             .iter()
-            .all(|of| of.is_number())
+            .all(|element| element.is_number())
             .then(|| self.comparison("NumberNotIn", &json!(numbers)))
     }
 }
@@ -286,6 +287,8 @@ fn texts_of(value: &Json) -> Option<Vec<&str>> {
 /// True if a text with this prefix and suffix may be shorter than both together: `aba` for `ab` and
 /// `ba`.
 fn may_overlap(begin: &str, end: &str) -> bool {
-    end.char_indices().skip(1).any(|(at, _)| end.get(..at).is_some_and(|of| begin.ends_with(of)))
+    end.char_indices()
+        .skip(1)
+        .any(|(at, _)| end.get(..at).is_some_and(|start| begin.ends_with(start)))
         || begin.ends_with(end)
 }

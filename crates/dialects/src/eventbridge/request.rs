@@ -84,10 +84,10 @@ pub(super) fn destination(
 
 /// Returns the endpoint, with a value in place of each `*`.
 fn url(at: &Cursor<'_>, parameters: Option<&Cursor<'_>>) -> Option<String> {
-    let values = parameters.and_then(|of| of.peek("PathParameterValues"));
+    let values = parameters.and_then(|cursor| cursor.peek("PathParameterValues"));
     let mut parts = literal(at)?.split('*');
     let mut url = without_tags(parts.next().unwrap_or_default());
-    let mut values = values.map_or(Some(Vec::new()), |of| of.list())?.into_iter();
+    let mut values = values.map_or(Some(Vec::new()), |cursor| cursor.list())?.into_iter();
     for part in parts {
         match values.next() {
             Some(value) => url.push_str(&segment(&value)?),
@@ -161,8 +161,9 @@ type Stated<'a> = (Json, Cursor<'a>);
 
 /// Returns the entries of a section in `HttpParameters`.
 fn entries<'a>(of_target: Option<&Cursor<'a>>, section: &str) -> Option<Vec<Entry<'a>>> {
-    let section = of_target.and_then(|of| of.peek(section)).filter(|of| !of.is_null());
-    section.map_or(Some(Vec::new()), |of| of.entries())
+    let section =
+        of_target.and_then(|parameters| parameters.peek(section)).filter(|found| !found.is_null());
+    section.map_or(Some(Vec::new()), |found| found.entries())
 }
 
 /// Returns the headers by their names in lower case, without those that EventBridge removes.

@@ -41,12 +41,14 @@ pub(super) fn named<'r, 'a>(
     reference: &str,
     at: &Cursor<'_>,
 ) -> Option<&'r Resource<'a>> {
-    let is_here = |of: &Resource<'_>| of.at.position().file == at.position().file;
-    let by_id = all.iter().find(|of| of.id == reference && (is_arn(reference) || is_here(of)));
+    let is_here = |resource: &Resource<'_>| resource.at.position().file == at.position().file;
+    let by_id = all
+        .iter()
+        .find(|resource| resource.id == reference && (is_arn(reference) || is_here(resource)));
     by_id.or_else(|| {
         let name = name_in(reference)?;
         // Compare only names, because a resource of a template has no ARN.
-        all.iter().find(|of| of.name == name && !is_arn(of.id))
+        all.iter().find(|resource| resource.name == name && !is_arn(resource.id))
     })
 }
 
@@ -64,7 +66,7 @@ pub(super) fn name_in(arn: &str) -> Option<&str> {
 /// other function.
 pub(super) fn reference(at: &Cursor<'_>) -> Option<String> {
     let of_attribute = at.peek("Fn::GetAtt");
-    let first = of_attribute.as_ref().and_then(|of| of.peek_list().first().cloned());
+    let first = of_attribute.as_ref().and_then(|attribute| attribute.peek_list().first().cloned());
     let named = first.or(of_attribute).or_else(|| at.peek("Ref"));
     let text = named.or_else(|| at.peek("Fn::Sub")).as_ref().unwrap_or(at).peek_text()?;
     let of_variable = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));

@@ -22,12 +22,12 @@ pub(super) struct Secrets<'r> {
 impl Secrets<'_> {
     /// Returns a name for the secret in a field. A literal secret is not copied: an environment
     /// variable replaces it, with a warning to set the variable.
-    pub(super) fn secret(&self, of: &Fields<'_>, field: &'static str, part: &str) -> String {
-        let stated = of.given(field);
+    pub(super) fn secret(&self, fields: &Fields<'_>, field: &'static str, part: &str) -> String {
+        let stated = fields.given(field);
         if let Some(stored) = stated.as_ref().and_then(Cursor::peek_text).and_then(stored) {
             return stored;
         }
-        let at = stated.as_ref().unwrap_or(of.parent());
+        let at = stated.as_ref().unwrap_or(fields.parent());
         let name = self.variable(part, at);
         let why = if stated.is_some() { "is not copied" } else { "is not in the file" };
         let message = format!("the secret {why}: the Subscription refers to it as env:{name}");
@@ -49,7 +49,7 @@ impl Secrets<'_> {
         let numbered = (2..variables.len() + 2).map(|number| format!("{name}_{number}"));
         let free = std::iter::once(name.clone())
             .chain(numbered)
-            .find(|of| variables.get(of).is_none_or(|other| *other == field))
+            .find(|candidate| variables.get(candidate).is_none_or(|other| *other == field))
             .unwrap_or(name);
         variables.insert(free.clone(), field);
         free
@@ -71,5 +71,5 @@ fn stored(text: &str) -> Option<String> {
     if id.contains('}') || parts.any(|version| !version.is_empty()) {
         return None;
     }
-    Some(format!("secretsmanager:{id}{}", member.map(|of| format!("#{of}")).unwrap_or_default()))
+    Some(format!("secretsmanager:{id}{}", member.map(|key| format!("#{key}")).unwrap_or_default()))
 }

@@ -85,7 +85,9 @@ impl<'a> TargetReader<'a, '_> {
         self.set_request(target, &mut to)?;
         set_retry(target, &mut to)?;
         set_dead_letter(target, &mut to)?;
-        if let Some(state) = self.state.as_ref().filter(|of| of.peek_text() == Some("DISABLED")) {
+        if let Some(state) =
+            self.state.as_ref().filter(|state| state.peek_text() == Some("DISABLED"))
+        {
             to.set("paused", &json!(true), state);
             let message = "the rule is disabled, so its Subscription is paused: its events become \
                            dead letters";
@@ -109,7 +111,7 @@ impl<'a> TargetReader<'a, '_> {
         let connection =
             found(&connection_arn, &self.resources.connections, "describe-connection")?;
         let secrets = Secrets { connection: connection.name, variables: &self.resources.variables };
-        let connection = connection.at.mapping(|of| connection::read(of, &secrets))??;
+        let connection = connection.at.mapping(|fields| connection::read(fields, &secrets))??;
         let is_get = destination.at.text_at("HttpMethod") == "GET";
         let content_type = request::parameters(parameters.as_ref(), &connection, to)?;
         if is_get {
@@ -135,7 +137,8 @@ impl<'a> TargetReader<'a, '_> {
         content_type: Option<(Json, Cursor<'_>)>,
         to: &mut Translation,
     ) -> Option<()> {
-        let members = connection.body.iter().map(|of| (of.name.to_owned(), of.json()));
+        let members =
+            connection.body.iter().map(|parameter| (parameter.name.to_owned(), parameter.json()));
         let members: Vec<input::Member> = members.collect();
         // Read the fields, because `self.rule.name` is the logical id if the template states no
         // name.
@@ -177,10 +180,10 @@ fn found<'r, 'a>(
 /// Sets the limits of retries. EventBridge counts retries, while `maxAttempts` includes the first
 /// attempt.
 fn set_retry(target: &Fields<'_>, to: &mut Translation) -> Option<()> {
-    let limits = |of: &Fields<'_>| {
-        let attempts = of.given("MaximumRetryAttempts");
+    let limits = |fields: &Fields<'_>| {
+        let attempts = fields.given("MaximumRetryAttempts");
         let attempts = attempts.map_or(Some(RETRIES_MAX), |at| at.integer(0..=RETRIES_MAX));
-        let age = of.given("MaximumEventAgeInSeconds");
+        let age = fields.given("MaximumEventAgeInSeconds");
         let age = age.map_or(Some(AGE_MAX_SECONDS), |at| at.integer(AGE_SECONDS));
         Some((attempts?, age?))
     };

@@ -104,12 +104,18 @@ impl Filter {
             Self::All(filters) => filters.iter().all(|filter| filter.takes(members)),
             Self::Any(filters) => filters.iter().any(|filter| filter.takes(members)),
             Self::Not(filter) => !filter.takes(members),
-            Self::Exact { name, value } => text(name).is_some_and(|of| of == value.as_str()),
-            Self::ExactText { name, value } => {
-                members.text(name).is_some_and(|of| of == value.as_str())
+            Self::Exact { name, value } => {
+                text(name).is_some_and(|member| member == value.as_str())
             }
-            Self::Prefix { name, value } => text(name).is_some_and(|of| of.starts_with(value)),
-            Self::Suffix { name, value } => text(name).is_some_and(|of| of.ends_with(value)),
+            Self::ExactText { name, value } => {
+                members.text(name).is_some_and(|member| member == value.as_str())
+            }
+            Self::Prefix { name, value } => {
+                text(name).is_some_and(|member| member.starts_with(value))
+            }
+            Self::Suffix { name, value } => {
+                text(name).is_some_and(|member| member.ends_with(value))
+            }
             Self::Advanced(condition) => condition.holds(members),
             Self::Cesql(cesql) => cesql.takes(members),
         }

@@ -114,7 +114,7 @@ fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut
         (Some(b'['), _) => {
             let Some(lists_max) = lists_max.checked_sub(1) else { return };
             let elements: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
-            elements.iter().for_each(|of| add_leaves(of.get(), path, lists_max, found));
+            elements.iter().for_each(|element| add_leaves(element.get(), path, lists_max, found));
         }
         (Some(b'{'), [name, rest @ ..]) => {
             let members: BTreeMap<String, &RawValue> =
@@ -130,19 +130,21 @@ fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut
 
 /// Finds a top-level member of the event, by this name or by its alias in [`ALIASES`].
 fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
-    let alias = ALIASES.iter().find(|(of, _)| same(of, name)).map(|(_, alias)| *alias);
+    let alias = ALIASES.iter().find(|(aliased, _)| same(aliased, name)).map(|(_, alias)| *alias);
     preferred([named(members, name), alias.and_then(|alias| named(members, alias))])
 }
 
 fn named<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
-    let without_case = members.iter().filter(|(of, _)| same(of, name)).map(|(_, value)| value);
+    let without_case =
+        members.iter().filter(|(member_name, _)| same(member_name, name)).map(|(_, value)| value);
     preferred(iter::once(members.get(name)).chain(without_case.map(Some)))
 }
 
 /// Finds a member of a JSON object. If several members have the name, the last one is used.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(object).ok()?;
-    let without_case = members.iter().filter(|(of, _)| same(of, name)).map(|(_, value)| value);
+    let without_case =
+        members.iter().filter(|(member_name, _)| same(member_name, name)).map(|(_, value)| value);
     let found = iter::once(members.get(name)).chain(without_case.map(Some));
     preferred(found.map(|value| value.map(|value| value.get())))
 }

@@ -47,12 +47,12 @@ impl Target {
     /// Returns the URL if events can be sent to the resource. Reports a container or a queue,
     /// because they accept only dead letters.
     pub fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
-        let what = match self {
+        let resource = match self {
             Self::Endpoint(url) => return Some(url),
             Self::Container(_) => "a container",
             Self::Queue(_) => "a queue",
         };
-        let message = Message::new(format!("{what} can receive only dead letters, not events"));
+        let message = Message::new(format!("{resource} can receive only dead letters, not events"));
         at.refuse(message.help("https://… or http://…"))
     }
 }

@@ -80,7 +80,7 @@ pub fn written(Condition { key, test, arrays }: &Condition) -> Json {
     {
         written[CASE_SENSITIVE] = json!(true);
     }
-    let word = ARRAYS.iter().find(|(_, of)| of == arrays && *of != Arrays::OtherType);
+    let word = ARRAYS.iter().find(|(_, choice)| choice == arrays && *choice != Arrays::OtherType);
     if let Some((word, _)) = word {
         written["arrays"] = json!(word);
     }
@@ -92,14 +92,14 @@ type Operator = (&'static str, Option<(&'static str, Json)>);
 
 fn number_test(test: &NumberTest, is_negated: bool) -> Operator {
     let list = |all: &[Number]| Some(("values", all.iter().map(number_json).collect()));
-    let one = |number: &Number| Some(("value", number_json(number)));
+    let single = |number: &Number| Some(("value", number_json(number)));
     match test {
         NumberTest::In(all) if is_negated => ("NumberNotIn", list(all)),
         NumberTest::In(all) => ("NumberIn", list(all)),
-        NumberTest::LessThan(than) => ("NumberLessThan", one(than)),
-        NumberTest::LessThanOrEquals(than) => ("NumberLessThanOrEquals", one(than)),
-        NumberTest::GreaterThan(than) => ("NumberGreaterThan", one(than)),
-        NumberTest::GreaterThanOrEquals(than) => ("NumberGreaterThanOrEquals", one(than)),
+        NumberTest::LessThan(than) => ("NumberLessThan", single(than)),
+        NumberTest::LessThanOrEquals(than) => ("NumberLessThanOrEquals", single(than)),
+        NumberTest::GreaterThan(than) => ("NumberGreaterThan", single(than)),
+        NumberTest::GreaterThanOrEquals(than) => ("NumberGreaterThanOrEquals", single(than)),
         NumberTest::InRange(ranges) => {
             let pair =
                 |(least, most): &(Number, Number)| json!([number_json(least), number_json(most)]);
@@ -164,23 +164,23 @@ pub type ReadTest = fn(&Fields<'_>) -> Option<Test>;
 
 /// The operators of advanced filters, each with the function that reads its test.
 const OPERATORS: [(&str, ReadTest); 19] = [
-    ("NumberIn", |of| numbers(of).map(Test::Number)),
-    ("NumberNotIn", |of| numbers(of).map(Test::NotNumber)),
-    ("NumberLessThan", |of| number(of, NumberTest::LessThan)),
-    ("NumberLessThanOrEquals", |of| number(of, NumberTest::LessThanOrEquals)),
-    ("NumberGreaterThan", |of| number(of, NumberTest::GreaterThan)),
-    ("NumberGreaterThanOrEquals", |of| number(of, NumberTest::GreaterThanOrEquals)),
-    ("NumberInRange", |of| ranges(of).map(Test::Number)),
-    ("NumberNotInRange", |of| ranges(of).map(Test::NotNumber)),
-    ("BoolEquals", |of| of.required("value")?.boolean().map(Test::Bool)),
-    ("StringContains", |of| texts(of, TextMatch::Contains).map(Test::Text)),
-    ("StringNotContains", |of| texts(of, TextMatch::Contains).map(Test::NotText)),
-    ("StringBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::Text)),
-    ("StringNotBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::NotText)),
-    ("StringEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::Text)),
-    ("StringNotEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::NotText)),
-    ("StringIn", |of| texts(of, TextMatch::In).map(Test::Text)),
-    ("StringNotIn", |of| texts(of, TextMatch::In).map(Test::NotText)),
+    ("NumberIn", |fields| numbers(fields).map(Test::Number)),
+    ("NumberNotIn", |fields| numbers(fields).map(Test::NotNumber)),
+    ("NumberLessThan", |fields| number(fields, NumberTest::LessThan)),
+    ("NumberLessThanOrEquals", |fields| number(fields, NumberTest::LessThanOrEquals)),
+    ("NumberGreaterThan", |fields| number(fields, NumberTest::GreaterThan)),
+    ("NumberGreaterThanOrEquals", |fields| number(fields, NumberTest::GreaterThanOrEquals)),
+    ("NumberInRange", |fields| ranges(fields).map(Test::Number)),
+    ("NumberNotInRange", |fields| ranges(fields).map(Test::NotNumber)),
+    ("BoolEquals", |fields| fields.required("value")?.boolean().map(Test::Bool)),
+    ("StringContains", |fields| texts(fields, TextMatch::Contains).map(Test::Text)),
+    ("StringNotContains", |fields| texts(fields, TextMatch::Contains).map(Test::NotText)),
+    ("StringBeginsWith", |fields| texts(fields, TextMatch::BeginsWith).map(Test::Text)),
+    ("StringNotBeginsWith", |fields| texts(fields, TextMatch::BeginsWith).map(Test::NotText)),
+    ("StringEndsWith", |fields| texts(fields, TextMatch::EndsWith).map(Test::Text)),
+    ("StringNotEndsWith", |fields| texts(fields, TextMatch::EndsWith).map(Test::NotText)),
+    ("StringIn", |fields| texts(fields, TextMatch::In).map(Test::Text)),
+    ("StringNotIn", |fields| texts(fields, TextMatch::In).map(Test::NotText)),
     ("IsNullOrUndefined", |_| Some(Test::IsNullOrUndefined)),
     ("IsNotNull", |_| Some(Test::IsNotNull)),
 ];

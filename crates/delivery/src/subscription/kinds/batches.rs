@@ -40,10 +40,12 @@ impl Presence for Batches {
             }
             None => {}
         }
-        let asked = |of: &Fields<'_>| {
-            ["maxEvents", "preferredKilobytes"].iter().any(|name| of.given(name).is_some())
+        let asked = |merged: &Fields<'_>| {
+            ["maxEvents", "preferredKilobytes"].iter().any(|name| merged.given(name).is_some())
         };
-        let read = at.mapping_over(&fields.bases_of(name, &at), |of| (asked(of), Batch::read(of)));
+        let read = at.mapping_over(&fields.bases_of(name, &at), |merged| {
+            (asked(merged), Batch::read(merged))
+        });
         let (is_asked, batch) = read?;
         batch.map(|batch| is_asked.then_some(batch))
     }

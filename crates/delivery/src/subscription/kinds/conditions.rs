@@ -65,8 +65,10 @@ pub fn operators<'a>(
     }
     conditions.extend(field("all").map(|list| several(&list, &inner).map(Filter::All)));
     conditions.extend(field("any").map(|list| several(&list, &inner).map(Filter::Any)));
-    conditions.extend(field("not").map(|of| inner(&of).map(|of| Filter::Not(Box::new(of)))));
-    conditions.extend(field("cesql").map(|of| cesql(&of)));
+    conditions.extend(
+        field("not").map(|condition| inner(&condition).map(|filter| Filter::Not(Box::new(filter)))),
+    );
+    conditions.extend(field("cesql").map(|expression| cesql(&expression)));
     conditions
 }
 
@@ -113,7 +115,7 @@ pub fn written(filter: &Filter) -> Json {
         Filter::Any(all) if all.is_empty() => json!({ "cesql": "FALSE" }),
         Filter::All(all) => json!({ "all": several(all) }),
         Filter::Any(all) => json!({ "any": several(all) }),
-        Filter::Not(of) => json!({ "not": written(of) }),
+        Filter::Not(negated) => json!({ "not": written(negated) }),
         Filter::Exact { name, value } => json!({ "exact": { name: value } }),
         Filter::ExactText { name, value } => json!({ "exactText": { name: value } }),
         Filter::Prefix { name, value } => json!({ "prefix": { name: value } }),

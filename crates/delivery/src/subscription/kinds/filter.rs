@@ -41,12 +41,12 @@ fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     if cursor.entries()?.is_empty() {
         return cursor.refuse(Message::new("the filter has no condition").help(OPERATORS));
     }
-    let inner = |of: &Cursor<'_>| read_at(of, depth + 1);
+    let inner = |nested: &Cursor<'_>| read_at(nested, depth + 1);
     let conditions = cursor.mapping(|fields| {
         let mut conditions = operators(|name| fields.get(name), comparisons, inner);
         let exact_text: Compare = |name, value| Filter::ExactText { name, value };
-        conditions.extend(fields.get("exactText").map(|of| comparisons(&of, exact_text)));
-        conditions.extend(fields.get("eventGrid").map(|of| advanced::native(&of)));
+        conditions.extend(fields.get("exactText").map(|members| comparisons(&members, exact_text)));
+        conditions.extend(fields.get("eventGrid").map(|condition| advanced::native(&condition)));
         conditions
     })?;
     let conditions = conditions.into_iter().collect::<Option<Vec<_>>>()?;
@@ -76,7 +76,7 @@ pub fn check_names(cursor: &Cursor<'_>, input: Input) {
                 entry.value.peek_entries().iter().for_each(|member| check_name(member, input));
             }
             "all" | "any" => {
-                entry.value.peek_list().iter().for_each(|of| check_names(of, input));
+                entry.value.peek_list().iter().for_each(|element| check_names(element, input));
             }
             "not" => check_names(&entry.value, input),
             _ => {}

@@ -221,14 +221,14 @@ impl Kind for Headers {
     }
 
     fn show(&self, path: String, value: &Vec<Header>, shown: &mut Vec<Shown>) {
-        let told = |Header { name, value }: &Header| match value {
+        let describe = |Header { name, value }: &Header| match value {
             Value::Static(_) => name.clone(),
             Value::Concealed(_) => format!("{name} (hidden)"),
             Value::Path(path) => format!("{name} from {path}"),
             Value::Secret(secret) => format!("{name} from {secret}"),
-            Value::Template(of) => format!("{name} {}", of.written),
+            Value::Template(template) => format!("{name} {}", template.written),
         };
-        let all: Vec<String> = value.iter().map(told).collect();
+        let all: Vec<String> = value.iter().map(describe).collect();
         let text = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
         shown.push(Shown { path, value: self.shown(value), text });
     }
@@ -240,7 +240,7 @@ fn written(Header { name, value }: &Header) -> Json {
         Value::Concealed(value) => json!({ "name": name, "value": value, "hidden": true }),
         Value::Path(path) => json!({ "name": name, "path": path.to_string() }),
         Value::Secret(secret) => json!({ "name": name, "secret": secret.to_string() }),
-        Value::Template(of) => json!({ "name": name, "value": of.written }),
+        Value::Template(template) => json!({ "name": name, "value": template.written }),
     }
 }
 

@@ -85,7 +85,7 @@ pub fn located<'a, 'p>(
     publishers: &'p [Publisher],
 ) -> Vec<(&'p Publisher, Cursor<'a>)> {
     let elements = from.and_then(Cursor::list).unwrap_or_default();
-    let named = elements.iter().filter_map(|of| Some(of.entries()?.pop()?.value));
+    let named = elements.iter().filter_map(|element| Some(element.entries()?.pop()?.value));
     publishers.iter().zip(named).collect()
 }
 

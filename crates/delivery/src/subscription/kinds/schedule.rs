@@ -33,14 +33,20 @@ const FROM_ZERO: &str = "fromZero";
 
 /// The kinds of schedules, by their names in documents.
 const KINDS: [(&str, KindFields); 5] = [
-    ("linear", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Linear { delay_ms }))),
+    ("linear", ("delay", |fields| delay_ms(fields).map(|delay_ms| Kind::Linear { delay_ms }))),
     ("exponential", EXPONENTIAL),
-    ("constant", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Constant { delay_ms }))),
-    ("waits", ("waits", |of| durations(of, "waits").map(|waits_ms| Kind::Waits { waits_ms }))),
-    ("moments", ("moments", |of| rising(of).map(|moments_ms| Kind::Moments { moments_ms }))),
+    ("constant", ("delay", |fields| delay_ms(fields).map(|delay_ms| Kind::Constant { delay_ms }))),
+    (
+        "waits",
+        ("waits", |fields| durations(fields, "waits").map(|waits_ms| Kind::Waits { waits_ms })),
+    ),
+    (
+        "moments",
+        ("moments", |fields| rising(fields).map(|moments_ms| Kind::Moments { moments_ms })),
+    ),
 ];
 const EXPONENTIAL: KindFields =
-    ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Exponential { delay_ms }));
+    ("delay", |fields| delay_ms(fields).map(|delay_ms| Kind::Exponential { delay_ms }));
 
 /// The field type of the field `schedule`, which replaces the schedule of other documents as a
 /// whole.
@@ -71,7 +77,7 @@ impl kind::Kind for Waits {
     }
 
     fn show(&self, path: String, value: &Schedule, shown: &mut Vec<Shown>) {
-        shown.push(Shown { path, value: written(value), text: told(value) });
+        shown.push(Shown { path, value: written(value), text: describe(value) });
     }
 }
 
@@ -214,7 +220,7 @@ fn written(schedule: &Schedule) -> Json {
 }
 
 /// Describes a schedule in words, for people.
-fn told(schedule: &Schedule) -> String {
+fn describe(schedule: &Schedule) -> String {
     let (kind, from_zero, (_, values)) = parts(&schedule.kind);
     let numbering = if from_zero { ", numbered from zero" } else { "" };
     let cap =

@@ -178,13 +178,13 @@ impl Kind for LeastWaits {
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
         let mut waits = Vec::new();
         for entry in at.entries()? {
-            let of = status(entry.name);
-            if of.is_none() {
+            let status = status(entry.name);
+            if status.is_none() {
                 let message = Message::new(format!("{} is not a status", quoted(entry.name)));
                 entry.key.error(message.help("expected a status from 100 to 599"));
             }
             let wait_ms = entry.value.duration_ms(1..=LIFETIME_MAX_MS);
-            waits.extend(of.zip(wait_ms));
+            waits.extend(status.zip(wait_ms));
         }
         waits.sort_unstable();
         Some(waits)

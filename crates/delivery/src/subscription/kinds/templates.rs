@@ -37,14 +37,14 @@ fn inner<'a>(at: &Cursor<'a>, within: &str) -> Option<Cursor<'a>> {
     if within.is_empty() {
         return Some(at.clone());
     }
-    let entries = at.peek_entries().into_iter().map(|of| (member("", of.name), of.value));
+    let entries = at.peek_entries().into_iter().map(|entry| (member("", entry.name), entry.value));
     let elements = at.peek_list().into_iter().enumerate();
-    let elements = elements.map(|(index, of)| (format!("[{index}]"), of));
+    let elements = elements.map(|(index, element)| (format!("[{index}]"), element));
     let mut parts = entries.chain(elements);
-    parts.find_map(|(place, of)| {
+    parts.find_map(|(place, part)| {
         let rest = within.strip_prefix(&place)?;
         let is_part = rest.is_empty() || rest.starts_with(['.', '[']);
-        is_part.then(|| inner(&of, rest)).flatten()
+        is_part.then(|| inner(&part, rest)).flatten()
     })
 }
 
@@ -81,8 +81,8 @@ fn check_numbers(node: &Node, at: &Cursor<'_>) -> Option<()> {
                            it in quotes";
             at.refuse(message)
         }
-        Value::List(elements) => elements.iter().try_for_each(|of| check_numbers(of, at)),
-        Value::Map(entries) => entries.iter().try_for_each(|(_, of)| check_numbers(of, at)),
+        Value::List(elements) => elements.iter().try_for_each(|element| check_numbers(element, at)),
+        Value::Map(entries) => entries.iter().try_for_each(|(_, value)| check_numbers(value, at)),
         Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) | Value::Text(_) => {
             Some(())
         }
@@ -115,7 +115,8 @@ pub const CONTENT_TYPE: Checked =
 
 fn check_content_type(text: &str) -> Result<(), String> {
     let media_type = text.split(';').next().unwrap_or_default().trim_end();
-    let is_type = media_type.split_once('/').is_some_and(|(kind, of)| is_name(kind) && is_name(of));
+    let is_type =
+        media_type.split_once('/').is_some_and(|(kind, subtype)| is_name(kind) && is_name(subtype));
     if is_type && check_value(text).is_ok() {
         return Ok(());
     }
@@ -172,7 +173,8 @@ impl Kind for Query {
     }
 
     fn write(&self, value: &Self::Value) -> Json {
-        let parameters = value.iter().map(|of| (of.name.clone(), of.value.written.clone()));
+        let parameters =
+            value.iter().map(|parameter| (parameter.name.clone(), parameter.value.written.clone()));
         Json::Object(parameters.collect::<Map<_, _>>())
     }
 

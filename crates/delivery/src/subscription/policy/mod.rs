@@ -36,9 +36,9 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let mut all = Vec::new();
     DeliverySettings::from(subscription).show("", &mut all);
     // References that are not set are not shown.
-    let is_shown = |of: &Shown| match of.path.as_str() {
+    let is_shown = |shown: &Shown| match shown.path.as_str() {
         "destination.url" | "paused" => false,
-        "destination.reference" | "deadLetter.reference" => !of.value.is_null(),
+        "destination.reference" | "deadLetter.reference" => !shown.value.is_null(),
         _ => true,
     };
     let settings = all.into_iter().filter(is_shown).map(|Shown { path, value, text }| Setting {

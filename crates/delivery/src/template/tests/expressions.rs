@@ -245,6 +245,6 @@ fn a_batch_has_events_but_no_event() {
     let sum = text("{% for e in events %}{{ e.data }};{% endfor %}").unwrap();
     assert_eq!(sum.render_text(&batch).as_deref(), Ok("1;2;"));
     assert!(!sum.reads_event());
-    let one = text("{{ event.id }}").unwrap();
-    assert!(one.reads_event() && one.render_text(&batch).is_err());
+    let single = text("{{ event.id }}").unwrap();
+    assert!(single.reads_event() && single.render_text(&batch).is_err());
 }

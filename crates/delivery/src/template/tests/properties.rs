@@ -38,7 +38,7 @@ fn arbitrary_json() -> impl Strategy<Value = Json> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Json::from),
             prop::collection::btree_map(hostile_text(), inner, 0..6)
-                .prop_map(|of| Json::Object(of.into_iter().collect())),
+                .prop_map(|members| Json::Object(members.into_iter().collect())),
         ]
     })
 }
@@ -134,7 +134,9 @@ proptest! {
         {
             prop_assert!(rendered.len() <= RENDERED_MAX_BYTES);
             let rendered: Json = serde_json::from_slice(&rendered).unwrap();
-            let names = |of: &Json| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+            let names = |object: &Json| {
+                object.as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+            };
             prop_assert_eq!(names(&rendered), names(&body));
         }
     }
