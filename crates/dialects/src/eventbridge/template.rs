@@ -33,12 +33,10 @@ pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
             "AWS::Events::Rule" => {
                 report_condition(&entry.value);
                 let stated = properties.peek("Targets");
-                let listed =
-                    stated.map(
-                        |targets| {
-                            if targets.is_list() { targets.peek_list() } else { vec![targets] }
-                        },
-                    );
+                let listed = stated.map(|targets| match targets.is_list() {
+                    true => targets.peek_list(),
+                    false => vec![targets],
+                });
                 let targets = Some(listed.unwrap_or_default());
                 found.rules.push(Rule { name, at: properties.clone(), targets });
             }
