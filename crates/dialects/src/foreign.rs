@@ -11,7 +11,7 @@ use delivery::document::findings::Message;
 /// A file format that is not supported.
 struct Form {
     /// Name of the format, for messages.
-    what: &'static str,
+    name: &'static str,
     /// File name extensions of the format, in lower case.
     endings: &'static [&'static str],
     /// Returns true if the text is in this format.
@@ -23,25 +23,25 @@ struct Form {
 /// All unsupported formats. The first match counts.
 const FORMS: [Form; 4] = [
     Form {
-        what: "Bicep",
+        name: "Bicep",
         endings: &[".bicep", ".bicepparam"],
         is_form: |text| text.lines().any(is_bicep),
         next_step: |_| AZURE,
     },
     Form {
-        what: "a Terraform state or plan",
+        name: "a Terraform state or plan",
         endings: &[".tfstate", ".tfstate.backup"],
         is_form: |text| has_key(text, "terraform_version") && !has_key(text, "apiVersion"),
         next_step: of_terraform,
     },
     Form {
-        what: "a Terraform configuration",
+        name: "a Terraform configuration",
         endings: &[".tf", ".tf.json", ".tfvars"],
         is_form: |text| text.lines().any(is_terraform),
         next_step: of_terraform,
     },
     Form {
-        what: "a CloudFormation template",
+        name: "a CloudFormation template",
         endings: &[],
         is_form: |text| {
             let is_template = has_key(text, "AWSTemplateFormatVersion")
@@ -74,7 +74,7 @@ pub(super) fn recognised(name: &str, text: &str) -> Option<Message> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let form = FORMS.iter().find(|form| form.is_named(name));
     let form = form.or_else(|| FORMS.iter().find(|form| (form.is_form)(text)))?;
-    let message = Message::new(format!("the file is {}, which is not supported", form.what));
+    let message = Message::new(format!("the file is {}, which is not supported", form.name));
     Some(message.help((form.next_step)(text)))
 }
 
@@ -110,7 +110,7 @@ fn has_key(text: &str, key: &str) -> bool {
     let is_key = |rest: &str| rest.trim_start().starts_with(':');
     if is_json {
         let mut found = text.match_indices(&quoted);
-        return found.any(|(at, of)| text.get(at + of.len()..).is_some_and(is_key));
+        return found.any(|(at, matched)| text.get(at + matched.len()..).is_some_and(is_key));
     }
     text.lines().any(|line| {
         let rest = line.strip_prefix(key).or_else(|| line.strip_prefix(&quoted));
@@ -173,11 +173,11 @@ mod tests {
                 AWS,
             ),
         ];
-        for (name, text, what, step) in rows {
+        for (name, text, form, step) in rows {
             let reading = read(&[Source { name, text }]);
             let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
             let expected =
-                format!("{name}:1:1: error: the file is {what}, which is not supported; {step}");
+                format!("{name}:1:1: error: the file is {form}, which is not supported; {step}");
             assert_eq!(found, [expected], "{text}");
         }
     }

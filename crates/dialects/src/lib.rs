@@ -130,13 +130,14 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let deployed_at = files.len();
     let files = files.into_iter().enumerate();
     let documents: Vec<Node> =
-        files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
+        files.flat_map(|(index, file)| file.parsed.into_documents(index, &findings)).collect();
     let deployed_entries = destinations::deployed_entries(&deployment.destinations);
     let deployed_entries =
         deployed_entries.as_deref().map(|text| self::text::parse(DEPLOYED, text));
     let deployed_entries =
-        deployed_entries.and_then(|of| of.into_documents(deployed_at, &findings).pop());
-    let deployed_entries = deployed_entries.as_ref().map(|of| Cursor::root(of, &findings));
+        deployed_entries.and_then(|parsed| parsed.into_documents(deployed_at, &findings).pop());
+    let deployed_entries =
+        deployed_entries.as_ref().map(|document| Cursor::root(document, &findings));
     let mut ignored = Ignored::default();
     let roots = documents.iter().map(|document| Cursor::root(document, &findings));
     let families = family::sort(roots, &mut ignored);
@@ -148,8 +149,11 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     );
     let resolved = |topic: &Cursor<'_>| references::resolved(topic, &destinations);
     let topics: Vec<(Node, Option<()>)> = families.topics.iter().map(resolved).collect();
-    let mut subscriptions: Vec<Written> =
-        families.subscriptions.iter().map(|of| written(of, &destinations)).collect();
+    let mut subscriptions: Vec<Written> = families
+        .subscriptions
+        .iter()
+        .map(|subscription| written(subscription, &destinations))
+        .collect();
     let described = families.topics.iter().filter_map(topic_name).collect();
     let mut translated = Translated::default();
     eventgrid::translate(&families.event_grid, &destinations, &described, &mut translated);
@@ -157,10 +161,10 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let of_buses = eventbridge::translate(&families.event_bridge, &mut translated);
     ignored.report();
     subscriptions.extend(translated.subscriptions.into_iter().map(Into::into));
-    let topics = topics.into_iter().chain(of_buses.into_iter().map(|of| (of, Some(()))));
+    let topics = topics.into_iter().chain(of_buses.into_iter().map(|topic| (topic, Some(()))));
     let topics: Vec<(Node, Option<()>)> = topics.collect();
     let documents = Documents {
-        topics: topics.iter().map(|of| topic(of, &findings)).collect(),
+        topics: topics.iter().map(|entry| topic(entry, &findings)).collect(),
         object_topics: translated.topics,
         subscriptions: &subscriptions,
         secret_policies: families.secret_policies,

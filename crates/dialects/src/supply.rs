@@ -31,7 +31,7 @@ impl Destinations<'_> {
             document.set(&format!("{DESTINATION}.reference"), at.translation(&json!(key)));
         }
         let states = |document: &Node, field: &str| {
-            document.get(&format!("{DESTINATION}.{field}")).is_some_and(|of| !of.is_null())
+            document.get(&format!("{DESTINATION}.{field}")).is_some_and(|value| !value.is_null())
         };
         if document.get(URL).and_then(Node::text).is_some_and(is_topic) {
             let why = "the destination is a topic, so no request is sent";

@@ -41,11 +41,11 @@ impl From<Translation> for Written {
 
 impl Translation {
     /// Creates a Subscription without settings. Its position is that of the object at the cursor.
-    pub(super) fn new(of: &Cursor<'_>) -> Self {
-        let mut document = Node::empty(of.position());
-        document.set("apiVersion", Node::of_json_at(&json!(API_VERSION), of.position()));
-        document.set("kind", Node::of_json_at(&json!("Subscription"), of.position()));
-        document.set("spec", Node::empty(of.position()));
+    pub(super) fn new(object: &Cursor<'_>) -> Self {
+        let mut document = Node::empty(object.position());
+        document.set("apiVersion", Node::of_json_at(&json!(API_VERSION), object.position()));
+        document.set("kind", Node::of_json_at(&json!("Subscription"), object.position()));
+        document.set("spec", Node::empty(object.position()));
         Self { document, origins: Origins::new() }
     }
 

@@ -88,7 +88,9 @@ impl Hosts {
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
         let host = self.check_host(headers, uri)?;
         let is_own = |origin: &str| {
-            origin.strip_prefix("http://").is_some_and(|of| of.eq_ignore_ascii_case(host))
+            origin
+                .strip_prefix("http://")
+                .is_some_and(|authority| authority.eq_ignore_ascii_case(host))
         };
         // `none` means that a person used the address bar or a bookmark.
         let is_here = |site: &str| matches!(site, "same-origin" | "none");

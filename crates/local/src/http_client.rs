@@ -53,7 +53,9 @@ pub fn is_here(uri: &str) -> bool {
 fn is_loopback(host: &str) -> bool {
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => host.rsplit('.').next().is_some_and(|of| of.eq_ignore_ascii_case("localhost")),
+        Err(_) => {
+            host.rsplit('.').next().is_some_and(|label| label.eq_ignore_ascii_case("localhost"))
+        }
     }
 }
 

@@ -99,27 +99,29 @@ impl<P: StoragePorts> DeadLetters<P> {
                 None => {}
             }
             match decode(record, now_ms) {
-                Ok(one) => received.push(if self.ends_delays { one.due(now_ms) } else { one }),
+                Ok(entry) => {
+                    received.push(if self.ends_delays { entry.due(now_ms) } else { entry })
+                }
                 Err(why) => waits.push(self.contained_wait(record, why)),
             }
         }
         let mut redeliver = stream::iter(waits).buffer_unordered(AT_ONCE).concat().await;
         let mut stored = Vec::new();
-        for (one, handled) in self.store_all(&received, now_ms).await {
+        for (entry, handled) in self.store_all(&received, now_ms).await {
             match handled {
                 Handled::Stored(location) => {
-                    let end = replay_end::end_of(&one.letter, location, now_ms);
-                    ends.extend(end.map(|end| (one.record, end)));
-                    stored.push(one);
+                    let end = replay_end::end_of(&entry.letter, location, now_ms);
+                    ends.extend(end.map(|end| (entry.record, end)));
+                    stored.push(entry);
                 }
                 Handled::Sent => {}
-                Handled::Redelivered => redeliver.push(one.record.message.clone()),
+                Handled::Redelivered => redeliver.push(entry.record.message.clone()),
             }
         }
         redeliver.extend(self.record_ends(ends).await);
         // Counted last, so that a record that is redelivered now is counted only once.
-        let done = stored.into_iter().filter(|one| !redeliver.contains(&one.record.message));
-        done.for_each(|one| self.telemetry.dead_lettered(&one.letter));
+        let done = stored.into_iter().filter(|entry| !redeliver.contains(&entry.record.message));
+        done.for_each(|entry| self.telemetry.dead_lettered(&entry.letter));
         redeliver
     }
 
@@ -170,29 +172,30 @@ impl<P: StoragePorts> DeadLetters<P> {
         received: &'a [Received<'a>],
         now_ms: u64,
     ) -> Vec<(&'a Received<'a>, Handled)> {
-        let stores: Vec<_> = received.iter().map(|one| self.contained_store(one, now_ms)).collect();
+        let stores: Vec<_> =
+            received.iter().map(|entry| self.contained_store(entry, now_ms)).collect();
         stream::iter(stores).buffer_unordered(AT_ONCE).collect().await
     }
 
     /// Stores a dead letter. Contains any panic, after which SQS redelivers the record.
     async fn contained_store<'a>(
         &self,
-        one: &'a Received<'a>,
+        received: &'a Received<'a>,
         now_ms: u64,
     ) -> (&'a Received<'a>, Handled) {
-        let handled = contained("deadletter", self.store(one, now_ms)).await;
-        (one, handled.unwrap_or(Handled::Redelivered))
+        let handled = contained("deadletter", self.store(received, now_ms)).await;
+        (received, handled.unwrap_or(Handled::Redelivered))
     }
 
     /// Stores a dead letter if it is due; otherwise re-enqueues it until it is due.
-    async fn store(&self, one: &Received<'_>, now_ms: u64) -> Handled {
-        let Received { record, letter } = one;
+    async fn store(&self, received: &Received<'_>, now_ms: u64) -> Handled {
+        let Received { record, letter } = received;
         let is_sent = if now_ms < letter.not_before_ms {
             self.retry_later(record, letter, letter.not_before_ms - now_ms).await
         } else {
             match dead_letter_store::store(&self.ports, &self.container, letter).await {
                 Ok(location) => return Handled::Stored(location),
-                Err(error) => self.is_done_without_storage(one, &error, now_ms).await,
+                Err(error) => self.is_done_without_storage(received, &error, now_ms).await,
             }
         };
         if is_sent { Handled::Sent } else { Handled::Redelivered }

@@ -11,13 +11,13 @@ use super::resources::{Resource, Resources, Rule};
 
 /// True if the document is a CloudFormation template.
 pub(super) fn is_template(document: &Cursor<'_>) -> bool {
-    resources(document).iter().any(|of| of.value.text_at("Type").starts_with("AWS::"))
+    resources(document).iter().any(|entry| entry.value.text_at("Type").starts_with("AWS::"))
 }
 
 /// Returns the resources of a template by logical id; none for any other document.
 fn resources<'a>(document: &Cursor<'a>) -> Vec<Entry<'a>> {
     let template = document.peek("TemplateBody").unwrap_or_else(|| document.clone());
-    template.peek("Resources").map(|of| of.peek_entries()).unwrap_or_default()
+    template.peek("Resources").map(|resources| resources.peek_entries()).unwrap_or_default()
 }
 
 /// Adds the rules, API destinations, connections and event buses in a template. One note counts all
@@ -33,7 +33,10 @@ pub(super) fn add<'a>(document: &Cursor<'a>, found: &mut Resources<'a>) {
             "AWS::Events::Rule" => {
                 report_condition(&entry.value);
                 let stated = properties.peek("Targets");
-                let listed = stated.map(|of| if of.is_list() { of.peek_list() } else { vec![of] });
+                let listed = stated.map(|targets| match targets.is_list() {
+                    true => targets.peek_list(),
+                    false => vec![targets],
+                });
                 let targets = Some(listed.unwrap_or_default());
                 found.rules.push(Rule { name, at: properties.clone(), targets });
             }
@@ -64,13 +67,13 @@ fn report_condition(rule: &Cursor<'_>) {
 }
 
 fn report_pipe(pipe: &Cursor<'_>, properties: &Cursor<'_>) {
-    let what = match properties.peek("Enrichment") {
+    let problem = match properties.peek("Enrichment") {
         Some(_) => "a pipe and its enrichment are not converted",
         None => "a pipe is not converted",
     };
     let help = "configure the source of the pipe, or its enrichment, to send events to the events \
                 queue, and write a Subscription";
-    pipe.warn(Message::new(what).help(help));
+    pipe.warn(Message::new(problem).help(help));
 }
 
 /// Returns the YAML template that `aws cloudformation get-template` prints as a text within JSON.

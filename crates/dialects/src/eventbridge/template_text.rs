@@ -55,7 +55,7 @@ pub(super) fn dynamic(value: &str) -> Result<String, &str> {
     if !value.starts_with("$.") {
         return Ok(constant(value, false));
     }
-    expression(value).map(|of| format!("{{{{ {of} }}}}")).ok_or(value)
+    expression(value).map(|expression| format!("{{{{ {expression} }}}}")).ok_or(value)
 }
 
 #[cfg(test)]

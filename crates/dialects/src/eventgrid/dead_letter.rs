@@ -42,9 +42,9 @@ pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
     for name in SPELLINGS {
         let Some(cursor) = fields.given(name) else { continue };
         if is_identity_alone(&cursor) {
-            cursor.mapping(|of| {
-                of.accept(&DESTINATION_FIELDS);
-                unused(of, "identity");
+            cursor.mapping(|members| {
+                members.accept(&DESTINATION_FIELDS);
+                unused(members, "identity");
             });
             continue;
         }
@@ -53,7 +53,7 @@ pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
             continue;
         }
         first = Some(name);
-        cursor.mapping(|of| destination(of, context));
+        cursor.mapping(|members| destination(members, context));
     }
 }
 

@@ -175,8 +175,13 @@ fn batch(fields: &Fields<'_>, to: &mut Translation) {
     if events == Some(1) {
         return to.set_some("batch", events, |_| json!(batches::NONE), events_at.as_ref());
     }
-    to.set_some("batch.maxEvents", events, |of| json!(of), events_at.as_ref());
-    to.set_some("batch.preferredKilobytes", kilobytes, |of| json!(of), size_at.as_ref());
+    to.set_some("batch.maxEvents", events, |events| json!(events), events_at.as_ref());
+    to.set_some(
+        "batch.preferredKilobytes",
+        kilobytes,
+        |kilobytes| json!(kilobytes),
+        size_at.as_ref(),
+    );
 }
 
 fn header(fields: &Fields<'_>) -> Option<Header> {

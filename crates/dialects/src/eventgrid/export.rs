@@ -53,8 +53,8 @@ struct Group {
 pub(super) fn command(resource: &Resource<'_>) -> String {
     let source = source::of_resource(resource);
     let kind = source::kind_of(resource, source.as_ref());
-    let commands = GROUPS.iter().find(|of| of.kind == kind);
-    let words = commands.map_or("", |of| of.words);
+    let commands = GROUPS.iter().find(|group| group.kind == kind);
+    let words = commands.map_or("", |group| group.words);
     let options = match commands {
         Some(commands) => names(commands, source.as_ref()),
         None => format!("--source-resource-id {}", id(&kind, source.as_ref())),
@@ -64,15 +64,15 @@ pub(super) fn command(resource: &Resource<'_>) -> String {
         true => format!("show --name {name}"),
         false => "list".to_owned(),
     };
-    let full_url = commands.map_or(FULL_URL, |of| of.full_url);
+    let full_url = commands.map_or(FULL_URL, |group| group.full_url);
     let full_url = if is_plain(name) { full_url } else { "" };
     format!("az eventgrid {words}event-subscription {verb} {options}{full_url} -o json")
 }
 
 /// Returns the options with the names of a source of this type.
 fn names(commands: &Group, source: Option<&Located<'_>>) -> String {
-    let group = word(source.and_then(|(of, _)| of.place[1]), GROUP);
-    let names = source.map(|(of, _)| of.names()).unwrap_or_default();
+    let group = word(source.and_then(|(source, _)| source.place[1]), GROUP);
+    let names = source.map(|(source, _)| source.names()).unwrap_or_default();
     let names = named(commands.names, &names, |option, name| format!(" {option} {name}"));
     format!("--resource-group {group}{names}")
 }
@@ -87,10 +87,10 @@ fn id(kind: &str, source: Option<&Located<'_>>) -> String {
     }
     let kind = one_kind(kind);
     let Some((provider, types)) = kind.split_once('/') else { return "SOURCE_ID".to_owned() };
-    let [subscription, group] = source.map_or([None; 2], |(of, _)| of.place);
+    let [subscription, group] = source.map_or([None; 2], |(source, _)| source.place);
     let (subscription, group) = (word(subscription, "SUBSCRIPTION"), word(group, GROUP));
     let types: Vec<&str> = types.split('/').collect();
-    let names = source.map(|(of, _)| of.names()).unwrap_or_default();
+    let names = source.map(|(source, _)| source.names()).unwrap_or_default();
     let names = named(&types, &names, |kind, name| format!("/{kind}/{name}"));
     format!("/subscriptions/{subscription}/resourceGroups/{group}/providers/{provider}{names}")
 }
@@ -100,7 +100,7 @@ fn id(kind: &str, source: Option<&Located<'_>>) -> String {
 fn named(words: &[&str], names: &[&str], join: impl Fn(&str, &str) -> String) -> String {
     let missing = words.len().saturating_sub(names.len());
     let name = |at: usize| names.get(at.checked_sub(missing)?).copied();
-    words.iter().enumerate().map(|(at, of)| join(of, word(name(at), NAME))).collect()
+    words.iter().enumerate().map(|(at, term)| join(term, word(name(at), NAME))).collect()
 }
 
 /// Returns the text if it is safe in a command, otherwise the placeholder.

@@ -48,7 +48,8 @@ fn copies<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
 
 /// Returns the expression that names the topic, unless another field names it.
 fn of_topic<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
-    let is_named = source::of_resource(resource).is_some_and(|(of, _)| of.namespace.is_some());
+    let is_named =
+        source::of_resource(resource).is_some_and(|(source, _)| source.namespace.is_some());
     if is_named || is_stated(resource, "lastmile.topic") {
         return None;
     }
@@ -66,13 +67,13 @@ fn of_settings<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
     if let Some(own) = resource.cursor.peek("lastmile").and_then(|own| in_value(&own)) {
         return Some(own);
     }
-    let properties = resource.cursor.peek("properties").filter(|of| !of.is_null());
+    let properties = resource.cursor.peek("properties").filter(|properties| !properties.is_null());
     let properties = properties.unwrap_or_else(|| resource.cursor.clone());
     if properties.is_expression() {
         return Some(properties);
     }
     let fields = entries(&properties).into_iter();
-    fields.filter(|of| NEEDED.contains(&of.name)).find_map(|field| in_entry(&field))
+    fields.filter(|field| NEEDED.contains(&field.name)).find_map(|field| in_entry(&field))
 }
 
 /// Returns the first expression in a value, except in fields that have no effect here. The

@@ -57,16 +57,21 @@ impl<'a> LastmileSection<'a> {
         to.set_some("retry.retryOn", retried, ranges, retry_on.as_ref());
         if let Some(at) = fields.given("maxPerSecond") {
             let most = at.integer(limits::PER_SECOND);
-            to.set_some("destination.maxPerSecond", most, |of| json!(of), Some(&at));
+            to.set_some("destination.maxPerSecond", most, |maximum| json!(maximum), Some(&at));
         }
         if let Some(at) = fields.given("hidePath") {
             let is_hidden = at.boolean();
-            to.set_some("destination.hidePath", is_hidden, |of| json!(of), Some(&at));
-            to.set_some("deadLetter.hidePath", is_hidden, |of| json!(of), Some(&at));
+            to.set_some("destination.hidePath", is_hidden, |is_hidden| json!(is_hidden), Some(&at));
+            to.set_some("deadLetter.hidePath", is_hidden, |is_hidden| json!(is_hidden), Some(&at));
         }
         if let Some(at) = fields.given("deadLetterResponse") {
             let response = at.word(&Response::ALL, Response::as_str);
-            to.set_some("deadLetter.response", response, |of| json!(of.as_str()), Some(&at));
+            to.set_some(
+                "deadLetter.response",
+                response,
+                |response| json!(response.as_str()),
+                Some(&at),
+            );
         }
         let on_refused = fields.given("onRefused");
         Self {

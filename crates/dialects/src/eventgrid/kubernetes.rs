@@ -56,8 +56,8 @@ pub(super) fn report_filters(filter: &Cursor<'_>) {
         arrays.warn(format!("{lacks} filters on arrays; lastmile supports them"));
     }
     let filters = filter.peek("advancedFilters").filter(Cursor::is_list);
-    for one in filters.and_then(|filters| filters.list()).unwrap_or_default() {
-        let Some(operator) = one.peek("operatorType") else { continue };
+    for condition in filters.and_then(|filters| filters.list()).unwrap_or_default() {
+        let Some(operator) = condition.peek("operatorType") else { continue };
         let word = operator.peek_text().unwrap_or_default().trim();
         if LACKING.iter().any(|lacking| lacking.eq_ignore_ascii_case(word)) {
             operator.warn(format!("{lacks} the operator {}; lastmile supports it", quoted(word)));

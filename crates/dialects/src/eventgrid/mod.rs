@@ -149,8 +149,9 @@ fn translate_resource(
         let topic =
             own.topic.clone().or_else(|| identity::topic_of(resource, source.as_ref(), topics));
         let name = identity::name(resource, fields, topic, &own);
-        let dialect =
-            properties(fields, |of| settings::translate(of, dialect, &own, &mut context))?;
+        let dialect = properties(fields, |properties| {
+            settings::translate(properties, dialect, &own, &mut context)
+        })?;
         let (name, at) = name?;
         context.to.name(&name, &at, dialect?);
         Some(context.to)

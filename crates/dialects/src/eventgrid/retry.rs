@@ -26,7 +26,7 @@ pub(super) fn policy(fields: &Fields<'_>, dialect: Dialect, to: &mut Translation
     };
     let minutes_max = u32::try_from(minutes_max).unwrap_or(u32::MAX);
     if let Some(at) = attempts(fields) {
-        to.set_some(ATTEMPTS, at.integer(1..=attempts_max), |of| json!(of), Some(&at));
+        to.set_some(ATTEMPTS, at.integer(1..=attempts_max), |count| json!(count), Some(&at));
     }
     if let Some(at) = fields.given("eventTimeToLiveInMinutes") {
         let ms = at.integer(1..=minutes_max).map(|minutes| u64::from(minutes) * MINUTE_MS);
@@ -37,7 +37,7 @@ pub(super) fn policy(fields: &Fields<'_>, dialect: Dialect, to: &mut Translation
 /// Translates the limits in `push`.
 pub(super) fn push(fields: &Fields<'_>, to: &mut Translation) {
     if let Some(at) = fields.given("maxDeliveryCount") {
-        to.set_some(ATTEMPTS, at.integer(1..=10), |of| json!(of), Some(&at));
+        to.set_some(ATTEMPTS, at.integer(1..=10), |count| json!(count), Some(&at));
     }
     if let Some(at) = fields.given("eventTimeToLive") {
         let ms = at.duration_ms(MINUTE_MS..=7 * DAY_MS);

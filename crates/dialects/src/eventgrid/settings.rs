@@ -35,10 +35,12 @@ pub(super) fn translate(
     }
     if let Some(at) = fields.given("expirationTimeUtc") {
         let expires = expiration_ms(&at).map(moment::written);
-        context.to.set_some("expires", expires, |of| json!(of), Some(&at));
+        context.to.set_some("expires", expires, |time| json!(time), Some(&at));
     }
-    if let Some(filter) = filter::read(fields, dialect).filter(|of| *of != Filter::EVERYTHING) {
-        let at = ["filter", "filtersConfiguration"].into_iter().find_map(|of| fields.given(of));
+    if let Some(filter) =
+        filter::read(fields, dialect).filter(|filter| *filter != Filter::EVERYTHING)
+    {
+        let at = ["filter", "filtersConfiguration"].into_iter().find_map(|name| fields.given(name));
         context.to.set(
             "filter",
             &conditions::written(&filter),
@@ -57,11 +59,11 @@ pub(super) fn translate(
             endpoint.flatten()
         }
         None => {
-            fields.section("retryPolicy", |of| retry::policy(of, dialect, &mut context.to));
+            fields.section("retryPolicy", |policy| retry::policy(policy, dialect, &mut context.to));
             delivery(fields, context)
         }
     };
-    let inside = endpoint.as_ref().and_then(|of| of.schema.clone());
+    let inside = endpoint.as_ref().and_then(|endpoint| endpoint.schema.clone());
     if let Some((schema, at)) = one_schema(endpoint::schema(fields), inside) {
         if dialect == Dialect::EventGridNamespace && schema != Schema::CloudEventsStructured {
             let message = Message::new("topics of a namespace support only CloudEvents");

@@ -89,8 +89,8 @@ impl<'t> Source<'t> {
     ) -> Option<Self> {
         let (mut kind, mut names) = (provider.to_ascii_lowercase(), Vec::new());
         for pair in pairs {
-            let [of, name] = pair else { return None };
-            kind = format!("{kind}/{}", of.to_ascii_lowercase());
+            let [segment, name] = pair else { return None };
+            kind = format!("{kind}/{}", segment.to_ascii_lowercase());
             names.push(*name);
         }
         Self::of_kind(kind, &names, place)
@@ -203,7 +203,9 @@ mod tests {
             (String::new(), None),
         ] {
             let source = Source::of_id(&id);
-            let found = source.as_ref().map(|of| (of.kind.as_str(), of.namespace, of.topic));
+            let found = source
+                .as_ref()
+                .map(|source| (source.kind.as_str(), source.namespace, source.topic));
             assert_eq!(found, expected, "{id}");
         }
     }

@@ -149,10 +149,10 @@ fn resource<'a>(cursor: &Cursor<'a>, parent: Option<&Resource<'a>>) -> Resource<
     };
     let own = cursor.peek("name").filter(Cursor::is_expression);
     let name_expression = around.and_then(|around| around.name_expression.clone()).or(own);
-    let path = joined(around.map(|of| of.path.as_str()), cursor.text_at("name"));
+    let path = joined(around.map(|parent| parent.path.as_str()), cursor.text_at("name"));
     Resource {
         cursor: cursor.clone(),
-        kind: joined(around.map(|of| of.kind.as_str()), &kind),
+        kind: joined(around.map(|parent| parent.kind.as_str()), &kind),
         path: if name_expression.is_none() { path } else { String::new() },
         name_expression,
     }

@@ -63,7 +63,7 @@ impl SourceTopics {
             .entry(name.to_string().to_lowercase())
             .or_insert_with(|| Known { name, sources: Vec::new() });
         let source = KnownSource::new(source, at);
-        if known.sources.iter().any(|of| of.is(&source)) {
+        if known.sources.iter().any(|other| other.is(&source)) {
             return known.name.clone();
         }
         if let Some(first) = known.sources.first() {
@@ -87,7 +87,7 @@ impl KnownSource {
         let of_names = || format!("{} {}", source.kind, source.topic);
         Self {
             kind,
-            place: source.place.map(|of| of.map(str::to_lowercase)),
+            place: source.place.map(|part| part.map(str::to_lowercase)),
             location: at.location(),
             id: at.peek_text().map_or_else(of_names, id_of_source),
         }
@@ -96,8 +96,8 @@ impl KnownSource {
     /// True if both are the same source. Compares Azure subscriptions and resource groups only if
     /// both sources name them.
     fn is(&self, other: &Self) -> bool {
-        let is_same = |(one, other): (&Option<String>, &Option<String>)| {
-            one.is_none() || other.is_none() || one == other
+        let is_same = |(own, other): (&Option<String>, &Option<String>)| {
+            own.is_none() || other.is_none() || own == other
         };
         self.kind == other.kind && self.place.iter().zip(&other.place).all(is_same)
     }

@@ -254,8 +254,8 @@ fn unresolved(key: &str, at: &Cursor<'_>) -> Message {
     message.about(key, ReferenceUse::Events)
 }
 
-fn no_replies(what: &str) -> Message {
-    Message::new(format!("{what} cannot receive replies"))
+fn no_replies(target: &str) -> Message {
+    Message::new(format!("{target} cannot receive replies"))
         .help("use https://…, http://…, or the ref of a channel or broker")
 }
 

@@ -54,7 +54,9 @@ const FIELDS: [FieldAnnotation; 3] = [
     FieldAnnotation {
         name: "lastmile.dev/dead-letter-response",
         paths: &["deadLetter.response"],
-        read: |at| at.word(&Response::ALL, Response::as_str).map(|of| of.as_str().into()),
+        read: |at| {
+            at.word(&Response::ALL, Response::as_str).map(|response| response.as_str().into())
+        },
     },
 ];
 
@@ -94,8 +96,11 @@ impl<'a> Overrides<'a> {
         {
             retry.at.error(format!("{status} is also in {NEVER_RETRY}; remove it from one list"));
         }
-        let field = |of: &FieldAnnotation| {
-            Some((of.name, located(annotations, of.name, |at| (of.read)(at))?))
+        let field = |annotation: &FieldAnnotation| {
+            Some((
+                annotation.name,
+                located(annotations, annotation.name, |at| (annotation.read)(at))?,
+            ))
         };
         Self { never_retry, retry_on, fields: FIELDS.iter().filter_map(field).collect() }
     }
@@ -177,8 +182,9 @@ mod tests {
         let row = row.expect("a row with the annotations");
         for name in known() {
             let name = name.strip_prefix(OURS).expect("ours");
-            let is_named =
-                [format!("/{name}`"), format!("`{name}`")].iter().any(|it| row.contains(it));
+            let is_named = [format!("/{name}`"), format!("`{name}`")]
+                .iter()
+                .any(|mention| row.contains(mention));
             assert!(is_named, "docs/coming-from/knative.md does not name {name}");
         }
     }

@@ -166,8 +166,8 @@ impl Class {
     }
 }
 
-fn report_unknown(what: &str, name: &str, at: &Cursor<'_>, known: &[&str]) {
+fn report_unknown(noun: &str, name: &str, at: &Cursor<'_>, known: &[&str]) {
     let message =
-        format!("the {what} {} is unknown; its retries are numbered from one", quoted(name));
+        format!("the {noun} {} is unknown; its retries are numbered from one", quoted(name));
     at.warn(Message::new(message).help(hint(name, known)));
 }

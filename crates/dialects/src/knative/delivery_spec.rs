@@ -193,7 +193,7 @@ impl<'a> Delivery<'a> {
             to.set_some(path, value(located), duration, self::at(located));
         }
         let schema = value(&self.format).map(Schema::as_str);
-        to.set_some("destination.schema", schema, |of| json!(of), self::at(&self.format));
+        to.set_some("destination.schema", schema, |schema| json!(schema), self::at(&self.format));
         if let Some(Located { value: Letters { sink, reference }, at }) = &self.sink
             && *sink != Sink::DefaultContainer
         {

@@ -103,10 +103,10 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
 /// Returns the condition of each operator in one expression; `None` for a condition that cannot be
 /// read.
 fn conditions(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
-    let inner = |of: &Cursor<'_>| expression(of, depth + 1);
+    let inner = |cursor: &Cursor<'_>| expression(cursor, depth + 1);
     let mut conditions = operators(|name| fields.given(name), compared_with_values, inner);
     // The Subscriptions API names this operator `sql`.
-    conditions.extend(fields.given("sql").map(|of| cesql(&of)));
+    conditions.extend(fields.given("sql").map(|sql| cesql(&sql)));
     conditions
 }
 

@@ -332,8 +332,9 @@ impl<'a> Reader<'a, '_> {
     ) -> Option<PartialSubscription<'a>> {
         let namespace = &object.name.namespace;
         let class = topic_and_parent.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
-        let delivery =
-            spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
+        let delivery = spec.section("delivery", |delivery| {
+            Delivery::read(delivery, class, &self.addresses, namespace)
+        });
         let called = destination.and_then(|resolved| self.called(resolved));
         let (topic, parent) = topic_and_parent?;
         if let Some(Called { url, at, .. }) = &called

@@ -96,7 +96,9 @@ pub(super) fn read<'a>(
         let (class, base) = stated.unwrap_or((Class::LITERAL, None));
         let own = spec.and_then(|spec| {
             let namespace = &object.name.namespace;
-            spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace))
+            spec.section("delivery", |delivery| {
+                Delivery::read(delivery, class, addresses, namespace)
+            })
         });
         let default = || (topic_kind == TopicKind::Broker).then(Delivery::stock);
         Parent {
@@ -203,7 +205,9 @@ fn template<'a>(at: &Cursor<'a>, addresses: &Addresses<'_>, namespace: &str) -> 
         let delivery = fields.section("spec", |spec| {
             // All other fields configure the messaging system.
             spec.accept_rest();
-            spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace))
+            spec.section("delivery", |delivery| {
+                Delivery::read(delivery, class, addresses, namespace)
+            })
         });
         Some((class, delivery.flatten()))
     })?

@@ -146,10 +146,10 @@ fn parent_of(role: Role, object: &Object<'_>) -> Option<(TopicKind, TopicName)> 
 
 /// Returns the references in a subscription, and in its broker or channel.
 fn references(object: &Object<'_>, parent: Option<&Object<'_>>) -> Vec<(&'static str, Reference)> {
-    let destinations = |of: &Object<'_>| {
+    let destinations = |owner: &Object<'_>| {
         let found = DESTINATIONS.into_iter().filter_map(|(field, path)| {
-            let at = of.document.peek(path)?;
-            Some((field, Reference::in_destination(&at, &of.name.namespace)?))
+            let at = owner.document.peek(path)?;
+            Some((field, Reference::in_destination(&at, &owner.name.namespace)?))
         });
         found.collect::<Vec<_>>()
     };

@@ -100,7 +100,7 @@ impl Topics {
         name: &TopicName,
     ) -> Option<&TopicName> {
         let named = self.named.get(&(topic_kind, name.clone()))?;
-        let of_kind = named.iter().find(|(of, _)| of == kind);
+        let of_kind = named.iter().find(|(named_kind, _)| named_kind == kind);
         of_kind.or_else(|| named.first()).map(|(_, topic)| topic)
     }
 

@@ -149,9 +149,9 @@ impl<'s> Index<'s> {
                 TopicKind::Broker => "broker",
                 TopicKind::Channel => "channel",
             };
-            self.of_parent.get(&parent).into_iter().flatten().for_each(|of| add(of, field));
+            self.of_parent.get(&parent).into_iter().flatten().for_each(|sketch| add(sketch, field));
         }
-        self.of_whole_cluster(object).into_iter().for_each(|(of, field)| add(of, field));
+        self.of_whole_cluster(object).into_iter().for_each(|(sketch, field)| add(sketch, field));
         affected
     }
 
@@ -163,7 +163,8 @@ impl<'s> Index<'s> {
             return sketches.filter(selected).map(|sketch| (sketch, "policy")).collect();
         }
         let set = ClusterDefault::set_by(object);
-        let is_left = |sketch: &&Sketch| sketch.left_to_cluster.iter().any(|of| set.contains(of));
+        let is_left =
+            |sketch: &&Sketch| sketch.left_to_cluster.iter().any(|default| set.contains(default));
         sketches.filter(is_left).map(|sketch| (sketch, "cluster defaults")).collect()
     }
 }
@@ -209,6 +210,6 @@ fn collect(
         let entries = at.entries().unwrap_or_default();
         entries.iter().for_each(|entry| collect(&entry.value, namespace, found));
     } else if at.is_list() {
-        at.list().unwrap_or_default().iter().for_each(|of| collect(of, namespace, found));
+        at.list().unwrap_or_default().iter().for_each(|element| collect(element, namespace, found));
     }
 }

@@ -48,7 +48,11 @@ fn each_circle_is_named() {
         "default/b -> default/c -> default/b;",
         "default/x -> default/y -> default/x;",
     ] {
-        assert_eq!(found.iter().filter(|of| of.contains(circle)).count(), 1, "{circle} {found:#?}");
+        assert_eq!(
+            found.iter().filter(|finding| finding.contains(circle)).count(),
+            1,
+            "{circle} {found:#?}"
+        );
     }
 }
 

@@ -15,8 +15,8 @@ fn found(owners: &[&str]) -> Vec<String> {
         }
     });
     let subscriptions = all.iter().flat_map(Catalogue::subscriptions);
-    subscriptions.for_each(|it| catalogue.add_subscription((**it).clone()));
-    let findings = mismatches(&catalogue, |of| of.name.to_string());
+    subscriptions.for_each(|subscription| catalogue.add_subscription((**subscription).clone()));
+    let findings = mismatches(&catalogue, |subscription| subscription.name.to_string());
     findings.iter().map(ToString::to_string).collect()
 }
 
@@ -49,8 +49,10 @@ fn dead_letters_need_a_way_to_their_topic() {
     assert_eq!(found(&[&sink, &subscription("lost", "")]), [""; 0]);
     let mut catalogue = Catalogue::default();
     let reading = read_one(&sink).catalogue;
-    reading.subscriptions().for_each(|it| catalogue.add_subscription((**it).clone()));
-    let findings = mismatches(&catalogue, |of| of.name.to_string());
+    reading
+        .subscriptions()
+        .for_each(|subscription| catalogue.add_subscription((**subscription).clone()));
+    let findings = mismatches(&catalogue, |subscription| subscription.name.to_string());
     let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert_eq!(findings, ["n/t/s:1:1: error: deadLetter.sink: there is no topic n/lost"]);
 }

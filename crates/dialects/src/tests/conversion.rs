@@ -59,7 +59,7 @@ fn what_cannot_be_converted_is_an_error_and_what_may_be_is_none() {
 
 #[test]
 fn a_conversion_that_is_impossible_says_what_would_be_possible() {
-    let of = |spec: &str, schema: &str| {
+    let problem = |spec: &str, schema: &str| {
         let (mut errors, _) =
             found(&format!("{}{}", topic(spec), native("s", &format!(", schema: {schema}"))));
         errors
@@ -68,17 +68,17 @@ fn a_conversion_that_is_impossible_says_what_would_be_possible() {
             .unwrap_or_default()
     };
     assert_eq!(
-        of("input: opaque", "custom"),
+        problem("input: opaque", "custom"),
         "the topic n/t has input opaque, so its events cannot be delivered as custom; omit schema \
          to send each event as it was published"
     );
     assert_eq!(
-        of("input: cloudevents", "eventgrid"),
+        problem("input: cloudevents", "eventgrid"),
         "the topic n/t has input cloudevents, and CloudEvents cannot be delivered as eventgrid; \
          use a CloudEvents schema"
     );
     assert_eq!(
-        of("input: custom", "eventgrid"),
+        problem("input: custom", "eventgrid"),
         "the mapping of the topic n/t provides no eventType and no subject, which eventgrid \
          requires; add to the spec of the Topic: mapping: {eventType: {field: …, default: …}}"
     );

@@ -3,8 +3,9 @@ use super::support::read_one;
 fn places(text: &str) -> Vec<String> {
     let reading = read_one(text);
     assert!(reading.clone().into_result().is_ok(), "{:?}", reading.findings);
-    let place =
-        |of: &delivery::native::NamedSecret| format!("{} {} {}", of.secret, of.at, of.field);
+    let place = |named_secret: &delivery::native::NamedSecret| {
+        format!("{} {} {}", named_secret.secret, named_secret.at, named_secret.field)
+    };
     reading.secrets.iter().map(place).collect()
 }
 

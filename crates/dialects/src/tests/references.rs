@@ -39,12 +39,16 @@ fn subscriptions(topic: &str, spec: &str) -> [Subscription; 2] {
 fn an_address_that_was_resolved_is_resolved_again_where_its_key_is_mapped() {
     let [first, again] =
         subscriptions("", "destination: {url: crm}, reply: crm, deadLetter: {sink: letters}");
-    let sink = |of: &Subscription| format!("{:?}", of.dead_letter.sink);
+    let sink = |subscription: &Subscription| format!("{:?}", subscription.dead_letter.sink);
     assert_eq!(first.destination.url.as_str(), "https://crm.example.com/in");
     assert_eq!(again.destination.url.as_str(), "https://new.example.com/in");
     assert!(sink(&first).contains("letters") && sink(&again).contains("moved"));
-    for of in [&first, &again] {
-        let keys = [&of.destination.reference, &of.dead_letter.reference, &of.reply_reference];
+    for subscription in [&first, &again] {
+        let keys = [
+            &subscription.destination.reference,
+            &subscription.dead_letter.reference,
+            &subscription.reply_reference,
+        ];
         let keys = keys.map(|key| key.clone().unwrap_or_default());
         assert_eq!(keys, ["crm", "letters", "crm"]);
     }
@@ -71,9 +75,9 @@ fn a_key_belongs_to_the_address_of_the_same_document() {
 #[test]
 fn a_key_that_is_an_address_is_not_stored_since_it_may_hold_credentials() {
     let [first, again] = subscriptions("", "destination: {url: 'https://f.example.com/'}");
-    for of in [first, again] {
-        assert_eq!(of.destination.url.as_str(), "https://f.example.com/?code=hush");
-        assert_eq!(of.destination.reference, None);
+    for subscription in [first, again] {
+        assert_eq!(subscription.destination.url.as_str(), "https://f.example.com/?code=hush");
+        assert_eq!(subscription.destination.reference, None);
     }
 }
 

@@ -10,7 +10,7 @@ fn findings(policy: &str, url: &str, destination: &str) -> Vec<String> {
     );
     let reading = read_one(&text);
     let found = shown(&reading);
-    let refused = found.iter().any(|one| one.contains("may not be sent"));
+    let refused = found.iter().any(|finding| finding.contains("may not be sent"));
     assert_eq!(reading.catalogue.subscriptions().count(), usize::from(!refused), "{found:?}");
     found
 }

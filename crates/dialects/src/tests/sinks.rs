@@ -22,9 +22,9 @@ fn a_topic_that_dead_letters_never_reach_is_a_warning_at_its_position() {
     let at = |line: usize| format!("f:{line}:68: warning: spec.deadLetter.sink.topic: ");
     let own = "n/a is the subscription's own topic: dead letters go to the default container";
     let unheard = "n/lost has no subscription: its dead letters go to the default container";
-    let round = |of: &str, own: &str| {
+    let round = |topic: &str, own: &str| {
         format!(
-            "the sinks of n/{of} lead back to n/{own}: dead letters in a loop go to the default \
+            "the sinks of n/{topic} lead back to n/{own}: dead letters in a loop go to the default \
              container"
         )
     };
@@ -125,7 +125,7 @@ fn an_unused_dead_letter_option_is_a_warning_at_its_position() {
             + 1;
         let spec = format!(", deadLetter: {{{}}}", message.replace('^', ""));
         let expected: Vec<String> =
-            expected.into_iter().map(|of| format!("f:4:{column}: {of}")).collect();
+            expected.into_iter().map(|problem| format!("f:4:{column}: {problem}")).collect();
         assert_eq!(found(&[], &[("a", "x", &spec), ("b", "y", "")]), expected, "{message}");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn named(reading: &Reading, name: &str) -> Arc<Subscription> {
 }
 
 pub(crate) fn names(reading: &Reading) -> Vec<String> {
-    reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect()
+    reading.catalogue.subscriptions().map(|subscription| subscription.name.to_string()).collect()
 }
 
 /// The stated values of a subscription, each with its place.
@@ -74,7 +74,8 @@ pub(crate) fn finds_one(marked: &str, expected: &str) -> Reading {
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     let reading = read_one(&format!("{before}{after}"));
     let severity = expected.split(':').next().unwrap_or_default();
-    let of_severity = reading.findings.iter().filter(|of| of.severity.as_str() == severity);
+    let of_severity =
+        reading.findings.iter().filter(|finding| finding.severity.as_str() == severity);
     let found: Vec<String> = of_severity.map(ToString::to_string).collect();
     assert_eq!(found.len(), 1, "{marked}: {:#?}", shown(&reading));
     let expected = format!("{FILE}:{line}:{column}: {expected}");
@@ -88,6 +89,6 @@ pub(crate) fn finds_one(marked: &str, expected: &str) -> Reading {
 
 /// The errors and warnings of a reading.
 pub(crate) fn problems(reading: &Reading) -> Vec<String> {
-    let problems = reading.findings.iter().filter(|of| of.severity != Severity::Note);
+    let problems = reading.findings.iter().filter(|finding| finding.severity != Severity::Note);
     problems.map(ToString::to_string).collect()
 }

@@ -87,14 +87,14 @@ fn node(value: &ast::Value<'_>, place: &mut Place<'_>, depth: usize) -> Result<N
     }
     let value = match value {
         ast::Value::NullKeyword(_) => Value::Null,
-        ast::Value::BooleanLit(of) => Value::Bool(of.value),
-        ast::Value::NumberLit(of) => number(of.value),
-        ast::Value::StringLit(of) => Value::Text(of.value.to_string()),
-        ast::Value::Array(of) => {
-            let elements = of.elements.iter().map(|element| node(element, place, depth + 1));
+        ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
+        ast::Value::NumberLit(literal) => number(literal.value),
+        ast::Value::StringLit(literal) => Value::Text(literal.value.to_string()),
+        ast::Value::Array(array) => {
+            let elements = array.elements.iter().map(|element| node(element, place, depth + 1));
             Value::List(elements.collect::<Result<_, _>>()?)
         }
-        ast::Value::Object(of) => Value::Map(members(&of.properties, place, depth)?),
+        ast::Value::Object(object) => Value::Map(members(&object.properties, place, depth)?),
     };
     Ok(at.with(value))
 }
@@ -168,7 +168,7 @@ pub(crate) fn begins_like_json(text: &str) -> bool {
             Some("//") => rest.find('\n'),
             // The search starts after the first two characters, because "/*/" does not end the
             // comment.
-            Some("/*") => rest.get(2..).and_then(|of| of.find("*/")).map(|end| end + 4),
+            Some("/*") => rest.get(2..).and_then(|comment| comment.find("*/")).map(|end| end + 4),
             _ => return rest.starts_with(['{', '[']) && !rest.starts_with("{{"),
         };
         let Some(after) = comment_end.and_then(|end| rest.get(end..)) else { return false };

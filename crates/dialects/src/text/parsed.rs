@@ -54,8 +54,9 @@ impl Parsed {
                 continue;
             };
             let position = document.position;
-            all.extend(inner.documents.into_iter().map(|of| placed_at(of, position)));
-            problems.extend(inner.problems.into_iter().map(|of| Placed { position, ..of }));
+            all.extend(inner.documents.into_iter().map(|node| placed_at(node, position)));
+            problems
+                .extend(inner.problems.into_iter().map(|problem| Placed { position, ..problem }));
         }
         Self { documents: all, problems }
     }
@@ -88,10 +89,11 @@ impl Parsed {
 fn placed_at(node: Node, position: SourcePosition) -> Node {
     let value = match node.value {
         Value::List(elements) => {
-            Value::List(elements.into_iter().map(|of| placed_at(of, position)).collect())
+            Value::List(elements.into_iter().map(|element| placed_at(element, position)).collect())
         }
         Value::Map(entries) => {
-            let entry = |(key, of): (Key, Node)| (Key { position, ..key }, placed_at(of, position));
+            let entry =
+                |(key, value): (Key, Node)| (Key { position, ..key }, placed_at(value, position));
             Value::Map(entries.into_iter().map(entry).collect())
         }
         other @ (Value::Null

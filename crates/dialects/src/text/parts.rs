@@ -109,7 +109,8 @@ impl Parts {
                 return;
             }
         }
-        let blank = |of: char| if matches!(of, '\n' | '\r') { of } else { ' ' };
+        let blank =
+            |character: char| if matches!(character, '\n' | '\r') { character } else { ' ' };
         self.yaml.extend(text.chars().map(blank));
     }
 }
@@ -123,29 +124,29 @@ fn has_comment(text: &str) -> bool {
     };
     let mut before = '\n';
     let mut rest = text.chars();
-    while let Some(mut of) = rest.next() {
-        match of {
+    while let Some(mut character) = rest.next() {
+        match character {
             '/' if may_begin(before) && rest.as_str().starts_with(['/', '*']) => return true,
             '#' if before.is_whitespace() => {
-                of = rest.find(|of| *of == '\n').unwrap_or(of);
+                character = rest.find(|next| *next == '\n').unwrap_or(character);
             }
             '"' => skip_text(&mut rest, '"'),
             '\'' if may_begin(before) || before == ':' => skip_text(&mut rest, '\''),
             _ => {}
         }
-        before = of;
+        before = character;
     }
     false
 }
 
 /// Skips to the end of a text in quotes.
 fn skip_text(rest: &mut std::str::Chars<'_>, quote: char) {
-    while let Some(of) = rest.next() {
-        match of {
+    while let Some(character) = rest.next() {
+        match character {
             '\\' if quote == '"' => {
                 rest.next();
             }
-            of if of == quote => return,
+            character if character == quote => return,
             _ => {}
         }
     }

@@ -44,15 +44,15 @@ type Read = Spanned<Tagged<Tree>>;
 
 /// Converts a parsed YAML value to a node, including all nested values. A CloudFormation tag
 /// becomes a mapping with one key.
-fn node(of: Read, source: &Source<'_>) -> Result<Node, Problem> {
-    let position = position(&of.referenced);
-    let Tagged(tree, tag) = of.value;
+fn node(parsed: Read, source: &Source<'_>) -> Result<Node, Problem> {
+    let position = position(&parsed.referenced);
+    let Tagged(tree, tag) = parsed.value;
     let value = match tree {
         Tree::Null => Value::Null,
         Tree::Bool(value) => Value::Bool(value),
         Tree::Integer(value) => Value::Integer(value),
         Tree::Fraction => {
-            let span = of.defined.span();
+            let span = parsed.defined.span();
             Value::Fraction(Fraction::new(source.part((span.offset(), span.len())).to_owned()))
         }
         Tree::Text(text) => Value::Text(text),

@@ -23,7 +23,7 @@ fn files_are_joined_by_arn_and_name_and_an_event_bus_is_a_topic() {
         ("refunds.json", bus),
         ("destination.json", destination),
     ];
-    let texts = texts.map(|(name, of)| (name, of.to_string()));
+    let texts = texts.map(|(name, document)| (name, document.to_string()));
     let sources: Vec<Source<'_>> = texts.iter().map(|(name, text)| Source { name, text }).collect();
     let reading = read(&sources);
     assert_eq!(findings(&reading), [""; 0]);
@@ -84,7 +84,7 @@ fn targets_that_may_be_of_another_rule_or_are_not_all_are_an_error() {
         ),
     ] {
         let found = findings(&reading(&documents));
-        assert!(found.iter().any(|of| of.contains(expected)), "{found:#?}");
+        assert!(found.iter().any(|finding| finding.contains(expected)), "{found:#?}");
     }
 }
 

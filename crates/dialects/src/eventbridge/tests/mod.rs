@@ -50,17 +50,18 @@ fn files(target: &Json, of_destination: &Json, parameters: &Json) -> [Json; 4] {
 /// Reads these documents, each in a file of its own: `1.json` and so on.
 fn reading(documents: &[Json]) -> Reading {
     let numbered = documents.iter().enumerate();
-    let files: Vec<(String, String)> =
-        numbered.map(|(index, of)| (format!("{}.json", index + 1), of.to_string())).collect();
+    let files: Vec<(String, String)> = numbered
+        .map(|(index, document)| (format!("{}.json", index + 1), document.to_string()))
+        .collect();
     let sources: Vec<Source<'_>> = files.iter().map(|(name, text)| Source { name, text }).collect();
     read(&sources)
 }
 
 /// The findings without lines and columns, and without the secret that every connection here lacks.
 fn findings(reading: &Reading) -> Vec<String> {
-    let shown = reading.findings.iter().map(|of| {
-        let help = of.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-        format!("{}: {}: {}{help}", of.file, of.severity.as_str(), of.problem())
+    let shown = reading.findings.iter().map(|finding| {
+        let help = finding.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        format!("{}: {}: {}{help}", finding.file, finding.severity.as_str(), finding.problem())
     });
     shown.filter(|finding| !finding.contains("env:CRM_API_KEY")).collect()
 }

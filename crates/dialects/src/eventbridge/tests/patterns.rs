@@ -155,7 +155,7 @@ fn the_fields_around_the_detail_match_as_they_are_written() {
 
 #[test]
 fn a_condition_that_no_filter_expresses_is_an_error() {
-    for (values, what) in [
+    for (values, condition) in [
         (json!([{ "cidr": "10.0.0.0/24" }]), r#""{"cidr":"10.0.0.0/24"}""#),
         (json!([null]), r#""null""#),
         (json!([{ "wildcard": "a*b*c" }]), r#""{"wildcard":"a*b*c"}""#),
@@ -165,9 +165,9 @@ fn a_condition_that_no_filter_expresses_is_an_error() {
     ] {
         let files = [rule(&json!({ "detail": { "ip": values } })), targets(&json!({}))];
         let expected = format!(
-            "1.json: error: EventPattern: a filter cannot express {what} of \"detail.ip\"; keep \
-             the condition in a rule of EventBridge that sends to the events queue, and omit it \
-             here"
+            "1.json: error: EventPattern: a filter cannot express {condition} of \"detail.ip\"; \
+             keep the condition in a rule of EventBridge that sends to the events queue, and omit \
+             it here"
         );
         assert_eq!(refused(&files), expected);
     }

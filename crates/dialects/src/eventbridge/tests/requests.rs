@@ -9,7 +9,7 @@ fn spec(documents: &[Json], expected: &[&str]) -> Json {
     let reading = reading(documents);
     assert_eq!(findings(&reading), expected);
     let all = super::requests::documents(&reading.catalogue);
-    let subscription = all.into_iter().find(|of| of["kind"] == json!("Subscription"));
+    let subscription = all.into_iter().find(|document| document["kind"] == json!("Subscription"));
     subscription.expect("a subscription")["spec"].take()
 }
 
@@ -94,7 +94,7 @@ fn a_member_that_the_input_and_the_connection_state_is_refused() {
         template(r#"{"id": "<id>, \"token\":", "list": [{"token": <id>}]}"#),
     ] {
         let body = body(&target, &parameters);
-        assert!(body.as_str().is_some_and(|of| of.ends_with(r#","token":"a"}"#)), "{target}");
+        assert!(body.as_str().is_some_and(|text| text.ends_with(r#","token":"a"}"#)), "{target}");
     }
 }
 
@@ -181,8 +181,10 @@ fn secrets_are_names_and_never_values() {
         let written = documents(&reading.catalogue);
         assert_eq!(written[1]["spec"]["destination"]["auth"], expected, "{shown}");
         assert!(!json!(written).to_string().contains("clear") && !shown.contains("clear"));
-        let warned =
-            reading.findings.iter().filter(|of| of.message.starts_with("the secret is not copied"));
+        let warned = reading
+            .findings
+            .iter()
+            .filter(|finding| finding.message.starts_with("the secret is not copied"));
         assert_eq!(warned.count(), usize::from(!kind.starts_with("OAUTH")));
     }
 }

@@ -72,7 +72,7 @@ fn a_value_that_only_the_stack_has_is_an_error_where_a_delivery_needs_it() {
     let (_, found) = of_text("stack.yaml", &arn);
     let expected = "the CloudFormation template does not contain the ARN of this rule; write the \
                     value, or convert the output of aws events describe-rule";
-    assert!(found.iter().any(|of| of.ends_with(expected)), "{found:#?}");
+    assert!(found.iter().any(|finding| finding.ends_with(expected)), "{found:#?}");
 }
 
 #[test]
@@ -88,13 +88,13 @@ fn a_tag_is_a_function_wherever_it_stands() {
         "!Sub '${Method}'",
     ] {
         let (_, found) = of_text("stack.yaml", &TEMPLATE.replace("POST", value));
-        assert!(found.iter().any(|of| of.contains(DEPLOYED)), "{value}: {found:#?}");
+        assert!(found.iter().any(|finding| finding.contains(DEPLOYED)), "{value}: {found:#?}");
     }
     for source in ["[!Ref Source]", "!Split [',', 'a,b']", "!FindInMap [Sources, crm, x]"] {
         let (_, found) = of_text("stack.yaml", &TEMPLATE.replace("[com.example.shop]", source));
         let expected =
             "Resources.Orders.Properties.EventPattern: this value is known only after deployment";
-        assert!(found.iter().any(|of| of.contains(expected)), "{source}: {found:#?}");
+        assert!(found.iter().any(|finding| finding.contains(expected)), "{source}: {found:#?}");
     }
     let literal =
         TEMPLATE.replace("POST", "!Sub POST").replace("!GetAtt Crm.Arn", "!Sub '${Crm.Arn}'");
@@ -148,7 +148,7 @@ fn a_setting_that_a_function_states_is_never_left_out() {
         let text = TEMPLATE.replace(stated, value);
         assert_ne!(text, TEMPLATE, "{stated}");
         let (_, found) = of_text("stack.yaml", &text);
-        assert!(found.iter().any(|of| of.contains(&expected)), "{value}: {found:#?}");
+        assert!(found.iter().any(|finding| finding.contains(&expected)), "{value}: {found:#?}");
     }
 }
 
@@ -161,7 +161,9 @@ fn a_logical_id_is_that_of_its_own_template() {
     let urls: Vec<String> = reading
         .catalogue
         .subscriptions()
-        .map(|of| format!("{} {}", of.name.name, of.destination.address()))
+        .map(|subscription| {
+            format!("{} {}", subscription.name.name, subscription.destination.address())
+        })
         .collect();
     assert_eq!(urls, ["Orders https://crm.example.com/in", "Tests https://test.example.com/in"]);
 }
@@ -171,14 +173,14 @@ fn a_pipe_is_named_as_not_converted() {
     let pipe = |more: &str| {
         format!("{TEMPLATE}  Pipe: {{Type: AWS::Pipes::Pipe, Properties: {{Source: a{more}}}}}\n")
     };
-    for (more, what) in [
+    for (more, problem) in [
         ("", "a pipe is not converted"),
         (", Enrichment: b", "a pipe and its enrichment are not converted"),
     ] {
         let (_, found) = of_text("stack.yaml", &pipe(more));
         let expected = format!(
-            "stack.yaml: warning: Resources.Pipe: {what}; configure the source of the pipe, or its \
-             enrichment, to send events to the events queue, and write a Subscription"
+            "stack.yaml: warning: Resources.Pipe: {problem}; configure the source of the pipe, or \
+             its enrichment, to send events to the events queue, and write a Subscription"
         );
         assert!(found.contains(&expected), "{found:#?}");
     }

@@ -113,19 +113,20 @@ fn without_a_namespace_a_source_names_no_topic() {
 fn only_custom_topics_are_read_as_those_of_kubernetes() {
     let grid = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid";
     let version = ", apiVersion: 2020-10-15-preview";
-    let of = |id: &str| webhook("", version).replace(ID, id);
+    let export = |id: &str| webhook("", version).replace(ID, id);
     for id in [
         format!("{grid}/systemTopics/t/eventSubscriptions/n"),
         format!("{grid}/domains/d/topics/t/eventSubscriptions/n"),
         format!("{grid}/eventSubscriptions/n"),
         "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventHub/namespaces/h/providers/Microsoft.EventGrid/eventSubscriptions/n".to_owned(),
     ] {
-        let (subscription, findings) = loaded(&[&of(&id)]);
+        let (subscription, findings) = loaded(&[&export(&id)]);
         assert_eq!((subscription.dialect, findings), (Dialect::EventGrid, vec![]), "{id}");
-        let inside = of(&id).replace("'http://h/'", "'http://h/', eventDeliverySchema: EventGridSchema");
+        let inside = export(&id).replace("'http://h/'", "'http://h/', eventDeliverySchema: EventGridSchema");
         assert_eq!(loaded(&[&inside]).0.dialect, Dialect::EventGrid, "{id}");
     }
-    let (subscription, findings) = loaded(&[&of(&format!("{grid}/topics/t/eventSubscriptions/n"))]);
+    let (subscription, findings) =
+        loaded(&[&export(&format!("{grid}/topics/t/eventSubscriptions/n"))]);
     assert_eq!(subscription.dialect, Dialect::EventGridKubernetes);
     assert!(
         findings.len() == 1 && findings[0].contains("apiVersion: read as Event Grid on Kubernetes"),
@@ -177,14 +178,17 @@ fn queues_of_one_account_are_told_apart() {
     let texts = [queue("x", account, "one"), queue("y", &format!("{account}/"), "Two"), mapped];
     let reading = read_files(&texts.each_ref().map(String::as_str));
     assert_eq!(shown(&reading), Vec::<String>::new());
-    let urls: Vec<String> =
-        reading.catalogue.subscriptions().map(|of| of.destination.url.to_string()).collect();
+    let urls: Vec<String> = reading
+        .catalogue
+        .subscriptions()
+        .map(|subscription| subscription.destination.url.to_string())
+        .collect();
     assert_eq!(urls, ["http://one/", "http://two/"]);
     let reading = read_files(&[&texts[0], &texts[1]]);
     let keys: Vec<&str> = reading
         .findings
         .iter()
-        .filter_map(|of| of.reference.as_ref().map(|of| of.key.as_str()))
+        .filter_map(|finding| finding.reference.as_ref().map(|reference| reference.key.as_str()))
         .collect();
     assert_eq!(keys, [format!("{queues}/one"), format!("{queues}/Two")]);
     // A complete id of a queue and a URL are used as written.
@@ -212,15 +216,15 @@ fn an_exported_url_lacks_its_query_unless_it_is_mapped() {
 
 #[test]
 fn a_namespace_sends_cloud_events_only() {
-    let schema = |of: &str| {
+    let schema = |name: &str| {
         super::push("").replace(
             "properties: {deliveryConf",
-            &format!("properties: {{eventDeliverySchema: {of}, deliveryConf"),
+            &format!("properties: {{eventDeliverySchema: {name}, deliveryConf"),
         )
     };
     assert_eq!(loaded(&[&schema("CloudEventSchemaV1_0")]).1, Vec::<String>::new());
-    for of in ["EventGridSchema", "CustomInputSchema"] {
-        let found = shown(&read_files(&[&schema(of)]));
+    for name in ["EventGridSchema", "CustomInputSchema"] {
+        let found = shown(&read_files(&[&schema(name)]));
         let expected = "properties.eventDeliverySchema: topics of a namespace support only \
                         CloudEvents; use CloudEventSchemaV1_0, or omit the field";
         assert!(
@@ -461,8 +465,10 @@ fn an_entry_of_a_list_that_wants_an_old_schema_is_left_out_and_the_others_are_re
         format!("{{{template}, \"resources\": [{}, {}]}}", resource("a", old), resource("b", new)),
     ] {
         let reading = read_files(&[&text]);
-        let found: Vec<String> =
-            shown(&reading).into_iter().filter(|of| of.contains("eventDeliverySchema")).collect();
+        let found: Vec<String> = shown(&reading)
+            .into_iter()
+            .filter(|finding| finding.contains("eventDeliverySchema"))
+            .collect();
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
             found[0].contains("warning: ") && found[0].contains("is not deployed"),

@@ -9,10 +9,10 @@ const ACCOUNT: &str = "/subscriptions/s/resourceGroups/a-group-with-a-long-name/
 
 /// A resource with dead letters in the container with these properties.
 fn letters(properties: &str) -> String {
-    let of = format!(
+    let dead_letter = format!(
         ", deadLetterDestination: {{endpointType: StorageBlob, properties: {{{properties}}}}}"
     );
-    webhook(&of, "")
+    webhook(&dead_letter, "")
 }
 
 fn mapped(address: &str) -> String {
@@ -114,8 +114,8 @@ fn a_container_that_nobody_maps_is_a_warning_and_the_default_container() {
 fn what_only_takes_dead_letters_is_no_endpoint() {
     let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: /hub}}}}";
     let queue = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
-    for (address, what) in [(queue, "a queue"), ("s3://bucket", "a container")] {
-        let expected = format!("{what} can receive only dead letters, not events");
+    for (address, target) in [(queue, "a queue"), ("s3://bucket", "a container")] {
+        let expected = format!("{target} can receive only dead letters, not events");
         let mapped = format!(
             "{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{/hub: '{address}'}}}}"
         );

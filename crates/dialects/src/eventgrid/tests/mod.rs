@@ -101,8 +101,8 @@ fn missing_values_are_those_of_the_dialects_profile() {
 
 #[test]
 fn the_schema_may_be_in_either_place() {
-    let inside = |of: &str| {
-        webhook("", "").replace("'http://h/'", &format!("'http://h/', eventDeliverySchema: {of}"))
+    let inside = |word: &str| {
+        webhook("", "").replace("'http://h/'", &format!("'http://h/', eventDeliverySchema: {word}"))
     };
     for (word, schema) in [
         ("EventGridSchema", Some(Schema::EventGrid)),

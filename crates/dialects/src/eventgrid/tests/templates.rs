@@ -145,7 +145,7 @@ fn a_resource_of_a_template_is_read_if_what_it_needs_is_literal() {
     for &((name, text), subscriptions, findings) in ROWS {
         let reading = read(&[Source { name, text }]);
         let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
-        let found: Vec<&str> = found.iter().map(|of| &of[name.len() + 1..]).collect();
+        let found: Vec<&str> = found.iter().map(|finding| &finding[name.len() + 1..]).collect();
         assert_eq!(found, findings, "{name}");
         assert_eq!(names(&reading), subscriptions, "{name}");
     }
@@ -207,7 +207,10 @@ fn an_expression_in_a_field_without_an_effect_changes_nothing() {
     ] {
         let (subscription, found) = loaded(&[&template(property, around)]);
         assert_eq!(subscription.name.to_string(), "shop/orders/n");
-        assert!(found.iter().all(|of| of.contains(": note: ")), "{property}{around}: {found:?}");
+        assert!(
+            found.iter().all(|finding| finding.contains(": note: ")),
+            "{property}{around}: {found:?}"
+        );
     }
 }
 

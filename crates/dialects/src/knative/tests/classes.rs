@@ -45,7 +45,7 @@ fn each_policy_waits(
         assert_eq!(found.len(), usize::from(warning.is_some()), "{text}\n{found:?}");
         let says = warning.unwrap_or_default();
         assert!(
-            found.iter().all(|of| of.contains("warning: ") && of.contains(says)),
+            found.iter().all(|finding| finding.contains("warning: ") && finding.contains(says)),
             "{text}\n{found:?}"
         );
     }
@@ -65,18 +65,28 @@ fn every_class_of_brokers_numbers_its_retries_in_its_way() {
     ] {
         let of_trigger = |delivery: &str| trigger(&format!("  delivery: {delivery}\n"));
         each_policy_waits(
-            |of| format!("{}{}", broker(&annotations, "{}"), of_trigger(of)),
+            |delivery| format!("{}{}", broker(&annotations, "{}"), of_trigger(delivery)),
             expected,
             warning,
         );
         each_policy_waits(
-            |of| format!("{}{}", broker(&annotations, &format!("{{delivery: {of}}}")), trigger("")),
+            |delivery| {
+                format!(
+                    "{}{}",
+                    broker(&annotations, &format!("{{delivery: {delivery}}}")),
+                    trigger("")
+                )
+            },
             expected,
             warning,
         );
     }
     let missing = "no file contains the broker default/b, so its class and delivery are unknown";
-    each_policy_waits(|of| trigger(&format!("  delivery: {of}\n")), FROM_ONE, Some(missing));
+    each_policy_waits(
+        |delivery| trigger(&format!("  delivery: {delivery}\n")),
+        FROM_ONE,
+        Some(missing),
+    );
 }
 
 #[test]
@@ -99,7 +109,7 @@ fn a_channel_based_broker_is_numbered_as_the_channels_in_its_template() {
     ] {
         let broker = broker(&class("MTChannelBasedBroker"), &format!("{{{spec}}}"));
         each_policy_waits(
-            |of| format!("{broker}{}", trigger(&format!("  delivery: {of}\n"))),
+            |delivery| format!("{broker}{}", trigger(&format!("  delivery: {delivery}\n"))),
             expected,
             warning,
         );
@@ -119,12 +129,17 @@ fn every_kind_of_channels_numbers_its_retries_in_its_way() {
         (CORE, "OtherChannel", FROM_ONE, Some("the channel kind \"OtherChannel\" is unknown")),
     ] {
         let object = channel(api_version, kind, "{}");
-        each_policy_waits(|of| of_channel(&object, api_version, kind, of), expected, warning);
+        each_policy_waits(
+            |delivery| of_channel(&object, api_version, kind, delivery),
+            expected,
+            warning,
+        );
         let (alone, _) = subscription(&of_channel("", api_version, kind, "{retry: 5}"));
         assert_eq!(waits_ms(&alone.retry.schedule, 5), expected[1].map(|s| s * 1_000), "{kind}");
-        let with_delivery = |of: &str| channel(api_version, kind, &format!("{{delivery: {of}}}"));
+        let with_delivery =
+            |delivery: &str| channel(api_version, kind, &format!("{{delivery: {delivery}}}"));
         each_policy_waits(
-            |of| of_channel(&with_delivery(of), api_version, kind, ""),
+            |delivery| of_channel(&with_delivery(delivery), api_version, kind, ""),
             expected,
             warning,
         );
@@ -134,17 +149,17 @@ fn every_kind_of_channels_numbers_its_retries_in_its_way() {
             &format!("{{channelTemplate: {{apiVersion: {api_version}, kind: {kind}}}}}"),
         );
         each_policy_waits(
-            |of| of_channel(&plain, CORE, "Channel", of),
+            |delivery| of_channel(&plain, CORE, "Channel", delivery),
             if kind == "Channel" { FROM_ONE } else { expected },
             warning,
         );
     }
     each_policy_waits(
-        |of| of_channel(&channel(CORE, "Channel", "{}"), CORE, "Channel", of),
+        |delivery| of_channel(&channel(CORE, "Channel", "{}"), CORE, "Channel", delivery),
         FROM_ONE,
         Some(UNSTATED),
     );
-    each_policy_waits(|of| of_channel("", CORE, "Channel", of), FROM_ONE, None);
+    each_policy_waits(|delivery| of_channel("", CORE, "Channel", delivery), FROM_ONE, None);
 }
 
 #[test]

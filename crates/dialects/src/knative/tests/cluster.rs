@@ -45,7 +45,7 @@ fn of_broker(annotations: &str, spec: &str) -> String {
 fn losses(text: &str) -> Vec<String> {
     shown(&read_one(text))
         .into_iter()
-        .filter(|of| of.contains(" is not supported, which"))
+        .filter(|finding| finding.contains(" is not supported, which"))
         .collect()
 }
 
@@ -121,7 +121,10 @@ fn a_config_map_with_defaults_is_named_with_each_subscription_that_leaves_them_t
                  of default/"
             );
             assert!(
-                found.iter().all(|of| of.contains(&message) && of.contains("(cluster defaults)")),
+                found
+                    .iter()
+                    .all(|finding| finding.contains(&message)
+                        && finding.contains("(cluster defaults)")),
                 "{found:?}"
             );
         }
@@ -139,7 +142,7 @@ fn a_config_map_without_the_key_of_its_defaults_is_counted() {
 #[test]
 fn the_help_names_what_to_write_where_and_the_command_that_prints_it() {
     let text = |name: &str| {
-        let (_, key, defaults) = MAPS.into_iter().find(|(of, ..)| *of == name).unwrap();
+        let (_, key, defaults) = MAPS.into_iter().find(|(map, ..)| *map == name).unwrap();
         let channels = class("MTChannelBasedBroker");
         let all = format!("{}{}", of_broker(&channels, ""), of_channel(None));
         losses(&format!("{}{all}", config_map(name, key, defaults))).remove(0)

@@ -59,12 +59,13 @@ fn only_an_extension_that_may_be_a_number_or_boolean_is_compared_by_type() {
 
 #[test]
 fn a_value_that_no_number_matches_is_warned_of() {
-    let of = |filter: &str| shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(filter))));
-    let found = of("  filter: {attributes: {n: '5', type: '5'}}\n");
+    let warnings =
+        |filter: &str| shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(filter))));
+    let found = warnings("  filter: {attributes: {n: '5', type: '5'}}\n");
     let expected = "spec.filter.attributes.n: matches only a string, not a number or a boolean, \
                     even in a header; filters: [{exact: {n: '5'}}]";
     assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
-    let exact = of("  filters: [{exact: {n: '5'}}]\n");
+    let exact = warnings("  filters: [{exact: {n: '5'}}]\n");
     assert!(exact.is_empty(), "{exact:?}");
 }
 

@@ -133,9 +133,10 @@ fn a_trigger_overrides_its_broker_field_by_field_in_any_order() {
             );
             assert_eq!(subscription.destination.response_timeout_ms, 5 * SECOND_MS);
             assert_eq!(subscription.retry.retry_after_max_ms, 0);
-            assert!(
-                matches!(&subscription.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker")
-            );
+            assert!(matches!(
+                &subscription.dead_letter.sink,
+                Sink::Container(container) if container.bucket == "of-broker"
+            ));
         }
     }
 }
@@ -151,13 +152,22 @@ fn beside_own_settings_only_the_sink_of_a_channel_based_broker_is_inherited() {
         (inherited.retry.max_attempts, inherited.destination.response_timeout_ms),
         (6, 5 * SECOND_MS)
     );
-    assert!(matches!(&inherited.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker"));
+    assert!(matches!(
+        &inherited.dead_letter.sink,
+        Sink::Container(container) if container.bucket == "of-broker"
+    ));
     let (own, found) = subscription(&text("  delivery: {backoffDelay: PT1S}\n"));
     assert_eq!(found, Vec::<String>::new());
     assert_eq!((own.retry.max_attempts, own.destination.response_timeout_ms), (1, 30 * SECOND_MS));
-    assert!(matches!(&own.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker"));
+    assert!(matches!(
+        &own.dead_letter.sink,
+        Sink::Container(container) if container.bucket == "of-broker"
+    ));
     let (other, _) = subscription(&text("  delivery: {deadLetterSink: {uri: s3://own}}\n"));
-    assert!(matches!(&other.dead_letter.sink, Sink::Container(of) if of.bucket == "own"));
+    assert!(matches!(
+        &other.dead_letter.sink,
+        Sink::Container(container) if container.bucket == "own"
+    ));
 }
 
 #[test]
@@ -177,7 +187,10 @@ fn beside_own_settings_only_the_sink_of_an_in_memory_channel_is_inherited() {
         assert_eq!(found, Vec::<String>::new());
         assert_eq!(subscription.retry.max_attempts, attempts, "{kind} {own}");
         let sink = &subscription.dead_letter.sink;
-        assert!(matches!(sink, Sink::Container(of) if of.bucket == "of-channel"), "{kind} {own}");
+        assert!(
+            matches!(sink, Sink::Container(container) if container.bucket == "of-channel"),
+            "{kind} {own}"
+        );
     }
 }
 
@@ -342,14 +355,14 @@ fn replies_go_to_an_address_or_to_a_topic() {
     ] {
         assert_eq!(subscription(&text.replace("REPLY", reply)).0.reply, Some(to));
     }
-    for (uri, what) in
+    for (uri, target) in
         [("s3://bucket", "a container"), ("sqs://127.0.0.1:4566/000000000000/q", "a queue")]
     {
         let found = shown(&read_one(&text.replace("REPLY", &format!("{{uri: '{uri}'}}"))));
         let help = "use https://…, http://…, or the ref of a channel or broker";
         assert_eq!(
             found,
-            [format!("f:7:16: error: spec.reply.uri: {what} cannot receive replies; {help}")]
+            [format!("f:7:16: error: spec.reply.uri: {target} cannot receive replies; {help}")]
         );
     }
     let trigger = subscription(&format!("{TRIGGER}  subscriber: {{uri: 'http://h/'}}\n")).0;
@@ -458,7 +471,10 @@ fn annotations_of_a_trigger_replace_those_of_its_broker() {
     assert_eq!(read(own), both);
     let max_replies = |of_broker| {
         let reading = read_one(&broker(of_broker, "{}"));
-        reading.catalogue.topic(&"default/b".parse().unwrap()).map(|of| of.settings.max_replies)
+        reading
+            .catalogue
+            .topic(&"default/b".parse().unwrap())
+            .map(|topic| topic.settings.max_replies)
     };
     assert_eq!(max_replies(of_broker), Some(200));
     assert_eq!(max_replies("a: b"), Some(64));

@@ -119,7 +119,10 @@ fn what_knative_accepts_as_empty_is_accepted() {
     let text = format!(
         "{broker}{TRIGGER}{SUBSCRIBER}  filters: [{{not: {{exact: {{}}}}}}, {{}}, {{al: []}}]\n"
     );
-    assert_eq!(shown(&read_one(&text)).iter().filter(|of| of.contains("error")).count(), 2);
+    assert_eq!(
+        shown(&read_one(&text)).iter().filter(|finding| finding.contains("error")).count(),
+        2
+    );
     let subscription = format!(
         "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s, namespace: ''}}\nspec:\n  \
          channel: {{apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c, namespace: ''}}\n{SUBSCRIBER}  reply: {{}}\n"

@@ -61,7 +61,10 @@ fn a_source_with_a_broker_of_the_files_as_its_sink_has_a_topic_and_a_subscriptio
     let (ping, found) = subscription(&text);
     assert_eq!(ping.name.to_string(), "default/ping/ping");
     assert_eq!(ping.destination.topic(), topic("default/b"));
-    assert!(matches!(&ping.dead_letter.sink, Sink::Container(of) if of.bucket == "bucket"));
+    assert!(matches!(
+        &ping.dead_letter.sink,
+        Sink::Container(container) if container.bucket == "bucket"
+    ));
     assert_eq!(
         found,
         ["f:11:1: warning: event sources are not run; publish their events to default/ping"]
@@ -104,7 +107,10 @@ fn the_subscribers_of_a_channel_are_read_where_no_file_has_its_subscriptions() {
     );
     let second = named(&reading, "default/c/subscriber-2");
     assert_eq!((second.destination.url.as_str(), second.retry.max_attempts), ("http://b/", 8));
-    assert!(matches!(&second.dead_letter.sink, Sink::Container(of) if of.bucket == "bucket"));
+    assert!(matches!(
+        &second.dead_letter.sink,
+        Sink::Container(container) if container.bucket == "bucket"
+    ));
     let found = shown(&reading);
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!(
@@ -238,7 +244,11 @@ fn objects_of_different_kinds_may_have_one_name_and_have_a_topic_each() {
     ];
     let reading = read_one(&files.concat());
     let found = shown(&reading);
-    let names = reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect::<Vec<_>>();
+    let names = reading
+        .catalogue
+        .subscriptions()
+        .map(|subscription| subscription.name.to_string())
+        .collect::<Vec<_>>();
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.sort_unstable();
     assert_eq!(
@@ -259,14 +269,14 @@ fn objects_of_different_kinds_may_have_one_name_and_have_a_topic_each() {
         named(&reading, "default/o/on").destination.topic(),
         topic("default/o.kafkachannel")
     );
-    assert!(found.iter().all(|of| of.contains("warning")), "{found:#?}");
+    assert!(found.iter().all(|finding| finding.contains("warning")), "{found:#?}");
     assert_eq!(
         found[1],
         "f:3:18: warning: metadata.name: a Broker already uses the topic default/o: this object \
          uses default/o.pingsource; publish the events of this object there, or rename the object"
     );
     assert_eq!(
-        found.iter().filter(|of| of.contains("already uses the topic")).count(),
+        found.iter().filter(|finding| finding.contains("already uses the topic")).count(),
         3,
         "{found:#?}"
     );
@@ -283,5 +293,9 @@ fn two_event_sources_of_one_name_have_a_topic_each_and_two_of_one_kind_are_one_t
     named(&reading, "default/s/s");
     named(&reading, "default/s.containersource/s");
     let twice = read_one(&(source("PingSource") + &source("PingSource")));
-    assert!(shown(&twice).iter().any(|of| of.contains("the topic default/s is defined twice")));
+    assert!(
+        shown(&twice)
+            .iter()
+            .any(|finding| finding.contains("the topic default/s is defined twice"))
+    );
 }

@@ -172,7 +172,7 @@ fn a_warning_names_a_limited_number_of_subscriptions() {
         (0..105).map(|at| trigger("").replace("name: t", &format!("name: t{at:03}"))).collect();
     let policy = object("eventing.knative.dev/v1alpha1", "EventPolicy", "{}");
     let text = format!("{}{}---\n{policy}", broker(&class("Kafka"), "{}"), triggers.join("---\n"));
-    let warning = found(&text).into_iter().find(|of| of.contains("EventPolicy")).unwrap();
+    let warning = found(&text).into_iter().find(|finding| finding.contains("EventPolicy")).unwrap();
     assert_eq!(warning.matches("(policy)").count(), 100, "{warning}");
     assert!(warning.ends_with("default/b/t099 (policy), 5 more"), "{warning}");
 }
@@ -181,7 +181,10 @@ fn a_warning_names_a_limited_number_of_subscriptions() {
 fn a_subscription_that_is_not_deployed_is_left_out_with_its_first_error() {
     let left_out = |text: &str| -> Vec<[String; 3]> {
         let left_out = read_one(text).left_out;
-        left_out.into_iter().map(|of| [of.name, of.at, of.reason]).collect()
+        left_out
+            .into_iter()
+            .map(|subscription| [subscription.name, subscription.at, subscription.reason])
+            .collect()
     };
     let reference = "{ref: {apiVersion: v1, kind: Service, name: s}}";
     let reason =

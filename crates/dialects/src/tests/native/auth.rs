@@ -104,7 +104,7 @@ fn a_subscription_replaces_the_kind_of_its_topic() {
     let reading = of_topic("headers: [{name: Authorization, secret: env:A}]");
     let found = shown(&reading);
     assert!(
-        matches!(&found[..], [one] if one.starts_with("f:10:") && one.contains("auth also sets the header \"authorization\"")),
+        matches!(&found[..], [finding] if finding.starts_with("f:10:") && finding.contains("auth also sets the header \"authorization\"")),
         "{found:?}"
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);

@@ -58,7 +58,7 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
         parameters("firehose:eu-west-1:123456789012:deliverystream/a", "PutRecord", stated)
     };
     let beside = |rest: &str| format!("destination: {{aws: {{{QUEUE}}}, {rest}}}");
-    let (at, of) = ("destination.aws", "destination.aws.parameters");
+    let (at, parameters_at) = ("destination.aws", "destination.aws.parameters");
     for (spec, expected) in [
         ("destination: {aws: {arn: ^sqs, action: SendMessage}}".to_owned(), format!("{at}.arn: not an ARN: arn:PARTITION")),
         ("destination: {aws: {arn: ^'arn:aws:sqs:eu-west-1:123456789012:{{ event.type }}', action: \
@@ -66,20 +66,20 @@ fn bad_targets_are_refused_at_their_position_with_what_is_right() {
         ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^Publish}}".to_owned(), format!("{at}.action: Publish is not an action of SQS; action: SendMessage")),
         ("destination: {aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a', action: ^SendMesage}}".to_owned(), format!("{at}.action: \"SendMesage\" is not a valid value; did you mean SendMessage?")),
         ("destination: ^{aws: {arn: 'arn:aws:sqs:eu-west-1:123456789012:a'}}".replace("^{aws: ", "{aws: ^"), format!("{at}.action: action is missing")),
-        (sqs("^MessageGroup: a"), format!("{of}.MessageGroup: SQS has no parameter \"MessageGroup\"; did you mean MessageGroupId?")),
-        (sqs("DelaySeconds: ^901"), format!("{of}.DelaySeconds: expected a whole number from 0 to 900")),
-        (sqs("DelaySeconds: ^'9'"), format!("{of}.DelaySeconds: expected a whole number from 0 to 900")),
-        (sqs("MessageGroupId: ^7"), format!("{of}.MessageGroupId: expected a string")),
-        (sqs("MessageGroupId: ^'{{ event.'"), format!("{of}.MessageGroupId: ")),
-        (sqs("MessageAttributes: ^{a: b}"), format!("{of}.MessageAttributes: expected NAME: {{DataType: String")),
-        (events("Resources: ^a"), format!("{of}.Resources: expected a list of strings")),
-        (events("Time: ^today"), format!("{of}.Time: expected a time such as 2026-11-20T07:03:00Z")),
-        (lambda("InvocationType: ^DryRun"), format!("{of}.InvocationType: expected Event or RequestResponse")),
-        (lambda("Qualifier: ^a"), format!("{of}.Qualifier: the ARN already has an alias or a version")),
-        (function("Qualifier: ^'{{ event.subject }}'"), format!("{of}.Qualifier: expected the name of an alias or a version, without expressions")),
-        (function("Qualifier: ^'live:1'"), format!("{of}.Qualifier: expected the name of an alias")),
-        (states("^Name: a"), format!("{of}.Name: Step Functions has no parameter \"Name\"; did you mean name?")),
-        (firehose("^PartitionKey: a"), format!("{of}.PartitionKey: Firehose has no parameter \"PartitionKey\"; Firehose supports no parameters")),
+        (sqs("^MessageGroup: a"), format!("{parameters_at}.MessageGroup: SQS has no parameter \"MessageGroup\"; did you mean MessageGroupId?")),
+        (sqs("DelaySeconds: ^901"), format!("{parameters_at}.DelaySeconds: expected a whole number from 0 to 900")),
+        (sqs("DelaySeconds: ^'9'"), format!("{parameters_at}.DelaySeconds: expected a whole number from 0 to 900")),
+        (sqs("MessageGroupId: ^7"), format!("{parameters_at}.MessageGroupId: expected a string")),
+        (sqs("MessageGroupId: ^'{{ event.'"), format!("{parameters_at}.MessageGroupId: ")),
+        (sqs("MessageAttributes: ^{a: b}"), format!("{parameters_at}.MessageAttributes: expected NAME: {{DataType: String")),
+        (events("Resources: ^a"), format!("{parameters_at}.Resources: expected a list of strings")),
+        (events("Time: ^today"), format!("{parameters_at}.Time: expected a time such as 2026-11-20T07:03:00Z")),
+        (lambda("InvocationType: ^DryRun"), format!("{parameters_at}.InvocationType: expected Event or RequestResponse")),
+        (lambda("Qualifier: ^a"), format!("{parameters_at}.Qualifier: the ARN already has an alias or a version")),
+        (function("Qualifier: ^'{{ event.subject }}'"), format!("{parameters_at}.Qualifier: expected the name of an alias or a version, without expressions")),
+        (function("Qualifier: ^'live:1'"), format!("{parameters_at}.Qualifier: expected the name of an alias")),
+        (states("^Name: a"), format!("{parameters_at}.Name: Step Functions has no parameter \"Name\"; did you mean name?")),
+        (firehose("^PartitionKey: a"), format!("{parameters_at}.PartitionKey: Firehose has no parameter \"PartitionKey\"; Firehose supports no parameters")),
         (beside("url: ^'https://a.example.com/'"), "destination.url: set only one of url and aws".to_owned()),
         (beside("headers: ^[{name: a, value: b}]"), "destination.headers: an AWS target does not support headers; requests to AWS targets are signed with the role InvokeRoleArn".to_owned()),
         (beside("auth: ^{bearer: {token: 'env:T'}}"), "destination.auth: an AWS target does not support auth".to_owned()),
@@ -148,6 +148,10 @@ fn a_target_whose_parameters_are_made_of_the_event_needs_a_mapping_of_custom_eve
         ),
     ] {
         let found = shown(&read_one(&format!("{topic}  destination: {{aws: {{{target}}}}}\n")));
-        assert_eq!(found.iter().any(|of| of.contains(problem)), is_refused, "{target}: {found:?}");
+        assert_eq!(
+            found.iter().any(|finding| finding.contains(problem)),
+            is_refused,
+            "{target}: {found:?}"
+        );
     }
 }

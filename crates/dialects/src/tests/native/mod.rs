@@ -93,7 +93,7 @@ fn every_field_reaches_its_place() {
     assert_eq!(destination.max_concurrency, Concurrency::of_all(20));
     assert_eq!(
         destination.signing_secrets(),
-        ["env:BILLING_SIGNING_SECRET", "ssm:/billing/old"].map(|of| of.parse().unwrap())
+        ["env:BILLING_SIGNING_SECRET", "ssm:/billing/old"].map(|text| text.parse().unwrap())
     );
     assert!(!destination.notification_headers);
     let exact = Filter::Exact { name: "type".to_owned(), value: "order.created".to_owned() };
@@ -114,8 +114,8 @@ fn every_field_reaches_its_place() {
     );
     let kind = Kind::Exponential { delay_ms: 2 * SECOND_MS };
     assert_eq!(retry.schedule, Schedule { kind, max_ms: Some(30 * MINUTE_MS) });
-    let in_set = |set: &delivery::subscription::profile::StatusSet, of: &[u16]| {
-        of.iter().map(|s| set.contains(*s)).collect::<Vec<_>>()
+    let in_set = |set: &delivery::subscription::profile::StatusSet, statuses: &[u16]| {
+        statuses.iter().map(|s| set.contains(*s)).collect::<Vec<_>>()
     };
     assert_eq!(
         in_set(&retry.success, &[199, 200, 299, 300, 304]),
@@ -325,7 +325,9 @@ fn schedules_are_read_by_kind() {
 
 #[test]
 fn dead_letters_are_dropped_only_where_the_effective_sink_is_none() {
-    let topic = |of: &str| format!("{TOPIC}spec: {{delivery: {{deadLetter: {of}}}}}\n---\n");
+    let topic = |dead_letter: &str| {
+        format!("{TOPIC}spec: {{delivery: {{deadLetter: {dead_letter}}}}}\n---\n")
+    };
     for (of_topic, own, sink) in [
         ("none", "", Sink::None),
         ("none", "  deadLetter: {delay: PT1M}\n", Sink::DefaultContainer),
@@ -462,8 +464,8 @@ fn names_are_checked_and_unique() {
         assert_eq!(reading.findings.len(), 1, "{metadata}: {:?}", shown(&reading));
         assert!(shown(&reading)[0].starts_with(expected), "{metadata}: {:?}", shown(&reading));
     }
-    let (one, topic) = (subscription("{namespace: n, topic: t, name: s}"), TOPIC);
-    let text = format!("{one}---\n{topic}");
+    let (subscription, topic) = (subscription("{namespace: n, topic: t, name: s}"), TOPIC);
+    let text = format!("{subscription}---\n{topic}");
     let reading = read(&[Source { name: "a", text: &text }, Source { name: "b", text: &text }]);
     assert_eq!(
         shown(&reading),

@@ -16,13 +16,13 @@ fn a_topic_knows_its_publishers_in_order_whatever_its_input() {
     let first = format!("[{{snsTopic: '{arn}'}}, {{bucket: uploads}}]");
     let reading = read_one(&topics(&first, "[{eventSource: com.example}]"));
     assert_eq!(shown(&reading), Vec::<String>::new());
-    let of =
+    let publishers =
         |name: &str| reading.catalogue.topic(&name.parse().unwrap()).unwrap().settings.from.clone();
     assert_eq!(
-        of("n/t"),
+        publishers("n/t"),
         [Publisher::SnsTopic(arn.to_owned()), Publisher::Bucket("uploads".to_owned())]
     );
-    assert_eq!(of("n/u"), [Publisher::EventSource("com.example".to_owned())]);
+    assert_eq!(publishers("n/u"), [Publisher::EventSource("com.example".to_owned())]);
     for nothing in ["", "[]", "null"] {
         assert_eq!(read_one(&topics(nothing, "[]")).findings, [], "{nothing}");
     }
@@ -38,7 +38,7 @@ fn a_publisher_has_one_topic() {
           n/t and for n/u; assign the publisher to one topic; several subscriptions may receive \
           its events"]
     );
-    assert!(reading.catalogue.topics().map(|of| of.name.to_string()).eq(["n/t"]));
+    assert!(reading.catalogue.topics().map(|topic| topic.name.to_string()).eq(["n/t"]));
     let within = read_one(&topics("[{bucket: uploads}, {bucket: uploads}]", "[]"));
     assert!(
         shown(&within)[0].starts_with("f:4:43: error: spec.from[1].bucket: the publisher bucket"),

@@ -508,7 +508,7 @@ fn what_depends_on_a_filter_without_a_known_operator_is_not_reported() {
     let text =
         format!("{HEAD}{URL}  filter: {{exakt: {{type: a}}}}\n  batch: {{onRefused: split}}\n");
     let found = shown(&read_one(&text));
-    assert!(matches!(&found[..], [one] if one.contains("unknown field")), "{found:?}");
+    assert!(matches!(&found[..], [finding] if finding.contains("unknown field")), "{found:?}");
 }
 
 #[test]
