@@ -290,7 +290,7 @@ fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'
             (total, batches) = (0, false);
         }
         total += requests.count();
-        batches |= of_batches;
+        batches |= has_batches;
     }
     if cuts.is_empty() {
         // The requests are few, but have very many events.
