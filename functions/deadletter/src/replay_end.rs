@@ -66,7 +66,7 @@ pub(crate) fn end_of(
     location: Option<BlobLocation>,
     now_ms: u64,
 ) -> Option<ReplayEnd> {
-    let stored = location.map(|of| (of.container, of.key));
+    let stored = location.map(|location| (location.container, location.key));
     ReplayEnd::of_dead_letter(letter, stored, now_ms)
 }
 

@@ -30,8 +30,12 @@ const AT_ONCE: usize = 100;
 
 impl<P: DispatchPorts> Records<P> {
     /// Acknowledges a batch. Returns the message ids of the records that SQS must redeliver.
-    pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
-        let closing = |(index, record)| self.contained_close(record, index, of);
+    pub(crate) async fn acknowledge(
+        &self,
+        records: &[Record],
+        invocation: &Invocation<'_>,
+    ) -> Vec<String> {
+        let closing = |(index, record)| self.contained_close(record, index, invocation);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
         let redeliver = stream::iter(answers).buffer_unordered(AT_ONCE);
         redeliver.filter_map(std::future::ready).collect().await
@@ -49,16 +53,16 @@ impl<P: DispatchPorts> Records<P> {
         &self,
         record: &Record,
         index: usize,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<String> {
-        let closed = contained("acknowledge", self.close(record, index, of)).await;
+        let closed = contained("acknowledge", self.close(record, index, invocation)).await;
         if closed.unwrap_or(false) {
             return None;
         }
         if is_published(record) {
-            self.remember(&of.progress.done_of(index));
+            self.remember(&invocation.progress.done_of(index));
         }
-        of.deadline.in_time(&*self.ports, self.hide_returned(record)).boxed().await;
+        invocation.deadline.in_time(&*self.ports, self.hide_returned(record)).boxed().await;
         Some(record.message.clone())
     }
 
@@ -71,33 +75,35 @@ impl<P: DispatchPorts> Records<P> {
     }
 
     /// Re-enqueues the unfinished items of a record. Returns true if the record is done.
-    async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
-        let unfinished = of.progress.unfinished_of(index);
+    async fn close(&self, record: &Record, index: usize, invocation: &Invocation<'_>) -> bool {
+        let unfinished = invocation.progress.unfinished_of(index);
         if !unfinished.is_empty() {
-            if of.progress.is_unattempted(index) && unfinished.iter().any(is_too_large_to_wait) {
+            if invocation.progress.is_unattempted(index)
+                && unfinished.iter().any(is_too_large_to_wait)
+            {
                 let seconds = unattempted_seconds(record.receives);
                 // Boxed: these rare futures would enlarge the future of every record.
                 let returned =
                     self.return_to_queue(record, "no attempt was started in time", seconds);
-                of.deadline.in_time(&*self.ports, returned).boxed().await;
+                invocation.deadline.in_time(&*self.ports, returned).boxed().await;
                 return false;
             }
-            let requeue = |entry| self.requeue_unfinished(entry, of);
+            let requeue = |entry| self.requeue_unfinished(entry, invocation);
             stream::iter(unfinished).for_each_concurrent(AT_ONCE, requeue).boxed().await;
         }
         // Read the stages again, because re-enqueueing has changed them.
-        let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
+        let done = invocation.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
         // Matches are counted once per published record: not for a record that will be redelivered,
         // and not for a re-enqueued delivery.
         if done && is_published(record) {
-            of.progress.read(index, |item| {
+            invocation.progress.read(index, |item| {
                 item.subscription().into_iter().for_each(|name| self.telemetry.matched(name));
             });
         }
         done
     }
 
-    async fn requeue_unfinished(&self, entry: Entry, of: &Invocation<'_>) {
+    async fn requeue_unfinished(&self, entry: Entry, invocation: &Invocation<'_>) {
         let Entry { id, stage, item, .. } = entry;
         match (stage, item) {
             // A failed send is not repeated here, because its record is redelivered.
@@ -105,10 +111,12 @@ impl<P: DispatchPorts> Records<P> {
             (
                 Stage::NotStarted | Stage::Attempting | Stage::Waiting,
                 WorkItem::DeadLetter(letter),
-            ) => self.endings.finish_dead_letter(of, id, &letter).await,
+            ) => self.endings.finish_dead_letter(invocation, id, &letter).await,
             (_, WorkItem::Forward(queue, message)) => {
-                of.progress
-                    .set_sent(id, self.endings.sending.send(queue, *message, of.deadline).await);
+                invocation.progress.set_sent(
+                    id,
+                    self.endings.sending.send(queue, *message, invocation.deadline).await,
+                );
             }
             (Stage::NotStarted, WorkItem::Deliver(subscription, mut delivery)) => {
                 let now_ms = self.ports.now_ms();
@@ -117,12 +125,12 @@ impl<P: DispatchPorts> Records<P> {
                 let wait_ms = delivery.due_ms.saturating_sub(now_ms).max(turn_ms);
                 self.telemetry.held(&delivery, WaitReason::Time, wait_ms, now_ms);
                 let in_flight = InFlightDelivery { id, subscription, delivery };
-                self.endings.requeue(of, &in_flight, QueueName::Retry, wait_ms).await;
+                self.endings.requeue(invocation, &in_flight, QueueName::Retry, wait_ms).await;
             }
             (Stage::Waiting, WorkItem::Deliver(subscription, delivery)) => {
                 let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());
                 let in_flight = InFlightDelivery { id, subscription, delivery };
-                self.endings.requeue(of, &in_flight, QueueName::Retry, wait_ms).await;
+                self.endings.requeue(invocation, &in_flight, QueueName::Retry, wait_ms).await;
             }
             (Stage::Attempting, WorkItem::Deliver(subscription, mut delivery)) => {
                 let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
@@ -135,7 +143,7 @@ impl<P: DispatchPorts> Records<P> {
                 self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);
                 let subscription = Arc::clone(&subscription);
                 let in_flight = InFlightDelivery { id, subscription, delivery };
-                self.endings.finish(of, &in_flight, settled.end).await;
+                self.endings.finish(invocation, &in_flight, settled.end).await;
             }
         }
     }

@@ -20,7 +20,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         refused: Vec<(InFlightDelivery, Answer)>,
         passage: &Passage,
         in_place_ms: u64,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
         let (mut soon, mut leaving, mut slow) = (Vec::new(), Vec::new(), Vec::new());
         let (subscription, now_ms) = (&*passage.subscription, self.ports.now_ms());
@@ -52,29 +52,33 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
             }
         }
-        self.endings.finish_all(of, leaving).await;
-        self.move_to_slow_lane(slow, of).await;
+        self.endings.finish_all(invocation, leaving).await;
+        self.move_to_slow_lane(slow, invocation).await;
         soon
     }
 
     /// Sends deliveries to the slow queue without an attempt.
-    async fn move_to_slow_lane(&self, slow: Vec<InFlightDelivery>, of: &Invocation<'_>) {
+    async fn move_to_slow_lane(&self, slow: Vec<InFlightDelivery>, invocation: &Invocation<'_>) {
         if slow.is_empty() {
             return;
         }
         let moved = slow.iter().map(|in_flight| {
             self.telemetry.held(&in_flight.delivery, WaitReason::Slow, 0, self.ports.now_ms());
-            self.endings.requeue(of, in_flight, QueueName::Slow, 0)
+            self.endings.requeue(invocation, in_flight, QueueName::Slow, 0)
         });
         join_all(moved).boxed().await;
     }
 
     /// Publishes the events of deliveries whose destination is a topic.
-    pub(crate) async fn forward_all(&self, due: Vec<InFlightDelivery>, of: &Invocation<'_>) {
+    pub(crate) async fn forward_all(
+        &self,
+        due: Vec<InFlightDelivery>,
+        invocation: &Invocation<'_>,
+    ) {
         for in_flight in due {
             let topic = in_flight.delivery.target.topic(&in_flight.subscription);
             let Some(topic) = topic else { continue };
-            self.endings.forward(of, &in_flight, &topic).boxed().await;
+            self.endings.forward(invocation, &in_flight, &topic).boxed().await;
         }
     }
 }

@@ -131,25 +131,26 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Runs one piece of work and contains any panic. Unfinished items stay in the progress, and
     /// the acknowledging step re-enqueues them.
-    pub(crate) async fn run(&self, work: Work, of: &Invocation<'_>) {
+    pub(crate) async fn run(&self, work: Work, invocation: &Invocation<'_>) {
         let running = async {
             match work {
                 Work::DeadLetter(item, letter) => {
-                    self.endings.finish_dead_letter(of, item, &letter).await;
+                    self.endings.finish_dead_letter(invocation, item, &letter).await;
                 }
                 Work::Forward(item, queue, message) => {
-                    let sent = self.endings.sending.send(queue, *message, of.deadline).await;
-                    of.progress.set_sent(item, sent);
+                    let sent =
+                        self.endings.sending.send(queue, *message, invocation.deadline).await;
+                    invocation.progress.set_sent(item, sent);
                 }
                 Work::Deliver(group) => {
-                    self.deliver(group, of).await;
-                    self.destinations.return_permits(of).await;
+                    self.deliver(group, invocation).await;
+                    self.destinations.return_permits(invocation).await;
                 }
             }
         };
         // Boxed, so that the future types of the clients below do not nest without end.
         contained("deliver", running.boxed()).await;
         // Runs after a panic too. Otherwise late responses would be awaited as if work were left.
-        of.active_work.one_less();
+        invocation.active_work.one_less();
     }
 }

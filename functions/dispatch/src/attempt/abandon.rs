@@ -38,21 +38,21 @@ impl<P: DispatchPorts> Attempts<P> {
         &self,
         request: &Request,
         attempt: &Attempt<'_, '_>,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Exchange> {
         let done = {
             // Pinned here, because an argument would store the future twice. The block drops the
             // future, so an abandoned exchange holds no connection while its deliveries are sent.
             let work = pin!(self.ports.http().exchange(request));
-            self.done_or_left(work, request.timeout_ms, attempt, of).await
+            self.done_or_left(work, request.timeout_ms, attempt, invocation).await
         };
         match done {
             Waited::Done(exchange) => Some(*exchange),
             Waited::Left(left) => {
                 // Boxed: this rare future would enlarge the future of every attempt.
                 async {
-                    self.leave(&left, attempt.passage, of).await;
-                    self.news.share_health(of).await;
+                    self.leave(&left, attempt.passage, invocation).await;
+                    self.news.share_health(invocation).await;
                 }
                 .boxed()
                 .await;
@@ -68,13 +68,13 @@ impl<P: DispatchPorts> Attempts<P> {
         mut work: impl Future<Output = Exchange> + Unpin,
         timeout_ms: u64,
         attempt: &Attempt<'_, '_>,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Waited {
         let Attempt { passage, due, .. } = attempt;
         let started_ms = self.ports.now_ms();
         let slow_after_ms = passage.subscription.destination.slow_after_ms;
         let is_slow_first = slow_after_ms < timeout_ms;
-        let may_move = self.slow_lane.may_move(of.queue, due.len(), started_ms);
+        let may_move = self.slow_lane.may_move(invocation.queue, due.len(), started_ms);
         tokio::select! {
             biased;
             done = &mut work => return Waited::Done(Box::new(done)),
@@ -82,11 +82,11 @@ impl<P: DispatchPorts> Attempts<P> {
         }
         let Some(abandoned) = abandoned(due) else { return Waited::Done(Box::new(work.await)) };
         // While other work is active, waiting for the response delays nothing.
-        let _pause = of.active_work.pause();
+        let _pause = invocation.active_work.pause();
         tokio::select! {
             biased;
             done = &mut work => return Waited::Done(Box::new(done)),
-            () = of.active_work.none_left() => {}
+            () = invocation.active_work.none_left() => {}
         }
         match self.destinations.abandon(passage, started_ms) {
             true => Waited::Left(abandoned),
@@ -98,23 +98,33 @@ impl<P: DispatchPorts> Attempts<P> {
 
     /// Sends the deliveries of an abandoned attempt to the slow queue, without counting the
     /// attempt.
-    async fn leave(&self, due: &[InFlightDelivery], passage: &Passage, of: &Invocation<'_>) {
+    async fn leave(
+        &self,
+        due: &[InFlightDelivery],
+        passage: &Passage,
+        invocation: &Invocation<'_>,
+    ) {
         // Mark all deliveries first, so that a panic during the sends does not count as an attempt.
-        due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
+        due.iter().for_each(|in_flight| invocation.progress.keep(in_flight, Stage::Waiting));
         let slow_after_ms = passage.subscription.destination.slow_after_ms;
-        due.iter().for_each(|one| self.telemetry.abandoned(&one.delivery, slow_after_ms));
-        join_all(due.iter().map(|one| self.endings.requeue(of, one, QueueName::Slow, 0))).await;
+        due.iter()
+            .for_each(|in_flight| self.telemetry.abandoned(&in_flight.delivery, slow_after_ms));
+        join_all(
+            due.iter()
+                .map(|in_flight| self.endings.requeue(invocation, in_flight, QueueName::Slow, 0)),
+        )
+        .await;
     }
 }
 
 /// Returns the deliveries, marked as abandoned. Returns `None` if one of them was abandoned before,
 /// or does not fit a message and so cannot move to the slow lane.
 fn abandoned(due: &[InFlightDelivery]) -> Option<Vec<InFlightDelivery>> {
-    let abandon = |one: &InFlightDelivery| {
-        let delivery = Box::new(Delivery { abandoned: true, ..(*one.delivery).clone() });
-        let subscription = Arc::clone(&one.subscription);
-        let can_move = !one.delivery.abandoned && fits_a_message(&delivery);
-        can_move.then_some(InFlightDelivery { id: one.id, subscription, delivery })
+    let abandon = |in_flight: &InFlightDelivery| {
+        let delivery = Box::new(Delivery { abandoned: true, ..(*in_flight.delivery).clone() });
+        let subscription = Arc::clone(&in_flight.subscription);
+        let can_move = !in_flight.delivery.abandoned && fits_a_message(&delivery);
+        can_move.then_some(InFlightDelivery { id: in_flight.id, subscription, delivery })
     };
     due.iter().map(abandon).collect()
 }

@@ -64,7 +64,7 @@ impl<P: DispatchPorts> Attempts<P> {
         &self,
         due: &'d [InFlightDelivery],
         passage: &'p mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Attempt<'d, 'p>> {
         let keyring = passage.take_keyring();
         let (passage, started_ms) = (&*passage, self.ports.now_ms());
@@ -73,10 +73,10 @@ impl<P: DispatchPorts> Attempts<P> {
         let until_ms = passage.until_ms().saturating_sub(destination.late_window_ms);
         let left_ms = until_ms.checked_sub(started_ms).filter(|left_ms| *left_ms > 0)?;
         let wanted_ms = destination.response_timeout_ms.min(left_ms);
-        let timeout_ms = of.deadline.begin(started_ms, wanted_ms)?;
+        let timeout_ms = invocation.deadline.begin(started_ms, wanted_ms)?;
         // Set the stage before the request, so that a panic during the request counts as an
         // attempt.
-        due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
+        due.iter().for_each(|in_flight| invocation.progress.set(in_flight.id, Stage::Attempting));
         let deliveries = due.iter().map(AsRef::as_ref).collect();
         Some(Attempt { passage, due, deliveries, keyring, started_ms, timeout_ms })
     }
@@ -87,19 +87,21 @@ impl<P: DispatchPorts> Attempts<P> {
         &self,
         attempt: Attempt<'a, '_>,
         request: Result<Request, Unsendable>,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<AttemptResult<'a>> {
         if request.is_ok() {
             attempt.deliveries.iter().for_each(|delivery| self.telemetry.attempting(delivery));
         }
-        let (exchange, late) = self.exchange_once(&attempt, &request, of).await?;
+        let (exchange, late) = self.exchange_once(&attempt, &request, invocation).await?;
         let destination = &attempt.passage.subscription.destination;
-        let rendered = request.as_ref().map(|of| RenderedCredentials::collect(destination, of));
+        let rendered =
+            request.as_ref().map(|request| RenderedCredentials::collect(destination, request));
         let rendered = rendered.unwrap_or_default();
         match attempt.keyring {
             // Boxed: this rare future would enlarge the future of every attempt.
             Ok(ref keyring) if keyring.token().is_some() => {
-                let again = self.exchange_again(attempt, exchange, late, of).boxed().await?;
+                let again =
+                    self.exchange_again(attempt, exchange, late, invocation).boxed().await?;
                 Some(AttemptResult { rendered, ..again })
             }
             keyring => Some(AttemptResult {
@@ -117,13 +119,13 @@ impl<P: DispatchPorts> Attempts<P> {
         attempt: Attempt<'a, '_>,
         exchange: Exchange,
         late: Option<Late>,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<AttemptResult<'a>> {
         let until_ms = attempt.started_ms.saturating_add(attempt.timeout_ms);
         let keyring = attempt.keyring.unwrap_or_default();
         let (credentials, subscription) = (&self.credentials, &attempt.passage.subscription);
         let other = credentials
-            .keyring_after(&exchange, &keyring, subscription, until_ms, of.deadline)
+            .keyring_after(&exchange, &keyring, subscription, until_ms, invocation.deadline)
             .await;
         let now_ms = self.ports.now_ms();
         let (exchange, late, keyring) = match other {
@@ -133,7 +135,8 @@ impl<P: DispatchPorts> Attempts<P> {
                 let deliveries = attempt.deliveries.clone();
                 let keyring = Ok(other);
                 let again = Attempt { keyring, started_ms, timeout_ms, deliveries, ..attempt };
-                let (exchange, late) = self.exchange_once(&again, &again.compose(), of).await?;
+                let (exchange, late) =
+                    self.exchange_once(&again, &again.compose(), invocation).await?;
                 (exchange, late, again.keyring.unwrap_or_default())
             }
             Ok(_) => (exchange, late, keyring),
@@ -149,7 +152,7 @@ impl<P: DispatchPorts> Attempts<P> {
         &self,
         attempt: &Attempt<'_, '_>,
         request: &Result<Request, Unsendable>,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &attempt.passage.subscription.destination;
         // A late response of an AWS service is not a reply.
@@ -157,7 +160,7 @@ impl<P: DispatchPorts> Attempts<P> {
         match request {
             Ok(request) if may_be_late => Some(self.ports.http().exchange_or_late(request).await),
             Ok(request) => {
-                let exchange = self.exchange_or_abandon(request, attempt, of).await?;
+                let exchange = self.exchange_or_abandon(request, attempt, invocation).await?;
                 Some((request.understood(exchange), None))
             }
             Err(problem) => Some((problem.exchange(attempt.started_ms), None)),

@@ -280,17 +280,17 @@ impl Requests {
 /// the record has several elements, a part without batches may have more requests, because its
 /// elements are divided later.
 fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'a str> {
-    let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
-    for (name, of) in names {
-        let of_batches = of.batched.count() > 0;
-        let must_fit = is_one_element || batches || of_batches;
-        let joins = !must_fit || requests + of.count() <= REQUESTS_IN_PLACE;
-        if requests > 0 && !joins {
+    let (mut cuts, mut total, mut batches) = (Vec::new(), 0, false);
+    for (name, requests) in names {
+        let has_batches = requests.batched.count() > 0;
+        let must_fit = is_one_element || batches || has_batches;
+        let joins = !must_fit || total + requests.count() <= REQUESTS_IN_PLACE;
+        if total > 0 && !joins {
             cuts.push(*name);
-            (requests, batches) = (0, false);
+            (total, batches) = (0, false);
         }
-        requests += of.count();
-        batches |= of_batches;
+        total += requests.count();
+        batches |= has_batches;
     }
     if cuts.is_empty() {
         // The requests are few, but have very many events.
@@ -348,9 +348,13 @@ mod tests {
     fn as_many_names_stay_together_as_have_ten_requests() {
         for batches in [true, false] {
             let names = [("a", 4), ("b", 6), ("c", 1), ("d", 9)];
-            assert_eq!(cuts_of(&names.map(|(name, of)| (name, of, batches)), !batches), ["c"]);
+            assert_eq!(
+                cuts_of(&names.map(|(name, requests)| (name, requests, batches)), !batches),
+                ["c"]
+            );
             // There is never a cut before the first name.
-            let names = [("a", 11), ("b", 10), ("c", 1)].map(|(name, of)| (name, of, batches));
+            let names =
+                [("a", 11), ("b", 10), ("c", 1)].map(|(name, requests)| (name, requests, batches));
             assert_eq!(cuts_of(&names, !batches), ["b", "c"]);
         }
     }

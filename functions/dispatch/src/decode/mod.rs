@@ -148,7 +148,9 @@ pub(crate) fn decode_and_match(
         Published::new(&record.body, publication, catalogue, default_topic, now_ms).items()
     };
     let decoded = match record.trusted_attribute() {
-        Some(Attribute::Publication(text)) => read_publication(text).map(|it| published(&it)),
+        Some(Attribute::Publication(text)) => {
+            read_publication(text).map(|publication| published(&publication))
+        }
         Some(Attribute::Delivery(text)) => resume(record, text, catalogue, now_ms),
         Some(Attribute::DeadLetter(text)) => redriven(record, text, catalogue, now_ms),
         None => Ok(published(&record.as_publication())),
@@ -457,16 +459,18 @@ spec: {destination: {url: 'https://resize.example.com/'}}
                 .expect("readable")
                 .items;
         let describe = |item: &WorkItem| match item {
-            WorkItem::Deliver(_, of) => {
-                (of.subscription.to_string(), of.origin.index, format!("{:?}", of.event.shape()))
-            }
+            WorkItem::Deliver(_, delivery) => (
+                delivery.subscription.to_string(),
+                delivery.origin.index,
+                format!("{:?}", delivery.event.shape()),
+            ),
             WorkItem::DeadLetter(letter) => {
-                let of = &letter.delivery;
+                let delivery = &letter.delivery;
                 let why = letter.detail.clone().unwrap_or_default();
                 (
-                    of.subscription.to_string(),
-                    of.origin.index,
-                    format!("{:?} {}: {why}", of.event.shape(), letter.reason),
+                    delivery.subscription.to_string(),
+                    delivery.origin.index,
+                    format!("{:?} {}: {why}", delivery.event.shape(), letter.reason),
                 )
             }
             WorkItem::Forward(..) => panic!("{item:?}"),

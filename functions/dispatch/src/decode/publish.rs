@@ -95,9 +95,9 @@ impl<'a> Published<'a> {
         // An unusable subscription may still match these events, or accept a dead letter that no
         // other subscription accepts.
         decoded.unmatched.clear();
-        decoded
-            .items
-            .retain(|item| item.delivery().is_none_or(|of| of.subscription.name != NAMELESS));
+        decoded.items.retain(|item| {
+            item.delivery().is_none_or(|delivery| delivery.subscription.name != NAMELESS)
+        });
         let is_divided = decoded.items.iter().any(|item| matches!(item, WorkItem::Forward(..)));
         let is_divided = is_divided || unusable.len() > divide::PARTS_MAX;
         let others = if is_divided { divide::around(self, &unusable) } else { unusable };
@@ -219,9 +219,13 @@ impl<'a> Published<'a> {
         let delivery = self.publication.delivery(index, event, self.full_name(NAMELESS));
         let letter =
             DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, self.now_ms);
-        let of = if self.is_for_all() { "no subscription" } else { "none of these subscriptions" };
+        let subject =
+            if self.is_for_all() { "no subscription" } else { "none of these subscriptions" };
         letter
-            .with_detail(format!("{of} of topic {} accepts this dead letter any more", self.name))
+            .with_detail(format!(
+                "{subject} of topic {} accepts this dead letter any more",
+                self.name
+            ))
             .into()
     }
 

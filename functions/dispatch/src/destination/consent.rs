@@ -80,13 +80,14 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let subscription = Arc::clone(&passage.subscription);
         let is_asked = passage.is_own && !passage.has_consent;
         let wanted = subscription.destination.consent.as_ref().filter(|_| is_asked)?;
         let began_ms = self.now_ms();
-        let hold = self.consent_of(&subscription, &passage.destination, wanted, of).boxed().await;
+        let hold =
+            self.consent_of(&subscription, &passage.destination, wanted, invocation).boxed().await;
         let now_ms = self.now_ms();
         passage.has_waited |= now_ms > began_ms;
         match hold {
@@ -97,8 +98,8 @@ impl<P: DispatchPorts> Destinations<P> {
             Err(Hold::RateLimited { wait_ms }) => {
                 same_for_all(due, wait(wait_ms, WaitReason::ConsentRate, now_ms))
             }
-            Err(Hold::NotValidated) => unless_open(due.iter().map(|one| {
-                let wait_ms = waits::consent_ms(now_ms.saturating_sub(one.delivery.due_ms));
+            Err(Hold::NotValidated) => unless_open(due.iter().map(|in_flight| {
+                let wait_ms = waits::consent_ms(now_ms.saturating_sub(in_flight.delivery.due_ms));
                 wait(wait_ms, WaitReason::Consent, now_ms)
             })),
         }
@@ -109,7 +110,7 @@ impl<P: DispatchPorts> Destinations<P> {
         subscription: &Subscription,
         destination: &Destination,
         wanted: &Consent,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Result<(), Hold> {
         let key = ConsentKey::new(
             &subscription.name.topic.namespace,
@@ -125,7 +126,7 @@ impl<P: DispatchPorts> Destinations<P> {
         }
         let rate = match self.ports.consents().consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
-            Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, of).await,
+            Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, invocation).await,
             // A failed read is not a consent. It is not a reason to validate either, because the
             // stored consent may be valid.
             Err(error) => {
@@ -146,7 +147,7 @@ impl<P: DispatchPorts> Destinations<P> {
         wanted: &Consent,
         key: &ConsentKey,
         gate: &mut ConsentGate,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Rate> {
         let now_ms = self.now_ms();
         let (closed_until_ms, closed_ms) = gate.closed.unwrap_or_default();
@@ -155,17 +156,18 @@ impl<P: DispatchPorts> Destinations<P> {
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         // Looked up before `begin` grants the time, because the look-up of secrets takes time too.
-        let keyring = self.credentials.keyring(subscription, of.deadline).await;
+        let keyring = self.credentials.keyring(subscription, invocation.deadline).await;
         let now_ms = self.now_ms();
         // `begin` is called only after the check of the pause, because it uses up the privilege of
         // the first request of an invocation.
-        let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
+        let timeout_ms = invocation.deadline.begin(now_ms, wanted_ms)?;
         let pause_ms = waits::handshake_ms(closed_ms);
         // Set before the request, so that the next validation waits even if this one fails or is
         // interrupted.
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
         let until_ms = now_ms.saturating_add(timeout_ms);
-        let answer = self.validate(subscription, wanted, keyring, (until_ms, of.deadline)).await;
+        let answer =
+            self.validate(subscription, wanted, keyring, (until_ms, invocation.deadline)).await;
         telemetry::consent_answered(subscription, &answer);
         let Consented::Granted(rate) = answer else { return None };
         gate.closed = None;
@@ -173,7 +175,7 @@ impl<P: DispatchPorts> Destinations<P> {
         // The consent applies even if storing fails. The next delivery then validates again, which
         // is harmless.
         let kept = self.ports.consents().keep_consent(key, &granted);
-        match of.deadline.in_time(&*self.ports, kept).await {
+        match invocation.deadline.in_time(&*self.ports, kept).await {
             Some(Ok(())) => {}
             Some(Err(error)) => telemetry::consent_unknown(subscription, &error.to_string()),
             None => telemetry::consent_unknown(subscription, NO_ANSWER),

@@ -28,14 +28,14 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let needs_them = passage.is_own && passage.subscription.destination.needs_keyring();
         if !needs_them || passage.keyring.is_some() {
             return None;
         }
         let started_ms = self.now_ms();
-        passage.keyring = self.wait_for_keyring(due, passage, of).boxed().await;
+        passage.keyring = self.wait_for_keyring(due, passage, invocation).boxed().await;
         let is_left = passage.keyring.is_none();
         passage.has_waited |= self.now_ms() > started_ms;
         self.note_credentials(passage, started_ms, is_left);
@@ -47,25 +47,25 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Result<Keyring, Unsendable>> {
         let subscription = Arc::clone(&passage.subscription);
         let destination = &subscription.destination;
-        let mut work = Box::pin(self.credentials.keyring(&subscription, of.deadline));
+        let mut work = Box::pin(self.credentials.keyring(&subscription, invocation.deadline));
         let may_move = destination.slow_after_ms < destination.response_timeout_ms
-            && self.slow_lane.may_move(of.queue, due.len(), self.now_ms())
-            && due.iter().all(|one| fits_a_message(&one.delivery));
+            && self.slow_lane.may_move(invocation.queue, due.len(), self.now_ms())
+            && due.iter().all(|in_flight| fits_a_message(&in_flight.delivery));
         tokio::select! {
             biased;
             done = &mut work => return Some(done),
             () = self.ports.sleep(destination.slow_after_ms), if may_move => {}
         }
         // While other work is active, waiting delays nothing.
-        let _pause = of.active_work.pause();
+        let _pause = invocation.active_work.pause();
         tokio::select! {
             biased;
             done = &mut work => Some(done),
-            () = of.active_work.none_left() => None,
+            () = invocation.active_work.none_left() => None,
         }
     }
 

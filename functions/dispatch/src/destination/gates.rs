@@ -72,13 +72,13 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         waiting: Vec<InFlightDelivery>,
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Asked {
         let gates = if passage.leads_to_a_topic() { Gate::BEFORE_A_TOPIC } else { &Gate::ALL };
         let mut asked = Asked { due: waiting, refused: Vec::new() };
         loop {
             for gate in gates {
-                if let Some(answers) = self.ask_gate(*gate, &asked.due, passage, of).await {
+                if let Some(answers) = self.ask_gate(*gate, &asked.due, passage, invocation).await {
                     asked.sort_out(answers);
                 }
                 if asked.due.is_empty() {
@@ -99,20 +99,20 @@ impl<P: DispatchPorts> Destinations<P> {
         gate: Gate,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         // Boxed: most destinations have no such limit, and the futures are large.
         match gate {
-            Gate::InFlight => self.enter(due, passage, of).await,
-            Gate::Disabled => self.ask_switch(due, passage, of).await,
+            Gate::InFlight => self.enter(due, passage, invocation).await,
+            Gate::Disabled => self.ask_switch(due, passage, invocation).await,
             Gate::Due => due_now(due, passage, self.now_ms()),
-            Gate::RetryAfter => self.ask_requested_wait(due, passage, of),
-            Gate::Probation => self.ask_probation(due, passage, of).await,
-            Gate::Slow => self.ask_slow_lane(due, passage, of),
-            Gate::Consent => self.ask_consent(due, passage, of).await,
-            Gate::Credentials => self.ask_credentials(due, passage, of).await,
-            Gate::Rate => self.ask_rate(due, passage, of).await,
-            Gate::Concurrency => self.ask_concurrency(due, passage, of).await,
+            Gate::RetryAfter => self.ask_requested_wait(due, passage, invocation),
+            Gate::Probation => self.ask_probation(due, passage, invocation).await,
+            Gate::Slow => self.ask_slow_lane(due, passage, invocation),
+            Gate::Consent => self.ask_consent(due, passage, invocation).await,
+            Gate::Credentials => self.ask_credentials(due, passage, invocation).await,
+            Gate::Rate => self.ask_rate(due, passage, invocation).await,
+            Gate::Concurrency => self.ask_concurrency(due, passage, invocation).await,
         }
     }
 }
@@ -120,12 +120,17 @@ impl<P: DispatchPorts> Destinations<P> {
 /// Checks that each delivery is due, within the limits of its policy, and not paused. Returns
 /// `None` if all deliveries may be attempted now.
 fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<Vec<Answer>> {
-    let answer =
-        |one: &InFlightDelivery| match step::arrive(&one.delivery, &passage.subscription, now_ms) {
-            Arrival::Attempt | Arrival::Forward(_) => Answer::Open,
-            Arrival::NotDue { wait_ms } => wait(wait_ms, one.delivery.why_not_due(now_ms), now_ms),
-            Arrival::Ended(reason) => Answer::End { reason },
-        };
+    let answer = |in_flight: &InFlightDelivery| match step::arrive(
+        &in_flight.delivery,
+        &passage.subscription,
+        now_ms,
+    ) {
+        Arrival::Attempt | Arrival::Forward(_) => Answer::Open,
+        Arrival::NotDue { wait_ms } => {
+            wait(wait_ms, in_flight.delivery.why_not_due(now_ms), now_ms)
+        }
+        Arrival::Ended(reason) => Answer::End { reason },
+    };
     unless_open(due.iter().map(answer))
 }
 
@@ -135,8 +140,8 @@ pub(super) fn wait(wait_ms: u64, why: WaitReason, now_ms: u64) -> Answer {
 }
 
 /// Returns the longest wait of the delivery that still leaves time for an attempt.
-pub(super) fn longest_wait_ms(one: &InFlightDelivery, passage: &Passage, now_ms: u64) -> u64 {
-    let left_ms = step::left_to_live_ms(&one.delivery, &passage.subscription.retry, now_ms);
+pub(super) fn longest_wait_ms(in_flight: &InFlightDelivery, passage: &Passage, now_ms: u64) -> u64 {
+    let left_ms = step::left_to_live_ms(&in_flight.delivery, &passage.subscription.retry, now_ms);
     left_ms.saturating_sub(LAST_ATTEMPT_MS)
 }
 

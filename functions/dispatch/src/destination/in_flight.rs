@@ -156,21 +156,21 @@ pub(crate) struct InFlightPermits {
 /// The slot that one request holds at its destination.
 #[derive(Debug)]
 struct Room {
-    of: Arc<InFlight>,
+    in_flight: Arc<InFlight>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Room {
-    async fn enter(of: &Arc<InFlight>) -> Self {
-        let permit = Arc::clone(&of.room).acquire_owned().await.ok();
-        of.size().in_use += 1;
-        Self { of: Arc::clone(of), permit }
+    async fn enter(in_flight: &Arc<InFlight>) -> Self {
+        let permit = Arc::clone(&in_flight.room).acquire_owned().await.ok();
+        in_flight.size().in_use += 1;
+        Self { in_flight: Arc::clone(in_flight), permit }
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let mut size = self.of.size();
+        let mut size = self.in_flight.size();
         size.in_use = size.in_use.saturating_sub(1);
         if size.above > 0 {
             size.above -= 1;
@@ -186,21 +186,21 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         if passage.in_flight.is_some() {
             return None;
         }
         let in_flight = Arc::clone(in_flight_of(passage));
         in_flight.raise_ceiling(most_at_once(passage));
-        let bytes = due.iter().map(|one| one.delivery.event.text().len()).sum();
+        let bytes = due.iter().map(|entering| entering.delivery.event.text().len()).sum();
         // Most requests find a free slot immediately, so they skip the check that their deliveries
         // fit a message.
         passage.in_flight = self.permits(&in_flight, bytes).now_or_never();
         if passage.in_flight.is_some() {
             return None;
         }
-        self.wait_for_room(&in_flight, bytes, due, passage, of).boxed().await
+        self.wait_for_room(&in_flight, bytes, due, passage, invocation).boxed().await
     }
 
     /// Waits for a slot of the destination, then for slots of the total. In the opposite order, a
@@ -219,13 +219,13 @@ impl<P: DispatchPorts> Destinations<P> {
         bytes: usize,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
-        let can_leave = due.len() <= APART_MAX && can_wait(due, of);
+        let can_leave = due.len() <= APART_MAX && can_wait(due, invocation);
         // A slow destination must not delay the invocation only because other deliveries wait for
         // its slots.
-        let pause = of.active_work.pause();
-        let patience = self.patience(passage, of);
+        let pause = invocation.active_work.pause();
+        let patience = self.patience(passage, invocation);
         let entered = tokio::select! {
             biased;
             permits = self.permits(in_flight, bytes) => Some(permits),
@@ -242,23 +242,23 @@ impl<P: DispatchPorts> Destinations<P> {
         drop(pause);
         match passage.in_flight {
             Some(_) => None,
-            None => unless_open(due.iter().map(|one| without_room(one, self.now_ms()))),
+            None => unless_open(due.iter().map(|refused| without_room(refused, self.now_ms()))),
         }
     }
 
     /// Completes when a delivery must stop waiting in place for a slot. The time limit starts when
     /// the destination becomes overloaded.
-    async fn patience(&self, passage: &Passage, of: &Invocation<'_>) {
+    async fn patience(&self, passage: &Passage, invocation: &Invocation<'_>) {
         in_flight_of(passage).limited().await;
-        let left_ms = of.deadline.stops_ms().saturating_sub(self.now_ms());
+        let left_ms = invocation.deadline.stops_ms().saturating_sub(self.now_ms());
         let slow_after_ms = passage.subscription.destination.slow_after_ms;
         self.ports.sleep(slow_after_ms.min(left_ms)).await;
     }
 }
 
 /// Returns the answer for a delivery that got no slot: a wait that is one second longer each time.
-fn without_room(one: &InFlightDelivery, now_ms: u64) -> Answer {
-    let delivery = &one.delivery;
+fn without_room(refused: &InFlightDelivery, now_ms: u64) -> Answer {
+    let delivery = &refused.delivery;
     if now_ms < delivery.due_ms {
         return wait(delivery.due_ms - now_ms, delivery.why_not_due(now_ms), now_ms);
     }
@@ -329,8 +329,8 @@ mod tests {
     }
 
     /// Takes all free slots.
-    fn entered(of: &Arc<InFlight>) -> Vec<Room> {
-        std::iter::from_fn(|| Room::enter(of).now_or_never()).collect()
+    fn entered(in_flight: &Arc<InFlight>) -> Vec<Room> {
+        std::iter::from_fn(|| Room::enter(in_flight).now_or_never()).collect()
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
         let in_flight = room_for(1);
         let rooms = entered(&in_flight);
         let mut waiting: Vec<_> = (0..2).map(|_| Box::pin(Room::enter(&in_flight))).collect();
-        assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
+        assert!(waiting.iter_mut().all(|entering| entering.as_mut().now_or_never().is_none()));
         drop(rooms);
         assert!(waiting[1].as_mut().now_or_never().is_none());
         assert!(waiting[0].as_mut().now_or_never().is_some());
@@ -407,7 +407,7 @@ mod tests {
                 }
                 if is_polled {
                     let mut context = Context::from_waker(Waker::noop());
-                    waiting.retain_mut(|one| match one.as_mut().poll(&mut context) {
+                    waiting.retain_mut(|entering| match entering.as_mut().poll(&mut context) {
                         std::task::Poll::Ready(room) => {
                             rooms.push(room);
                             false

@@ -221,11 +221,11 @@ mod tests {
     #[test]
     fn a_value_is_that_of_a_namespace_and_an_address() {
         let (known, target) = (KnownDestinations::default(), DeliveryTarget::Destination);
-        let of = |name: &str, target| known.of_target(&subscription(name), target);
-        let first = of("n/t/s", &target);
-        assert!(Arc::ptr_eq(&first, &of("n/u/other", &target)));
-        assert!(!Arc::ptr_eq(&first, &of("m/t/s", &target)));
-        let replies = of("n/t/s", &DeliveryTarget::Reply);
+        let find = |name: &str, target| known.of_target(&subscription(name), target);
+        let first = find("n/t/s", &target);
+        assert!(Arc::ptr_eq(&first, &find("n/u/other", &target)));
+        assert!(!Arc::ptr_eq(&first, &find("m/t/s", &target)));
+        let replies = find("n/t/s", &DeliveryTarget::Reply);
         assert!(!Arc::ptr_eq(&first, &replies));
         assert_eq!(
             [first.address(), replies.address()],
@@ -245,7 +245,7 @@ mod tests {
             known.get(key(number), "n");
         }
         assert!(known.find(first.key).is_none() && known.find(key(0)).is_some());
-        assert!(known.take_unshared().iter().any(|it| Arc::ptr_eq(it, &first)));
+        assert!(known.take_unshared().iter().any(|destination| Arc::ptr_eq(destination, &first)));
         assert!(known.take_unshared().is_empty());
     }
 }

@@ -125,6 +125,7 @@ impl<P: DispatchPorts> Destinations<P> {
 /// True if the deliveries may be re-enqueued instead of attempted. A delivery that does not fit a
 /// message would become a dead letter. A record of the isolation queue is always attempted: a
 /// re-enqueued record would start with no receives, and never reach their maximum.
-fn can_wait(due: &[InFlightDelivery], of: &Invocation<'_>) -> bool {
-    of.queue != QueueName::Isolation && due.iter().all(|one| fits_a_message(&one.delivery))
+fn can_wait(due: &[InFlightDelivery], invocation: &Invocation<'_>) -> bool {
+    invocation.queue != QueueName::Isolation
+        && due.iter().all(|in_flight| fits_a_message(&in_flight.delivery))
 }

@@ -75,7 +75,7 @@ impl Passage {
 
     /// True if the destination or the token server is slow.
     pub(super) fn is_slow(&self) -> bool {
-        let is_slow = |of: &Arc<Destination>| of.state().slowness.is_slow();
+        let is_slow = |destination: &Arc<Destination>| destination.state().slowness.is_slow();
         is_slow(&self.destination) || self.token_server.as_ref().is_some_and(is_slow)
     }
 
@@ -136,5 +136,5 @@ impl Passage {
 
 /// Returns the target of a request, which all its deliveries share.
 pub(super) fn target_of(waiting: &[InFlightDelivery]) -> &DeliveryTarget {
-    waiting.first().map_or(&DeliveryTarget::Destination, |one| &one.delivery.target)
+    waiting.first().map_or(&DeliveryTarget::Destination, |in_flight| &in_flight.delivery.target)
 }

@@ -87,7 +87,7 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let is_on_probation = passage.destination.state().failures.is_on_probation();
         if !is_on_probation || passage.is_probe() || !passage.has_probation() {
@@ -96,8 +96,8 @@ impl<P: DispatchPorts> Destinations<P> {
         // Boxed: this rare future would enlarge the future of every delivery.
         async {
             let mut answers = Vec::with_capacity(due.len());
-            for one in due {
-                answers.push(self.admit(one, due.len(), passage, of).await);
+            for in_flight in due {
+                answers.push(self.admit(in_flight, due.len(), passage, invocation).await);
             }
             unless_open(answers.into_iter())
         }
@@ -109,18 +109,18 @@ impl<P: DispatchPorts> Destinations<P> {
     /// another attempt. Defers any other delivery.
     async fn admit(
         &self,
-        one: &InFlightDelivery,
+        in_flight: &InFlightDelivery,
         count: usize,
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Answer {
         let now_ms = self.now_ms();
-        let longest_ms = longest_wait_ms(one, passage, now_ms);
+        let longest_ms = longest_wait_ms(in_flight, passage, now_ms);
         if longest_ms == 0 {
             return Answer::Open;
         }
         // A delivery for the slow lane becomes the probe there.
-        let moves = self.moves_to_slow_lane(one, count, passage, of);
+        let moves = self.moves_to_slow_lane(in_flight, count, passage, invocation);
         let admission = {
             let failures = &mut passage.destination.state().failures;
             match moves {
@@ -131,12 +131,12 @@ impl<P: DispatchPorts> Destinations<P> {
         let deferral = match admission {
             Admission::Admitted => return Answer::Open,
             Admission::Deferred(deferral) => deferral,
-            Admission::Probe => match self.claim_probe(passage, of.deadline).await {
+            Admission::Probe => match self.claim_probe(passage, invocation.deadline).await {
                 Claimed::ByOthers(deferral) => deferral,
                 Claimed::Mine | Claimed::Recovered => return Answer::Open,
             },
         };
-        if !fits_a_message(&one.delivery) {
+        if !fits_a_message(&in_flight.delivery) {
             // The delivery cannot wait, and an attempt is better than a dead letter.
             return Answer::Open;
         }

@@ -43,7 +43,7 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let now_ms = self.now_ms();
         let report = recovering::report(&passage.destination.state(), now_ms);
@@ -53,14 +53,15 @@ impl<P: DispatchPorts> Destinations<P> {
         let rates = most.into_iter().chain(report.map(|report| report.known.rate));
         let per_second = rates.min()?;
         // A slot from before an outage belongs to a faster rate.
-        let has_slot = !recovers && due.iter().any(|one| has_slot(&one.delivery, now_ms));
-        if has_slot || passage.has_slot || passage.is_probe() || !can_wait(due, of) {
+        let has_slot =
+            !recovers && due.iter().any(|in_flight| has_slot(&in_flight.delivery, now_ms));
+        if has_slot || passage.has_slot || passage.is_probe() || !can_wait(due, invocation) {
             return None;
         }
         let latest_ms = latest_ms(due, passage, now_ms);
         let destination = &passage.destination;
         let item = destination.key.limits_item(&destination.namespace);
-        let deadline = of.deadline;
+        let deadline = invocation.deadline;
         let rate = Rate { passage, item, most, per_second, recovers, latest_ms, deadline };
         let (has_slot, answers) = self.slot_of_each(due, rate).boxed().await;
         passage.has_slot = has_slot;
@@ -77,7 +78,8 @@ impl<P: DispatchPorts> Destinations<P> {
     ) -> (bool, Option<Vec<Answer>>) {
         let Taken { slots, missing } = self.next_slots(&mut rate, due.len()).await;
         let now_ms = self.now_ms();
-        if slots.first().is_some_and(|it| *it <= now_ms.saturating_add(IN_PLACE_BELOW_MS)) {
+        if slots.first().is_some_and(|slot_ms| *slot_ms <= now_ms.saturating_add(IN_PLACE_BELOW_MS))
+        {
             rate.note_back(due);
         }
         match slots.first() {
@@ -93,13 +95,13 @@ impl<P: DispatchPorts> Destinations<P> {
             Some(_) | None => {}
         }
         let no_slot = |wait_ms| wait(wait_ms, WaitReason::NoSlot, now_ms);
-        let without_slot = |one: &InFlightDelivery| match missing {
+        let without_slot = |in_flight: &InFlightDelivery| match missing {
             Missing::Unreachable => {
                 let left_ms = rate.latest_ms.saturating_sub(now_ms);
                 no_slot(UNREACHABLE_MS.min(left_ms).max(ASK_AGAIN_MS))
             }
             Missing::Soon | Missing::Unknown | Missing::Full if rate.recovers => {
-                self.send_away(one, &rate, now_ms)
+                self.send_away(in_flight, &rate, now_ms)
             }
             Missing::Soon | Missing::Unknown => no_slot(ASK_AGAIN_MS),
             Missing::Full => {
@@ -108,22 +110,22 @@ impl<P: DispatchPorts> Destinations<P> {
             }
         };
         let mut slots = slots.into_iter();
-        let answers = due.iter().map(|one| match slots.next() {
+        let answers = due.iter().map(|in_flight| match slots.next() {
             Some(until_ms) => Answer::Wait { until_ms, why: WaitReason::Slot },
-            None => without_slot(one),
+            None => without_slot(in_flight),
         });
         (false, unless_open(answers))
     }
 
     /// Defers, by a random time, a delivery that gets no slot. The time depends on the number of
     /// such deliveries.
-    fn send_away(&self, one: &InFlightDelivery, rate: &Rate<'_>, now_ms: u64) -> Answer {
+    fn send_away(&self, in_flight: &InFlightDelivery, rate: &Rate<'_>, now_ms: u64) -> Answer {
         let mut state = rate.passage.destination.state();
         let recovery = recovering::report(&state, now_ms).map(|report| report.known);
         let spread_ms = recovery.map_or(ASK_AGAIN_MS, Recovery::away_ms);
-        recovering::note_away(&mut state, one.delivery.hold.away == 0);
+        recovering::note_away(&mut state, in_flight.delivery.hold.away == 0);
         let deferral = Deferral { from_ms: now_ms.saturating_add(SECOND_MS), spread_ms };
-        let latest_ms = now_ms.saturating_add(longest_wait_ms(one, rate.passage, now_ms));
+        let latest_ms = now_ms.saturating_add(longest_wait_ms(in_flight, rate.passage, now_ms));
         let until_ms = deferral.until_ms(self.ports.next_jitter()).min(latest_ms);
         let until_ms = until_ms.max(now_ms.saturating_add(ASK_AGAIN_MS));
         Answer::Wait { until_ms, why: WaitReason::Away }
@@ -285,7 +287,7 @@ impl<'a> Rate<'a> {
 
     /// Counts deliveries that had been deferred without a slot and have a slot now.
     fn note_back(&self, due: &[InFlightDelivery]) {
-        let count = due.iter().filter(|one| one.delivery.hold.away > 0).count();
+        let count = due.iter().filter(|in_flight| in_flight.delivery.hold.away > 0).count();
         recovering::note_back(&mut self.passage.destination.state(), count);
     }
 
@@ -325,7 +327,7 @@ impl<'a> Rate<'a> {
 /// Returns the latest slot that all of these deliveries can use. A slot that can be awaited in
 /// place is never too late.
 fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
-    let longest_ms = due.iter().map(|one| longest_wait_ms(one, passage, now_ms)).min();
+    let longest_ms = due.iter().map(|in_flight| longest_wait_ms(in_flight, passage, now_ms)).min();
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 

@@ -52,10 +52,10 @@ impl Passage {
         if !found.is_nothing() {
             let at_ms = exchange.ended_ms();
             let findings = state.findings(&self.destination, subscription);
-            findings.failing = found.failing.map(|it| (it, at_ms)).or(findings.failing);
+            findings.failing = found.failing.map(|failing| (failing, at_ms)).or(findings.failing);
             findings.ceiling = found.ceiling.or(findings.ceiling);
             findings.row = found.row.or(findings.row);
-            findings.slow = found.slow.map(|it| (it, at_ms)).or(findings.slow);
+            findings.slow = found.slow.map(|slow| (slow, at_ms)).or(findings.slow);
             findings.last_failure = last_failure;
             // A subscription disables only its own destination, not its reply address or its sink.
             if self.is_own {

@@ -33,11 +33,13 @@ pub(crate) fn begin(
 ) {
     // Begin the recovery whenever possible: the item shows later whether the destination still
     // recovers.
-    let Some(ended_ms) = ended_ms.filter(|it| now_ms < it.saturating_add(RECOVERS_MAX_MS)) else {
+    let Some(ended_ms) =
+        ended_ms.filter(|ended_ms| now_ms < ended_ms.saturating_add(RECOVERS_MAX_MS))
+    else {
         return;
     };
-    let known = state.recovering.map(|it| it.known);
-    if known.is_some_and(|it| it.began_ms >= ended_ms) {
+    let known = state.recovering.map(|report| report.known);
+    if known.is_some_and(|recovery| recovery.began_ms >= ended_ms) {
         return;
     }
     let ceiling = ceiling.or_else(|| known?.ceiling);
@@ -104,7 +106,7 @@ pub(super) fn note_result(state: &mut State, outcome: Outcome, status: Option<u1
 /// Returns the maximum rate after a relapse, and the time of the relapse; `None` if the destination
 /// was not recovering.
 pub(super) fn relapse(state: &mut State, now_ms: u64) -> Option<(u32, u64)> {
-    let report = state.recovering.as_mut().filter(|it| !it.known.is_over(now_ms))?;
+    let report = state.recovering.as_mut().filter(|report| !report.known.is_over(now_ms))?;
     let ceiling = report.known.ceiling_after_fall(now_ms);
     // Kept here too, because the next recovery stays below this rate.
     report.known.ceiling = Some(ceiling);
@@ -124,11 +126,11 @@ pub(super) fn note_places(state: &mut State, report: &Report, places: Places) ->
 impl<P: DispatchPorts> Destinations<P> {
     /// Immediately reports the results of attempts at a recovering destination. All processes have
     /// to slow down within a second or two of a relapse.
-    pub(crate) async fn report_results(&self, passage: &Passage, of: &Invocation<'_>) {
+    pub(crate) async fn report_results(&self, passage: &Passage, invocation: &Invocation<'_>) {
         let destination = &passage.destination;
         let recovers = report(&destination.state(), self.now_ms()).is_some();
         if recovers && passage.has_probation() {
-            self.report_all(destination, of.deadline).boxed().await;
+            self.report_all(destination, invocation.deadline).boxed().await;
         }
     }
 

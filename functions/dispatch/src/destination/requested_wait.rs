@@ -17,18 +17,18 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let most_ms = passage.subscription.retry.retry_after_max_ms;
         let now_ms = self.now_ms();
         let deferral = passage.destination.state().requested_wait.deferral(most_ms, now_ms)?;
-        if !can_wait(due, of) {
+        if !can_wait(due, invocation) {
             return None;
         }
-        let wait = |one| {
+        let wait = |in_flight| {
             // The time to live shortens the random part of the wait, but not the pause that the
             // destination requested.
-            let latest_ms = now_ms.saturating_add(longest_wait_ms(one, passage, now_ms));
+            let latest_ms = now_ms.saturating_add(longest_wait_ms(in_flight, passage, now_ms));
             let until_ms = deferral.until_ms(self.ports.next_jitter()).min(latest_ms);
             Answer::Wait { until_ms: until_ms.max(deferral.from_ms), why: WaitReason::RetryAfter }
         };

@@ -20,16 +20,17 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
-        let was_abandoned = || due.iter().any(|one| one.delivery.abandoned);
+        let was_abandoned = || due.iter().any(|in_flight| in_flight.delivery.abandoned);
         if passage.is_probe() || !(passage.is_slow() || was_abandoned()) {
             return None;
         }
-        let answer = |one| match self.moves_to_slow_lane(one, due.len(), passage, of) {
-            true => Answer::Slow,
-            false => Answer::Open,
-        };
+        let answer =
+            |in_flight| match self.moves_to_slow_lane(in_flight, due.len(), passage, invocation) {
+                true => Answer::Slow,
+                false => Answer::Open,
+            };
         unless_open(due.iter().map(answer))
     }
 
@@ -37,14 +38,14 @@ impl<P: DispatchPorts> Destinations<P> {
     /// number of events of its request.
     pub(super) fn moves_to_slow_lane(
         &self,
-        one: &InFlightDelivery,
+        in_flight: &InFlightDelivery,
         events: usize,
         passage: &Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> bool {
-        self.slow_lane.may_move(of.queue, events, self.now_ms())
-            && (one.delivery.abandoned || passage.is_slow())
-            && fits_a_message(&one.delivery)
+        self.slow_lane.may_move(invocation.queue, events, self.now_ms())
+            && (in_flight.delivery.abandoned || passage.is_slow())
+            && fits_a_message(&in_flight.delivery)
     }
 
     /// Records that an attempt is abandoned. Returns false, and records nothing, if this process

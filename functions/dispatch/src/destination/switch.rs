@@ -56,12 +56,12 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let is_certain = self.switches.lock().get(&passage.destination.key).copied()?;
         // Boxed: this rare future would enlarge the future of every delivery.
         let is_disabled =
-            is_certain || self.confirm(&passage.destination, of.deadline).boxed().await;
+            is_certain || self.confirm(&passage.destination, invocation.deadline).boxed().await;
         let answer = is_disabled.then_some(Answer::End { reason: Reason::DestinationDisabled })?;
         same_for_all(due, answer)
     }

@@ -140,7 +140,7 @@ impl<P: DispatchPorts> Destinations<P> {
         if answer == PermitAnswer::Taken {
             self.permits.note_held(limit.key, limit.own);
             let grants = take.permits.into_iter();
-            limit.own.held().add(grants.map(|it| Grant::new(it, shares.requests, true)));
+            limit.own.held().add(grants.map(|permit| Grant::new(permit, shares.requests, true)));
         }
         Ok(answer)
     }
@@ -206,14 +206,14 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 
     /// Returns unneeded permits to the table, so that other processes do not wait for them.
-    pub(crate) async fn return_permits(&self, of: &Invocation<'_>) {
+    pub(crate) async fn return_permits(&self, invocation: &Invocation<'_>) {
         if self.permits.unneeded().is_empty() {
             return;
         }
         // Another delivery of this process may need a permit now.
         self.ports.sleep(GATHER_MS).await;
         let unneeded = self.permits.unneeded().into_iter();
-        let returned = unneeded.map(|own| self.return_unneeded(own, of.deadline));
+        let returned = unneeded.map(|own| self.return_unneeded(own, invocation.deadline));
         contained("return_permits", join_all(returned).map(drop).boxed()).await;
     }
 

@@ -72,7 +72,7 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Vec<Answer>> {
         let is_shared = passage.subscription.destination.max_concurrency.is_shared;
         let has_permit = passage.permit.is_some() || passage.needs_no_permit;
@@ -80,14 +80,14 @@ impl<P: DispatchPorts> Destinations<P> {
             return None;
         }
         let began_ms = self.now_ms();
-        if !can_wait(due, of) {
-            passage.permit = self.wait_in_place(passage, of).boxed().await;
+        if !can_wait(due, invocation) {
+            passage.permit = self.wait_in_place(passage, invocation).boxed().await;
             passage.needs_no_permit = passage.permit.is_none();
             passage.has_waited |= self.now_ms() > began_ms;
             return None;
         }
-        let has_waited = due.iter().any(|one| one.delivery.hold.permits > 0);
-        let permit = self.wait_for_permit(passage, has_waited, of).boxed().await;
+        let has_waited = due.iter().any(|in_flight| in_flight.delivery.hold.permits > 0);
+        let permit = self.wait_for_permit(passage, has_waited, invocation).boxed().await;
         let now_ms = self.now_ms();
         match permit {
             Ok(permit) => {
@@ -96,8 +96,8 @@ impl<P: DispatchPorts> Destinations<P> {
                 None
             }
             Err(no_permit) => {
-                let without = |one| {
-                    let longest_ms = longest_wait_ms(one, passage, now_ms);
+                let without = |in_flight| {
+                    let longest_ms = longest_wait_ms(in_flight, passage, now_ms);
                     no_permit.answer(longest_ms, now_ms)
                 };
                 unless_open(due.iter().map(without))
@@ -109,9 +109,9 @@ impl<P: DispatchPorts> Destinations<P> {
         &self,
         passage: &Passage,
         has_waited: bool,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Result<UsedPermit, NoPermit> {
-        let limit = Limit::new(passage, of.deadline);
+        let limit = Limit::new(passage, invocation.deadline);
         if !has_waited {
             let turn_ms = match self.ask_as_new(&limit).await {
                 Ok(permit) => return Ok(permit),
@@ -122,22 +122,27 @@ impl<P: DispatchPorts> Destinations<P> {
             if wait_ms > IN_PLACE_BELOW_MS {
                 return Err(NoPermit::Turn(turn_ms));
             }
-            let _pause = of.active_work.pause();
+            let _pause = invocation.active_work.pause();
             self.ports.sleep(wait_ms).await;
         }
-        self.wait_in_turn(&limit, of).await
+        self.wait_in_turn(&limit, invocation).await
     }
 
     /// Waits in place for a permit, for a delivery that cannot wait as a message. Returns `None` if
     /// the delivery has to be attempted without a permit.
-    async fn wait_in_place(&self, passage: &Passage, of: &Invocation<'_>) -> Option<UsedPermit> {
-        let limit = Limit::new(passage, of.deadline);
+    async fn wait_in_place(
+        &self,
+        passage: &Passage,
+        invocation: &Invocation<'_>,
+    ) -> Option<UsedPermit> {
+        let limit = Limit::new(passage, invocation.deadline);
         // Waits until a permit of a killed process has expired, or until an attempt would have too
         // little time.
         let expires_ms = self.ends_ms(&limit).saturating_add(MARGIN_MS + PATIENCE_IN_PLACE_MS);
-        let until_ms = expires_ms.min(of.deadline.stops_ms().saturating_sub(limit.lasts_ms));
+        let until_ms =
+            expires_ms.min(invocation.deadline.stops_ms().saturating_sub(limit.lasts_ms));
         let _waiting = Waiting::new(limit.own, true);
-        self.wait_for_free(&limit, until_ms, until_ms, of).await
+        self.wait_for_free(&limit, until_ms, until_ms, invocation).await
     }
 
     /// Takes a permit for a new delivery, or a turn after all waiting deliveries.
@@ -186,13 +191,14 @@ impl<P: DispatchPorts> Destinations<P> {
     async fn wait_in_turn(
         &self,
         limit: &Limit<'_>,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Result<UsedPermit, NoPermit> {
         let _waiting = Waiting::new(limit.own, true);
         let (shortest_ms, longest_ms) = PATIENCE_MS;
         let patience_ms = (2 * limit.own.held().takes_ms()).clamp(shortest_ms, longest_ms);
         let until_ms = self.now_ms().saturating_add(patience_ms);
-        match self.wait_for_free(limit, until_ms, of.deadline.stops_ms(), of).await {
+        match self.wait_for_free(limit, until_ms, invocation.deadline.stops_ms(), invocation).await
+        {
             Some(permit) => Ok(permit),
             None => Err(self.next_turn(limit).await),
         }
@@ -205,7 +211,7 @@ impl<P: DispatchPorts> Destinations<P> {
         limit: &Limit<'_>,
         until_ms: u64,
         last_ms: u64,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<UsedPermit> {
         let own = limit.own;
         loop {
@@ -226,7 +232,7 @@ impl<P: DispatchPorts> Destinations<P> {
                 return None;
             }
             // Waiting for a permit must not keep the invocation from being considered idle.
-            let _pause = of.active_work.pause();
+            let _pause = invocation.active_work.pause();
             tokio::select! {
                 // Without `biased` the order is random, but a simulation has to be repeatable.
                 biased;
@@ -277,12 +283,12 @@ impl<P: DispatchPorts> Destinations<P> {
 
 impl<'a> Limit<'a> {
     fn new(passage: &'a Passage, deadline: &'a Deadline) -> Self {
-        let (of, settings) = (&passage.destination, &passage.subscription.destination);
-        let item = of.key.limits_item(&of.namespace);
-        of.permits.item.get_or_init(|| item.clone());
+        let (destination, settings) = (&passage.destination, &passage.subscription.destination);
+        let item = destination.key.limits_item(&destination.namespace);
+        destination.permits.item.get_or_init(|| item.clone());
         let lasts_ms = settings.response_timeout_ms.saturating_add(settings.late_window_ms);
         let most = settings.max_concurrency.most.max(1);
-        Self { key: of.key, item, own: &of.permits, most, lasts_ms, deadline }
+        Self { key: destination.key, item, own: &destination.permits, most, lasts_ms, deadline }
     }
 }
 

@@ -132,11 +132,12 @@ impl OwnPermits {
     /// Uses a permit for an attempt that ends before `ends_ms`; returns `None` if there is none.
     pub(in crate::destination) fn take(self: &Arc<Self>, ends_ms: u64) -> Option<UsedPermit> {
         let mut held = self.held();
-        let fits = |it: &&mut Grant| it.in_use < it.allows && ends_ms <= it.permit.until_ms;
+        let fits =
+            |grant: &&mut Grant| grant.in_use < grant.allows && ends_ms <= grant.permit.until_ms;
         // Takes the permit that expires first, and leaves the others for later deliveries.
-        let grant = held.grants.iter_mut().filter(fits).min_by_key(|it| it.permit)?;
+        let grant = held.grants.iter_mut().filter(fits).min_by_key(|grant| grant.permit)?;
         grant.in_use += 1;
-        Some(UsedPermit { of: Arc::clone(self), permit: grant.permit })
+        Some(UsedPermit { own: Arc::clone(self), permit: grant.permit })
     }
 
     /// Removes the unused permits that expire before `ends_ms`. Returns those that the table has
@@ -182,9 +183,9 @@ impl Held {
     /// from the table count towards the share.
     pub(in crate::destination) fn use_share(&mut self, share: Grant) {
         let in_table: u32 =
-            self.grants.iter().filter(|it| it.is_in_table).map(|it| it.allows).sum();
+            self.grants.iter().filter(|grant| grant.is_in_table).map(|grant| grant.allows).sum();
         let allows = share.allows.saturating_sub(in_table);
-        match self.grants.iter_mut().find(|it| !it.is_in_table) {
+        match self.grants.iter_mut().find(|grant| !grant.is_in_table) {
             Some(known) => {
                 known.allows = allows.max(known.in_use);
                 known.permit.until_ms = share.permit.until_ms;
@@ -238,7 +239,7 @@ impl Held {
 /// A permit in use by one request. Dropping the value frees the permit.
 #[derive(Debug)]
 pub(in crate::destination) struct UsedPermit {
-    of: Arc<OwnPermits>,
+    own: Arc<OwnPermits>,
     permit: Permit,
 }
 
@@ -250,20 +251,20 @@ impl UsedPermit {
 
     /// Adds the duration of the attempt to the average.
     pub(in crate::destination) fn note_taken(&self, took_ms: u64) {
-        self.of.held().note_taken(took_ms);
+        self.own.held().note_taken(took_ms);
     }
 }
 
 impl Drop for UsedPermit {
     fn drop(&mut self) {
-        let mut held = self.of.held();
+        let mut held = self.own.held();
         if let Some(grant) =
-            held.grants.iter_mut().find(|it| it.permit.number == self.permit.number)
+            held.grants.iter_mut().find(|grant| grant.permit.number == self.permit.number)
         {
             grant.in_use = grant.in_use.saturating_sub(1);
         }
         drop(held);
-        self.of.freed.notify_waiters();
+        self.own.freed.notify_waiters();
     }
 }
 
@@ -338,7 +339,7 @@ mod tests {
             drop(waiting);
         }
         assert_eq!(permits.unneeded().len(), 1);
-        let returned: Vec<u64> = own.take_unneeded().iter().map(|it| it.until_ms).collect();
+        let returned: Vec<u64> = own.take_unneeded().iter().map(|permit| permit.until_ms).collect();
         assert_eq!((returned, permits.unneeded().len()), (vec![20], 0));
         drop(used);
         assert_eq!(own.take_unneeded().len(), 1);
