@@ -100,7 +100,7 @@ impl<P: StoragePorts> DeadLetters<P> {
             }
             match decode(record, now_ms) {
                 Ok(entry) => {
-                    received.push(if self.ends_delays { entry.due(now_ms) } else { entry })
+                    received.push(if self.ends_delays { entry.due(now_ms) } else { entry });
                 }
                 Err(why) => waits.push(self.contained_wait(record, why)),
             }
