@@ -69,8 +69,8 @@ fn run_out(ports: &FakePorts, first: Record) -> usize {
 
 /// The address and the body of each request.
 fn posts(ports: &FakePorts) -> Vec<(String, String)> {
-    let post = |of: &delivery::request::Request| {
-        (of.url.to_string(), String::from_utf8_lossy(&of.body).into_owned())
+    let post = |request: &delivery::request::Request| {
+        (request.url.to_string(), String::from_utf8_lossy(&request.body).into_owned())
     };
     let mut posts: Vec<_> = ports.posts().iter().map(post).collect();
     posts.sort();
