@@ -70,7 +70,14 @@ fn subscription(
         spec["batch"] = batch;
     }
     let topic = parsed(topic).unwrap_or_else(|| json!({}));
-    let document = |kind: &str, metadata: Value, spec: Value| json!({ "apiVersion": "lastmile.dev/v1", "kind": kind, "metadata": metadata, "spec": spec });
+    let document = |kind: &str, metadata: Value, spec: Value| {
+        json!({
+            "apiVersion": "lastmile.dev/v1",
+            "kind": kind,
+            "metadata": metadata,
+            "spec": spec,
+        })
+    };
     let topic = document("Topic", json!({ "namespace": "n", "name": "t" }), topic);
     let metadata = json!({ "namespace": "n", "topic": "t", "name": "s" });
     let file = format!("{topic}\n---\n{}", document("Subscription", metadata, spec));

@@ -72,7 +72,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         for record in records.iter() {
             match self.records.read_record(record, &mut catalogue, deadline, until_ms).await {
                 Some(items) => {
-                    plan.add(record, items, |item| self.records.is_finished(record, item))
+                    plan.add(record, items, |item| self.records.is_finished(record, item));
                 }
                 None => plan.add_returned(record),
             }

@@ -343,7 +343,7 @@ fn a_text_of_an_event_that_no_header_can_have_is_a_dead_letter_that_names_the_he
         r#"{"specversion":"1.0","id":"1","source":"/s","type":"a","subject":"a\r\nx-amz-b: c"}"#;
     let lines = log_lines(tracing::Level::TRACE, || run_event(&ports, "*=arn:aws:*:*:*:*", event));
     assert_eq!((ports.posts().len(), &ports.sent()[0].0), (0, &QueueName::DeadLetter));
-    let expected = "the header x-amz-client-context cannot be sent: the value of a header cannot have \
-                control characters";
+    let expected = "the header x-amz-client-context cannot be sent: the value of a header cannot \
+                    have control characters";
     assert!(format!("{lines:?}").contains(expected), "{lines:?}");
 }

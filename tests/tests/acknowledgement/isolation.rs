@@ -18,13 +18,13 @@ fn a_record_received_again_moves_to_isolation_with_its_count_and_is_not_read() {
     assert_eq!((ports.requests(), queue, message.wait_ms), (0, QueueName::Isolation, 0));
     assert_eq!((message.receives, publication(&message).message.as_str()), (2, "m1"));
     assert_eq!(message.group, MessageGroup::Publisher(Some("g".to_owned())));
-    let first = delivery("shop/orders/s0");
-    let again = Record { receives: 3, earlier_receives: 1, ..retry_record(&first) };
+    let original = delivery("shop/orders/s0");
+    let again = Record { receives: 3, earlier_receives: 1, ..retry_record(&original) };
     let ports = FakePorts::new(subscriptions(1));
     assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(0);
     assert_eq!((queue, message.receives), (QueueName::Isolation, 4));
-    assert_eq!(message.attribute, Attribute::Delivery(write_delivery(&first)));
+    assert_eq!(message.attribute, Attribute::Delivery(write_delivery(&original)));
 }
 
 #[test]
@@ -204,10 +204,10 @@ fn a_delivery_that_was_never_attempted_does_not_leave_isolation_behind_retries()
 
 #[test]
 fn a_delivery_of_an_unknown_subscription_waits_at_least_until_it_is_due() {
-    let mut unattempted = delivery("shop/orders/s0");
-    (unattempted.attempts, unattempted.due_ms) = (1, NOW_MS + 7_200_000);
+    let mut waiting = delivery("shop/orders/s0");
+    (waiting.attempts, waiting.due_ms) = (1, NOW_MS + 7_200_000);
     let ports = FakePorts::without_subscriptions();
-    assert_eq!(dispatch(&ports, &[retry_record(&unattempted)], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[retry_record(&waiting)], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(0);
     assert_eq!((queue, message.wait_ms), (QueueName::Retry, 7_200_000));
 }
