@@ -283,9 +283,9 @@ fn batching(name: &str, max_events: u32) -> Subscription {
 /// The number of events in each request to this subscription.
 fn batch_sizes(ports: &FakePorts, name: &str) -> Vec<usize> {
     let address = format!("https://{name}.example.com/");
-    let of_it = posts(ports).into_iter().filter(|(url, _)| *url == address);
+    let to_address = posts(ports).into_iter().filter(|(url, _)| *url == address);
     let mut sizes: Vec<usize> =
-        of_it.map(|(_, body)| body.matches("specversion").count()).collect();
+        to_address.map(|(_, body)| body.matches("specversion").count()).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes
 }
