@@ -98,16 +98,16 @@ fn may_be_public(address: IpAddr) -> bool {
 /// The IPv6 addresses that embed an IPv4 address by a current or former standard.
 fn embedded(v4: Ipv4Addr) -> [Ipv6Addr; 8] {
     let low = u128::from(u32::from(v4));
-    let of = |prefix: &str| u128::from(prefix.parse::<Ipv6Addr>().expect("an address"));
+    let bits = |prefix: &str| u128::from(prefix.parse::<Ipv6Addr>().expect("an address"));
     [
-        of("::ffff:0:0") | low,
-        of("::") | low,
-        of("::ffff:0:0:0") | low,
-        of("64:ff9b::") | low,
-        of("64:ff9b:1::") | low,
-        of("2002::") | low << 80,
-        of("2606:4700::5efe:0:0") | low,
-        of("2606:4700::200:5efe:0:0") | low,
+        bits("::ffff:0:0") | low,
+        bits("::") | low,
+        bits("::ffff:0:0:0") | low,
+        bits("64:ff9b::") | low,
+        bits("64:ff9b:1::") | low,
+        bits("2002::") | low << 80,
+        bits("2606:4700::5efe:0:0") | low,
+        bits("2606:4700::200:5efe:0:0") | low,
     ]
     .map(Ipv6Addr::from)
 }

@@ -42,14 +42,14 @@ fn check(filter: &Filter, event: &Event, is_taken: bool) {
             Members::parse(event.text()).is_ok() && event.members().iter().next().is_some();
         assert!(!is_same || filter.takes(&members) == is_taken, "spaces around it count");
     }
-    let (one, members) = (filter.clone(), event.members());
-    assert_eq!(Filter::Not(Box::new(one.clone())).takes(&members), !is_taken);
-    let not = Filter::Not(Box::new(one.clone()));
-    for pair in [vec![one.clone(), not.clone()], vec![not, one.clone()]] {
+    let (copy, members) = (filter.clone(), event.members());
+    assert_eq!(Filter::Not(Box::new(copy.clone())).takes(&members), !is_taken);
+    let not = Filter::Not(Box::new(copy.clone()));
+    for pair in [vec![copy.clone(), not.clone()], vec![not, copy.clone()]] {
         assert!(!Filter::All(pair.clone()).takes(&members) && Filter::Any(pair).takes(&members));
     }
-    assert_eq!(Filter::All(vec![one.clone(), Filter::EVERYTHING]).takes(&members), is_taken);
-    assert_eq!(Filter::Any(vec![Filter::Any(Vec::new()), one]).takes(&members), is_taken);
+    assert_eq!(Filter::All(vec![copy.clone(), Filter::EVERYTHING]).takes(&members), is_taken);
+    assert_eq!(Filter::Any(vec![Filter::Any(Vec::new()), copy]).takes(&members), is_taken);
 }
 
 fn native(filter: &Value) -> Value {

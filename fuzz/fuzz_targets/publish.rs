@@ -73,7 +73,8 @@ fn check_keys(request: &HttpRequest<'_>) {
     assert!(check(&[]).is_err());
     match check(&[Secret::new(KEY.to_owned())]) {
         Ok(()) => {
-            let has_key = |value: &[u8]| value.windows(KEY.len()).any(|of| of == KEY.as_bytes());
+            let has_key =
+                |value: &[u8]| value.windows(KEY.len()).any(|window| window == KEY.as_bytes());
             assert!(request.headers.iter().any(|(_, value)| has_key(value)), "{request:?}");
         }
         Err(refusal) => {

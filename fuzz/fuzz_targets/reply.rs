@@ -177,9 +177,9 @@ fn check(answered: &Delivery, followed: &[FollowUp], catalogue: &Catalogue, exch
 
 /// Returns true if the reply has all content of the response; `None` if the response is no event.
 fn whole(reply: &Delivery, content: &Content, body: &[u8]) -> Option<bool> {
-    let structured = content.content_type.as_deref().is_some_and(|of| {
-        let of = of.split(';').next().unwrap_or_default();
-        of.trim().eq_ignore_ascii_case("application/cloudevents+json")
+    let structured = content.content_type.as_deref().is_some_and(|content_type| {
+        let media_type = content_type.split(';').next().unwrap_or_default();
+        media_type.trim().eq_ignore_ascii_case("application/cloudevents+json")
     });
     let text: Arc<str> = if structured {
         std::str::from_utf8(body).ok()?.into()

@@ -70,10 +70,17 @@ fn subscription(
         spec["batch"] = batch;
     }
     let topic = parsed(topic).unwrap_or_else(|| json!({}));
-    let of = |kind: &str, metadata: Value, spec: Value| json!({ "apiVersion": "lastmile.dev/v1", "kind": kind, "metadata": metadata, "spec": spec });
-    let topic = of("Topic", json!({ "namespace": "n", "name": "t" }), topic);
+    let document = |kind: &str, metadata: Value, spec: Value| {
+        json!({
+            "apiVersion": "lastmile.dev/v1",
+            "kind": kind,
+            "metadata": metadata,
+            "spec": spec,
+        })
+    };
+    let topic = document("Topic", json!({ "namespace": "n", "name": "t" }), topic);
     let metadata = json!({ "namespace": "n", "topic": "t", "name": "s" });
-    let file = format!("{topic}\n---\n{}", of("Subscription", metadata, spec));
+    let file = format!("{topic}\n---\n{}", document("Subscription", metadata, spec));
     let catalogue = catalogue(&file)?;
     let mut subscription = catalogue.subscriptions().next()?.as_ref().clone();
     subscription.destination.notification_headers = options.starts_with('n');
@@ -125,7 +132,7 @@ fn check_headers(request: &Request) {
         assert_eq!(value.trim_matches([' ', '\t']), value, "{name}");
     }
     for name in OF_THE_CONNECTION {
-        assert!(!names.iter().any(|of| of == name), "{name}");
+        assert!(!names.iter().any(|header| header == name), "{name}");
     }
 }
 
@@ -157,7 +164,7 @@ fn check_body(request: &Request, delivery: &Delivery, subscription: &Subscriptio
         .filter_map(|(name, value)| Some((name.strip_prefix("ce-")?.to_owned(), value.clone())))
         .collect();
     if attributes.is_empty() {
-        let is_json = content_type.is_some_and(|of| of.contains("json"));
+        let is_json = content_type.is_some_and(|value| value.contains("json"));
         assert!(!is_json || serde_json::from_slice::<&RawValue>(body).is_ok());
         return;
     }

@@ -80,10 +80,14 @@ fn same(stored: &StoredDeadLetter, letter: &DeadLetter, blob: &[u8]) {
     assert_eq!(stored.detail, letter.detail, "{shown}");
     let history = delivery.history.first().iter().chain(delivery.history.last());
     assert!(
-        history.map(|of| (of.at_ms, of.outcome.to_string(), of.status, of.duration_ms)).eq(stored
-            .history
-            .iter()
-            .map(|of| (of.at_ms, of.outcome.clone(), of.status, of.duration_ms))),
+        history
+            .map(|entry| (entry.at_ms, entry.outcome.to_string(), entry.status, entry.duration_ms))
+            .eq(stored.history.iter().map(|entry| (
+                entry.at_ms,
+                entry.outcome.clone(),
+                entry.status,
+                entry.duration_ms
+            ))),
         "{shown}"
     );
     assert_eq!(stored.omitted, delivery.history.omitted(), "{shown}");

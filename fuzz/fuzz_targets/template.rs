@@ -42,7 +42,8 @@ fn body(template: &Value, values: &Values) {
     let Ok(rendered) = compiled.render(values) else { return };
     assert!(rendered.len() <= RENDERED_MAX_BYTES);
     let rendered: Value = serde_json::from_slice(&rendered).expect("valid JSON");
-    let names = |of: &Value| of.as_object().map(|of| of.keys().cloned().collect::<Vec<_>>());
+    let names =
+        |value: &Value| value.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>());
     if template.is_object() {
         assert_eq!(names(template), names(&rendered));
     }

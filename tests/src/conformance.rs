@@ -50,7 +50,7 @@ pub struct Departure {
     /// The suite that covers the departure.
     pub suite: &'static str,
     /// A description of the difference.
-    pub what: &'static str,
+    pub difference: &'static str,
     /// The reason for the difference.
     pub why: &'static str,
     /// The document or code that describes the other behaviour.
@@ -62,196 +62,196 @@ pub static DEPARTURES: [Departure; 28] = [
     Departure {
         name: "whole-properties",
         suite: TABLES,
-        what: "`deadletterProperties` has further fields after the five of the sample",
+        difference: "`deadletterProperties` has further fields after the five of the sample",
         why: "an operator needs the id, every attempt and the last response",
         source: "Event Grid namespaces, dead lettering",
     },
     Departure {
         name: "longer-retry-after",
         suite: RETRY_AFTER,
-        what: "without `retryAfterMax`, `Retry-After` of 429 and 503 is honoured, up to an hour",
+        difference: "without `retryAfterMax`, `Retry-After` of 429 and 503 is honoured, up to an hour",
         why: "Knative's text says so for the time after the feature's alpha; a subscriber that asks for a pause gets it",
         source: KNATIVE,
     },
     Departure {
         name: "error-data-is-text",
         suite: HEADERS,
-        what: "`knativeerrordata` is text, not base64",
+        difference: "`knativeerrordata` is text, not base64",
         why: "Knative's documentation shows text; the native `errorData: base64` is for readers of the other form",
         source: KNATIVE,
     },
     Departure {
         name: "no-kn-namespace",
         suite: HEADERS,
-        what: "no header `Kn-Namespace`",
+        difference: "no header `Kn-Namespace`",
         why: "it names a namespace of a cluster, and there is none",
         source: KNATIVE,
     },
     Departure {
         name: "null-is-missing",
         suite: SIMULATOR,
-        what: "null counts as a missing key for every operator",
+        difference: "null counts as a missing key for every operator",
         why: "the page on filters makes no difference between null and undefined",
         source: SIMULATOR_SOURCE,
     },
     Departure {
         name: "other-types",
         suite: SIMULATOR,
-        what: "a value of another type is no value: `\"5\"` and `true` are no numbers, 5 is no text; so `…NotIn` matches it",
+        difference: "a value of another type is no value: `\"5\"` and `true` are no numbers, 5 is no text; so `…NotIn` matches it",
         why: "the page on filters says that such values are ignored",
         source: SIMULATOR_SOURCE,
     },
     Departure {
         name: "empty-value",
         suite: SIMULATOR,
-        what: "each text contains, begins with and ends with the empty text",
+        difference: "each text contains, begins with and ends with the empty text",
         why: "so does each text in every other dialect",
         source: SIMULATOR_SOURCE,
     },
     Departure {
         name: "folding",
         suite: SIMULATOR,
-        what: "case is that of Unicode's simple folding: `ς` is `σ`, and the Kelvin sign is `k`",
+        difference: "case is that of Unicode's simple folding: `ς` is `σ`, and the Kelvin sign is `k`",
         why: "one comparison for all operators and scripts; .NET has several",
         source: SIMULATOR_SOURCE,
     },
     Departure {
         name: "time",
         suite: FORMAT,
-        what: "a `time` that is none is accepted",
+        difference: "a `time` that is none is accepted",
         why: "a time is carried, not read",
         source: FORMAT_TESTS,
     },
     Departure {
         name: "content-type",
         suite: FORMAT,
-        what: "a `datacontenttype` that is none, or empty, is accepted",
+        difference: "a `datacontenttype` that is none, or empty, is accepted",
         why: "a content type is carried, not read",
         source: FORMAT_TESTS,
     },
     Departure {
         name: "empty-attribute",
         suite: FORMAT,
-        what: "an empty `subject` or `dataschema` is accepted",
+        difference: "an empty `subject` or `dataschema` is accepted",
         why: "an empty optional attribute is carried",
         source: FORMAT_TESTS,
     },
     Departure {
         name: "attribute-name",
         suite: FORMAT,
-        what: "an attribute with capitals or punctuation in its name is accepted",
+        difference: "an attribute with capitals or punctuation in its name is accepted",
         why: "an odd attribute name is carried",
         source: FORMAT_TESTS,
     },
     Departure {
         name: "fraction",
         suite: FORMAT,
-        what: "an attribute that is a number with a fraction is accepted",
+        difference: "an attribute that is a number with a fraction is accepted",
         why: "a fraction is carried",
         source: FORMAT_TESTS,
     },
     Departure {
         name: "batch-element",
         suite: FORMAT,
-        what: "of an invalid batch only the invalid elements are refused",
+        difference: "of an invalid batch only the invalid elements are refused",
         why: "the others can be delivered; the HTTP ingress of `lastmile dev` refuses the whole request",
         source: FORMAT_TESTS,
     },
     Departure {
         name: "raw-utf-8",
         suite: BINDING,
-        what: "a `ce-*` header with raw UTF-8 is accepted",
+        difference: "a `ce-*` header with raw UTF-8 is accepted",
         why: "clients send it, and it has one meaning",
         source: HTTP_BINDING,
     },
     Departure {
         name: "literal-quotes",
         suite: BINDING,
-        what: "a `ce-*` header with a space, or with quotes that are no quoted string, is accepted as it is",
+        difference: "a `ce-*` header with a space, or with quotes that are no quoted string, is accepted as it is",
         why: "clients send it, and it has one meaning",
         source: HTTP_BINDING,
     },
     Departure {
         name: "lone-percent",
         suite: BINDING,
-        what: "a `%` without two hexadecimal digits is refused",
+        difference: "a `%` without two hexadecimal digits is refused",
         why: "it may be a percent sign or a mistake; the text asks for refusal only where bytes are no UTF-8",
         source: HTTP_BINDING,
     },
     Departure {
         name: "declared-twice",
         suite: BINDING,
-        what: "`ce-datacontenttype` beside `Content-Type` is accepted and does not count",
+        difference: "`ce-datacontenttype` beside `Content-Type` is accepted and does not count",
         why: "the header of the message says what the body is",
         source: HTTP_BINDING,
     },
     Departure {
         name: "header-name",
         suite: BINDING,
-        what: "a `ce-*` header whose name is not of letters and digits alone (`ce-my_ext`, `ce-a.b`) is accepted; only `ce-data` and `ce-data_base64` are refused",
+        difference: "a `ce-*` header whose name is not of letters and digits alone (`ce-my_ext`, `ce-a.b`) is accepted; only `ce-data` and `ce-data_base64` are refused",
         why: "an odd attribute name is carried as it came, as it is in a structured event",
         source: HTTP_BINDING,
     },
     Departure {
         name: "no-format",
         suite: BINDING,
-        what: "an event format other than JSON is refused, also with `ce-*` headers",
+        difference: "an event format other than JSON is refused, also with `ce-*` headers",
         why: "wrapping it would hide an event in the data of another; the text allows either",
         source: HTTP_BINDING,
     },
     Departure {
         name: "utf-8-bodies",
         suite: WEBHOOKS,
-        what: "a body that is no UTF-8 is signed, and the libraries cannot verify it",
+        difference: "a body that is no UTF-8 is signed, and the libraries cannot verify it",
         why: "they read the body as text; the signature is of its bytes, as the specification says",
         source: "standardwebhooks 1.1.0 (PyPI), 1.1.1 (npm)",
     },
     Departure {
         name: "kubernetes-arrays",
         suite: NO_SUITE,
-        what: "with `enableAdvancedFilteringOnArrays`, arrays are compared on Kubernetes too; `check` warns",
+        difference: "with `enableAdvancedFilteringOnArrays`, arrays are compared on Kubernetes too; `check` warns",
         why: "a file that asks for it gets it; without it an array matches nothing there",
         source: "Event Grid on Kubernetes, event filtering",
     },
     Departure {
         name: "kubernetes-operators",
         suite: NO_SUITE,
-        what: "the seven operators that Event Grid on Kubernetes lacks work there",
+        difference: "the seven operators that Event Grid on Kubernetes lacks work there",
         why: "one engine serves all dialects",
         source: "Event Grid on Kubernetes, event filtering",
     },
     Departure {
         name: "null-data",
         suite: NO_SUITE,
-        what: "`data` that is null is no data: in binary mode the body is empty",
+        difference: "`data` that is null is no data: in binary mode the body is empty",
         why: "an attribute that is null is absent as well, and an event may have both members, one of them null",
         source: "CloudEvents, JSON format 1.0.2, 3.1",
     },
     Departure {
         name: "batch-reply",
         suite: NO_SUITE,
-        what: "a reply that is a batch becomes a dead letter, and does not count as a failed delivery",
+        difference: "a reply that is a batch becomes a dead letter, and does not count as a failed delivery",
         why: "a reply is one event; the answered event was accepted",
         source: "Knative, data plane of brokers",
     },
     Departure {
         name: "spaced-error-data",
         suite: NO_SUITE,
-        what: "`knativeerrordata` has a space for each control character within the answer",
+        difference: "`knativeerrordata` has a space for each control character within the answer",
         why: "Knative leaves them out, which could join a credential that was hidden only where it was whole",
         source: KNATIVE,
     },
     Departure {
         name: "malformed-reply",
         suite: NO_SUITE,
-        what: "a malformed reply becomes a dead letter, and does not count as a failed delivery",
+        difference: "a malformed reply becomes a dead letter, and does not count as a failed delivery",
         why: "repeating a request that succeeded would duplicate its effects",
         source: "Knative, data plane of brokers",
     },
     Departure {
         name: "default-container",
         suite: NO_SUITE,
-        what: "what has no dead-letter sink is stored in a default container",
+        difference: "what has no dead-letter sink is stored in a default container",
         why: "Knative and Event Grid drop it; here nothing is dropped in silence",
         source: "Knative, event delivery; Event Grid, delivery and retry",
     },
@@ -260,9 +260,9 @@ pub static DEPARTURES: [Departure; 28] = [
 /// Returns the departures as rows of a table.
 #[must_use]
 pub fn departure_rows() -> Vec<String> {
-    let row = |of: &Departure| {
-        let suite = if of.suite == NO_SUITE { "–" } else { of.suite };
-        format!("| {suite} | {} | {} | {} |", of.what, of.why, of.source)
+    let row = |departure: &Departure| {
+        let suite = if departure.suite == NO_SUITE { "–" } else { departure.suite };
+        format!("| {suite} | {} | {} | {} |", departure.difference, departure.why, departure.source)
     };
     DEPARTURES.iter().map(row).collect()
 }
@@ -290,7 +290,8 @@ impl Results {
     pub fn count(&mut self, departs: Option<&str>) {
         self.cases += 1;
         if let Some(name) = departs {
-            let listed = |of: &&Departure| of.suite == self.suite && of.name == name;
+            let listed =
+                |departure: &&Departure| departure.suite == self.suite && departure.name == name;
             let known = DEPARTURES.iter().find(listed);
             let known = known.unwrap_or_else(|| panic!("{}: {name} is not listed", self.suite));
             *self.departed.entry(known.name).or_default() += 1;
@@ -313,7 +314,7 @@ impl Results {
     /// If a departure of the suite has no case.
     #[must_use]
     pub fn row(&self) -> String {
-        let listed = DEPARTURES.iter().filter(|of| of.suite == self.suite);
+        let listed = DEPARTURES.iter().filter(|departure| departure.suite == self.suite);
         for Departure { name, .. } in listed {
             assert!(self.departed.contains_key(name), "{}: no case of {name}", self.suite);
         }

@@ -48,7 +48,7 @@ impl MemoryTable {
         self.requests += 1;
         self.writes += 1;
         let stored = self.entries.get(key);
-        let is_met = expected.is_met(stored.map(|it| (it.version, it.expires_s)), now_ms);
+        let is_met = expected.is_met(stored.map(|item| (item.version, item.expires_s)), now_ms);
         if is_met {
             let version = stored.map_or(1, |stored| stored.version + 1);
             let (text, expires_s) = (entry.text.clone(), entry.expires_s());
@@ -60,8 +60,8 @@ impl MemoryTable {
     /// See [`delivery::table::Table::newest`].
     pub fn newest(&mut self, partition: &str, most: u32) -> Vec<Stored> {
         self.requests += 1;
-        let of_it = self.entries.iter().rev().filter(|(key, _)| key.partition == partition);
-        of_it.take(most as usize).map(|(_, stored)| stored.clone()).collect()
+        let items = self.entries.iter().rev().filter(|(key, _)| key.partition == partition);
+        items.take(most as usize).map(|(_, stored)| stored.clone()).collect()
     }
 
     /// See [`delivery::table::Table::take_permits`].
@@ -101,7 +101,7 @@ impl MemoryTable {
         let limits = self.limits.entry(key.clone()).or_default();
         let end_us = limits.lines_us.get(&name).copied();
         let report = take.report.as_ref();
-        let change = report.map(|it| Recovery::reported(limits.recovery, it, now_ms));
+        let change = report.map(|report| Recovery::reported(limits.recovery, report, now_ms));
         let change = match change.transpose() {
             Ok(change) => change,
             Err(item) => return Places { line: Line::Overtaken, recovery: Some(item) },
@@ -111,10 +111,10 @@ impl MemoryTable {
             return Places { line, recovery: limits.recovery.filter(|_| report.is_some()) };
         };
         limits.lines_us.insert(name, end_us);
-        let results = report.map(|it| it.results).unwrap_or_default();
+        let results = report.map(|report| report.results).unwrap_or_default();
         limits.recovery = match change {
             None => limits.recovery,
-            Some(Change::Add) => limits.recovery.map(|it| it.plus(results, now_ms)),
+            Some(Change::Add) => limits.recovery.map(|recovery| recovery.plus(results, now_ms)),
             Some(Change::Replace { new, .. }) => Some(new),
         };
         Places { line, recovery: limits.recovery.filter(|_| report.is_some()) }

@@ -41,7 +41,10 @@ impl ScriptedRequest {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let pairs = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
-        pairs.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+        pairs
+            .filter(|(header, _)| header.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.trim())
+            .next()
     }
 }
 

@@ -34,15 +34,17 @@ impl<P: DispatchPorts> Endings<P> {
         unfinished: Vec<Unfinished>,
         subscription: &Subscription,
         late: Late,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) {
         // Keep the deliveries as settled: if this wait is interrupted, they are re-enqueued, and
         // their attempt does not count as aborted.
-        unfinished.iter().for_each(|one| of.progress.keep(&one.in_flight, Stage::Waiting));
+        unfinished
+            .iter()
+            .for_each(|member| invocation.progress.keep(&member.in_flight, Stage::Waiting));
         // Two groups that wait for late responses must not wait for each other.
-        let pause = of.active_work.pause();
-        let answer = match of.active_work.open() {
-            Some(_open) => self.late_answer(&unfinished, subscription, late, of).await,
+        let pause = invocation.active_work.pause();
+        let answer = match invocation.active_work.open() {
+            Some(_open) => self.late_answer(&unfinished, subscription, late, invocation).await,
             None => None,
         };
         // From here on this group sends messages, which counts as work.
@@ -52,17 +54,17 @@ impl<P: DispatchPorts> Endings<P> {
         let now_ms = self.ports.now_ms();
         let Some(exchange) = success else {
             let unfinished =
-                unfinished.into_iter().map(|one| one.with_rest_of_wait(now_ms)).collect();
-            return self.finish_all(of, unfinished).await;
+                unfinished.into_iter().map(|member| member.with_rest_of_wait(now_ms)).collect();
+            return self.finish_all(invocation, unfinished).await;
         };
         let delivered = unfinished.into_iter().map(|Unfinished { in_flight, .. }| {
             let delivery = &in_flight.delivery;
             telemetry::late(delivery, &exchange);
             let follow_ups =
-                reply::follow_ups(delivery, subscription, &exchange, &of.catalogue, now_ms);
+                reply::follow_ups(delivery, subscription, &exchange, &invocation.catalogue, now_ms);
             (in_flight, follow_ups)
         });
-        self.finish_delivered(delivered.collect(), of).await;
+        self.finish_delivered(delivered.collect(), invocation).await;
     }
 
     async fn late_answer(
@@ -70,16 +72,17 @@ impl<P: DispatchPorts> Endings<P> {
         unfinished: &[Unfinished],
         subscription: &Subscription,
         late: Late,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<Exchange> {
         let now_ms = self.ports.now_ms();
         let window_ends_ms = now_ms.saturating_add(subscription.destination.late_window_ms);
-        let retries = unfinished.iter().filter(|one| matches!(one.end, End::Retry { .. }));
+        let retries = unfinished.iter().filter(|member| matches!(member.end, End::Retry { .. }));
         // The earliest retry of a batch limits the wait for all, so that no retry is late.
-        let retry_ms = retries.map(|one| one.in_flight.delivery.due_ms).min().unwrap_or(u64::MAX);
-        let until_ms = window_ends_ms.min(retry_ms).min(of.deadline.stops_ms());
+        let retry_ms =
+            retries.map(|member| member.in_flight.delivery.due_ms).min().unwrap_or(u64::MAX);
+        let until_ms = window_ends_ms.min(retry_ms).min(invocation.deadline.stops_ms());
         let other_work_done = async {
-            of.active_work.none_left().await;
+            invocation.active_work.none_left().await;
             self.ports.sleep(AFTER_OTHER_WORK_MS).await;
         };
         tokio::select! {

@@ -71,46 +71,56 @@ impl<P: DispatchPorts> Dispatch<P> {
         let (deadline, until_ms) = (shared.deadline, self.records.reads_until_ms(shared.deadline));
         for record in records.iter() {
             match self.records.read_record(record, &mut catalogue, deadline, until_ms).await {
-                Some(items) => plan.add(record, items, |it| self.records.is_finished(record, it)),
+                Some(items) => {
+                    plan.add(record, items, |item| self.records.is_finished(record, item));
+                }
                 None => plan.add_returned(record),
             }
         }
         let (work, progress, mut redeliver) = plan.into_work(self.ports.now_ms());
-        let of = Invocation::new(&records, progress, catalogue, shared, work.len());
-        stream::iter(work).for_each_concurrent(None, |work| self.run(work, &of)).await;
-        redeliver.extend(self.records.acknowledge(&records, &of).await);
-        self.news.share_health(&of).await;
+        let invocation = Invocation::new(&records, progress, catalogue, shared, work.len());
+        stream::iter(work).for_each_concurrent(None, |work| self.run(work, &invocation)).await;
+        redeliver.extend(self.records.acknowledge(&records, &invocation).await);
+        self.news.share_health(&invocation).await;
         redeliver
     }
 
     /// Delivers a group until each member has ended, was re-enqueued, or ran out of time.
-    pub(crate) async fn deliver(&self, group: Group<InFlightDelivery>, of: &Invocation<'_>) {
+    pub(crate) async fn deliver(
+        &self,
+        group: Group<InFlightDelivery>,
+        invocation: &Invocation<'_>,
+    ) {
         let Group { subscription, members: mut waiting } = group;
         let mut passage = self.destinations.passage(&subscription, &waiting);
         for wait in 0..=IN_PLACE_WAITS {
             let in_place_ms = if wait < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
-            let Asked { due, refused } = self.destinations.ask(waiting, &mut passage, of).await;
-            waiting = self.carry_out(refused, &passage, in_place_ms, of).await;
+            let Asked { due, refused } =
+                self.destinations.ask(waiting, &mut passage, invocation).await;
+            waiting = self.carry_out(refused, &passage, in_place_ms, invocation).await;
             if passage.leads_to_a_topic() {
-                self.forward_all(due, of).await;
+                self.forward_all(due, invocation).await;
             } else if !due.is_empty() {
-                let attempted = self.attempt(&due, &mut passage, of).await;
+                let attempted = self.attempt(&due, &mut passage, invocation).await;
                 let Some((exchange, late)) = attempted else { return };
                 // Waiting for a late response replaces the wait in place.
                 let limit_ms = if late.is_some() { 0 } else { in_place_ms };
                 let Settlement { delivered, retry_in_place, ended } =
-                    self.endings.settle_group(due, &subscription, &exchange, limit_ms, of);
-                self.endings.finish_delivered(delivered, of).await;
+                    self.endings.settle_group(due, &subscription, &exchange, limit_ms, invocation);
+                self.endings.finish_delivered(delivered, invocation).await;
                 if let Some(late) = late {
                     passage.give_back_room();
-                    let finished = self.endings.finish_late(ended, &subscription, late, of);
+                    let finished = self.endings.finish_late(ended, &subscription, late, invocation);
                     return finished.boxed().await;
                 }
                 passage.end_attempt();
-                self.endings.finish_all(of, ended).await;
+                self.endings.finish_all(invocation, ended).await;
                 waiting.extend(retry_in_place);
             }
-            let Some(due_ms) = waiting.iter().map(|one| one.delivery.due_ms).max() else { return };
+            let Some(due_ms) = waiting.iter().map(|in_flight| in_flight.delivery.due_ms).max()
+            else {
+                return;
+            };
             self.ports.sleep(due_ms.saturating_sub(self.ports.now_ms())).await;
         }
     }
@@ -124,18 +134,18 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         due: &[InFlightDelivery],
         passage: &mut Passage,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
-        let attempt = self.attempts.begin(due, passage, of)?;
+        let attempt = self.attempts.begin(due, passage, invocation)?;
         let request = attempt.compose();
-        let made = self.attempts.exchange(attempt, request, of).await?;
+        let made = self.attempts.exchange(attempt, request, invocation).await?;
         let subscription = Arc::clone(&passage.subscription);
         let (exchange, late) = made.without_secrets(&subscription);
         let is_urgent = passage.record_result(due, &exchange);
         if is_urgent {
-            self.news.share_health(of).boxed().await;
+            self.news.share_health(invocation).boxed().await;
         }
-        self.destinations.report_results(passage, of).await;
+        self.destinations.report_results(passage, invocation).await;
         Some((exchange, late))
     }
 }

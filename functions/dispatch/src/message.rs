@@ -67,10 +67,12 @@ pub(crate) fn hold_of(record: &Record) -> Hold {
 /// start of its delivery.
 pub(crate) fn deliverable_since_ms(record: &Record) -> u64 {
     let known = match record.trusted_attribute() {
-        Some(Attribute::Publication(text)) => read_publication(text).map(|it| it.published_ms).ok(),
+        Some(Attribute::Publication(text)) => {
+            read_publication(text).map(|publication| publication.published_ms).ok()
+        }
         Some(Attribute::Delivery(text)) => {
             let event = Event::recall(&record.body, Input::Auto);
-            read_delivery(text, event).map(|it| it.starts_ms).ok()
+            read_delivery(text, event).map(|delivery| delivery.starts_ms).ok()
         }
         Some(Attribute::DeadLetter(_)) | None => None,
     };

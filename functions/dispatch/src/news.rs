@@ -66,9 +66,9 @@ impl<P: DispatchPorts> Exchange<P> {
         let asked = self.table.port().newest(NEWS, NEWS_MAX);
         let Ok(stored) = self.table.answer(asked, deadline).await else { return };
         let now_ms = self.ports.now_ms();
-        let news = stored.iter().filter(|it| !it.has_expired(now_ms));
+        let news = stored.iter().filter(|item| !item.has_expired(now_ms));
         // An item of a newer version cannot be read, and is skipped.
-        let news: AllNews = news.filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
+        let news: AllNews = news.filter_map(|item| News::read(item.text.as_bytes()).ok()).collect();
         self.adopt(&news);
         self.destinations.adopt_switches(&news);
         self.ports.subscriptions().were_changed(news.topics());
@@ -113,23 +113,23 @@ impl<P: DispatchPorts> Exchange<P> {
     }
 
     /// Writes the findings of this process about destinations. Retries a failed write later.
-    pub(crate) async fn share_health(&self, of: &Invocation<'_>) {
+    pub(crate) async fn share_health(&self, invocation: &Invocation<'_>) {
         // The topic of notices is unknown without subscriptions.
-        if !of.knows_subscriptions || self.table.is_unreachable() {
+        if !invocation.knows_subscriptions || self.table.is_unreachable() {
             return;
         }
         let unshared = self.destinations.known().take_unshared();
         if !unshared.is_empty() {
             // A panic here must not return the batch, whose work is finished.
-            contained("share", self.share_all(unshared, of).boxed()).await;
+            contained("share", self.share_all(unshared, invocation).boxed()).await;
         }
     }
 
-    async fn share_all(&self, unshared: Vec<Arc<Destination>>, of: &Invocation<'_>) {
+    async fn share_all(&self, unshared: Vec<Arc<Destination>>, invocation: &Invocation<'_>) {
         let share = async |destination: Arc<Destination>| {
             let findings = destination.state().findings.take();
             if let Some(findings) = findings {
-                self.share_findings(&destination, findings, of).await;
+                self.share_findings(&destination, findings, invocation).await;
             }
         };
         stream::iter(unshared).for_each_concurrent(WRITES_AT_ONCE, share).await;
@@ -140,10 +140,10 @@ impl<P: DispatchPorts> Exchange<P> {
         &self,
         destination: &Arc<Destination>,
         mut findings: Findings,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) {
-        let (deadline, now_ms, key) = (of.deadline, self.ports.now_ms(), destination.key);
-        findings.notifies = notices::are_wanted(&findings, &of.catalogue);
+        let (deadline, now_ms, key) = (invocation.deadline, self.ports.now_ms(), destination.key);
+        findings.notifies = notices::are_wanted(&findings, &invocation.catalogue);
         let merge = |stored: Option<DestinationState>| {
             let merged = DestinationState::merged(stored.clone(), &findings, now_ms);
             let changes = Transition::since(stored.as_ref(), &merged);
@@ -159,7 +159,7 @@ impl<P: DispatchPorts> Exchange<P> {
         self.adopt(&news.into_iter().collect());
         self.note_disabled(key, &state);
         let are_sent = state.notices.is_empty()
-            || self.notices.send_about_destination(&item, &state, of).await;
+            || self.notices.send_about_destination(&item, &state, invocation).await;
         if !are_told || !are_sent {
             // The item is written, but the change is not published. The next invocation publishes
             // it.
@@ -173,10 +173,10 @@ impl<P: DispatchPorts> Exchange<P> {
     }
 
     async fn tell(&self, news: &[News], deadline: &Deadline) -> Result<(), Unreachable> {
-        for one in news {
-            let (item, entry, now_ms) = (one.item(), one.entry(), self.ports.now_ms());
-            let told = self.table.port().replace(&item, &entry, Expected::Anything, now_ms);
-            self.table.answer(told, deadline).await?;
+        for change in news {
+            let (item, entry, now_ms) = (change.item(), change.entry(), self.ports.now_ms());
+            let write = self.table.port().replace(&item, &entry, Expected::Anything, now_ms);
+            self.table.answer(write, deadline).await?;
         }
         Ok(())
     }

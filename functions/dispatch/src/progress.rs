@@ -123,8 +123,8 @@ impl BatchProgress {
     pub(crate) fn done_of(&self, record: usize) -> Vec<(String, Uuid)> {
         let name = |delivery: &Delivery| (delivery.origin.message.clone(), delivery.id);
         self.with(|entries| {
-            let done = of_record(entries, record).iter().filter(|one| one.stage == Stage::Done);
-            done.filter_map(|one| one.item.delivery().map(name)).collect()
+            let done = of_record(entries, record).iter().filter(|entry| entry.stage == Stage::Done);
+            done.filter_map(|entry| entry.item.delivery().map(name)).collect()
         })
     }
 

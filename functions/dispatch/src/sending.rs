@@ -83,13 +83,14 @@ impl<P: StoragePorts> Sending<P> {
     pub(crate) async fn send_dead_letter(
         &self,
         letter: &DeadLetter,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Carried {
         let message = dead_letter_message(letter);
-        let carried = match message.fits() && self.send_to_storage(message, of.deadline).await {
-            true => Carried::Sent,
-            false => self.store(letter, of).boxed().await,
-        };
+        let carried =
+            match message.fits() && self.send_to_storage(message, invocation.deadline).await {
+                true => Carried::Sent,
+                false => self.store(letter, invocation).boxed().await,
+            };
         match (&carried, &letter.returned) {
             (Carried::Failed, _) => {}
             (Carried::Sent | Carried::Ended(_), Some(returned)) => {
@@ -119,19 +120,21 @@ impl<P: StoragePorts> Sending<P> {
 
     /// Sends the result of a replayed delivery to the dead-letter queue. A refusal is only logged:
     /// a lost report must not repeat a delivery.
-    pub(crate) async fn send_replay_end(&self, end: ReplayEnd, of: &Invocation<'_>) {
+    pub(crate) async fn send_replay_end(&self, end: ReplayEnd, invocation: &Invocation<'_>) {
         let message = Message::of_replay_end(&end, 0);
-        if let Err(problem) = self.try_send(QueueName::DeadLetter, message, of.deadline).await {
+        if let Err(problem) =
+            self.try_send(QueueName::DeadLetter, message, invocation.deadline).await
+        {
             telemetry::replay_end_unsent(&end, &problem.to_string());
         }
     }
 
-    async fn store(&self, letter: &DeadLetter, of: &Invocation<'_>) -> Carried {
+    async fn store(&self, letter: &DeadLetter, invocation: &Invocation<'_>) -> Carried {
         let storing = dead_letter_store::store(&*self.ports, &self.container, letter);
-        let problem = match of.deadline.in_time(&*self.ports, storing).await {
+        let problem = match invocation.deadline.in_time(&*self.ports, storing).await {
             Some(Ok(location)) => {
                 self.telemetry.dead_lettered(letter);
-                return Carried::Ended(location.map(|of| (of.container, of.key)));
+                return Carried::Ended(location.map(|blob| (blob.container, blob.key)));
             }
             Some(Err(error)) => error.to_string(),
             None => NO_ANSWER.to_owned(),

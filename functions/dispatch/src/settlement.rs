@@ -33,7 +33,7 @@ impl<P: DispatchPorts> Endings<P> {
         subscription: &Subscription,
         exchange: &Exchange,
         in_place_ms: u64,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> Settlement {
         // A response to one event is about that event, even if its subscription batches.
         let settle_one = if due.len() > 1 { step::settle_batched } else { step::settle };
@@ -50,11 +50,11 @@ impl<P: DispatchPorts> Endings<P> {
                     if wait_ms < in_place_ms
                         && in_flight.delivery.batching != Batching::RetryAlone =>
                 {
-                    of.progress.keep(&in_flight, Stage::Waiting);
+                    invocation.progress.keep(&in_flight, Stage::Waiting);
                     settlement.retry_in_place.push(in_flight);
                 }
                 End::Done => {
-                    let (delivery, catalogue) = (&in_flight.delivery, &of.catalogue);
+                    let (delivery, catalogue) = (&in_flight.delivery, &invocation.catalogue);
                     let follow_ups =
                         reply::follow_ups(delivery, subscription, exchange, catalogue, now_ms);
                     settlement.delivered.push((in_flight, follow_ups));

@@ -128,7 +128,8 @@ fn a_cause_has_one_message_however_many_letters_and_subscriptions_it_has() {
     world.store("n/t/a", 41, "another problem");
     assert_eq!(world.notify(), Ok(()));
     let published = world.published();
-    let counts: Vec<(u64, usize)> = published.iter().map(|it| (it.1, it.2)).collect();
+    let counts: Vec<(u64, usize)> =
+        published.iter().map(|message| (message.1, message.2)).collect();
     assert_eq!(counts, [(40, 2), (1, 1)], "{published:?}");
     assert!(published[0].0.contains("first problem"), "{published:?}");
     assert_eq!(world.deleted(), 41);
@@ -154,7 +155,7 @@ fn a_blob_that_cannot_be_read_is_counted_with_the_reason() {
     locked(&world.notify.ports.waiting)
         .push(Report { receipt: "r3".to_owned(), body: "no JSON".to_owned() });
     assert_eq!(world.notify(), Ok(()));
-    let titles: BTreeSet<String> = world.published().into_iter().map(|it| it.0).collect();
+    let titles: BTreeSet<String> = world.published().into_iter().map(|message| message.0).collect();
     let expected = [
         "cause unknown: the object is not a dead letter",
         "cause unknown: the object was deleted before it was read",
@@ -190,7 +191,7 @@ fn blobs_beyond_the_limit_are_counted_by_their_keys() {
     let key = |number: usize| format!("n/t/a/2026/11/20/7/{number}.json");
     (0..read::BLOBS_MAX + 7).for_each(|number| world.report(&key(number), &format!("r{number}")));
     assert_eq!(world.notify(), Ok(()));
-    let counts: Vec<u64> = world.published().iter().map(|it| it.1).collect();
+    let counts: Vec<u64> = world.published().iter().map(|message| message.1).collect();
     assert_eq!(counts, [read::BLOBS_MAX as u64, 7]);
 }
 

@@ -37,13 +37,13 @@ pub(crate) fn check(form: &[u8]) {
         assert!(fewer.filters().all(|pair| pair != (name, value)));
         assert!(read(&query.without_any(&[name])).values(name).is_empty());
     }
-    let one = read(&query.with(&[("reason", REASON)]));
+    let with_reason = read(&query.with(&[("reason", REASON)]));
     let others = |query: &Query, names: &[&str]| -> Vec<_> {
         let kept = query.filters().filter(|(name, _)| !names.contains(name));
         kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     };
-    assert_eq!(one.values("reason"), [REASON]);
-    assert_eq!(others(&one, &["reason"]), others(&query, &["reason"]));
+    assert_eq!(with_reason.values("reason"), [REASON]);
+    assert_eq!(others(&with_reason, &["reason"]), others(&query, &["reason"]));
     let times = ["since", "until"];
     let recent = read(&query.with_period(LIST, Some("1h")));
     assert_eq!(recent.values("since"), ["1h"]);

@@ -48,11 +48,11 @@ impl AwsIdentity for FakePorts {
         Ok(Token::ending(credentials, now_ms, now_ms, now_ms + life_ms))
     }
 
-    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
+    async fn web_identity_token(&self, web_identity: &WebIdentity) -> Result<Token, String> {
         let (now_ms, identity) = (self.now_ms(), &mut self.state().identity);
         identity.asked += 1;
         identity.life_ms.ok_or("outbound identity federation is off")?;
-        let token = Secret::new(format!("jwt-for-{}-{}", of.audience, identity.asked));
-        Ok(Token::ending(token, now_ms, now_ms, now_ms + of.lifetime_ms))
+        let token = Secret::new(format!("jwt-for-{}-{}", web_identity.audience, identity.asked));
+        Ok(Token::ending(token, now_ms, now_ms, now_ms + web_identity.lifetime_ms))
     }
 }

@@ -86,7 +86,7 @@ fn read_topics<'a>(
 ) -> Catalogue {
     for topic in topics {
         match (whole.topic_subscriptions(topic), whole.found(topic)) {
-            (Some(of), _) => known.add_found(topic.clone(), Arc::clone(of)),
+            (Some(subscriptions), _) => known.add_found(topic.clone(), Arc::clone(subscriptions)),
             (None, found) => {
                 known.add_missing(topic.clone(), found.cloned().unwrap_or(Found::Removed));
             }

@@ -90,8 +90,9 @@ fn a_namespace_without_a_pattern_a_foreign_arn_and_an_own_queue_are_refused_with
         let (queue, message) = &ports.sent()[0];
         assert_eq!(*queue, QueueName::DeadLetter);
         assert_eq!(letter(message).reason, Reason::UndeliverableDueToBlockedAddress);
-        let is_told =
-            |line: &serde_json::Value| line["why"].as_str().is_some_and(|of| of.contains(why));
+        let is_told = |line: &serde_json::Value| {
+            line["why"].as_str().is_some_and(|reason| reason.contains(why))
+        };
         assert!(lines.iter().any(is_told), "{why}: {lines:?}");
     }
 }
@@ -342,7 +343,7 @@ fn a_text_of_an_event_that_no_header_can_have_is_a_dead_letter_that_names_the_he
         r#"{"specversion":"1.0","id":"1","source":"/s","type":"a","subject":"a\r\nx-amz-b: c"}"#;
     let lines = log_lines(tracing::Level::TRACE, || run_event(&ports, "*=arn:aws:*:*:*:*", event));
     assert_eq!((ports.posts().len(), &ports.sent()[0].0), (0, &QueueName::DeadLetter));
-    let told = "the header x-amz-client-context cannot be sent: the value of a header cannot have \
-                control characters";
-    assert!(format!("{lines:?}").contains(told), "{lines:?}");
+    let expected = "the header x-amz-client-context cannot be sent: the value of a header cannot \
+                    have control characters";
+    assert!(format!("{lines:?}").contains(expected), "{lines:?}");
 }

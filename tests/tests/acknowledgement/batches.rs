@@ -67,7 +67,8 @@ fn each_member_of_a_failed_batch_is_re_enqueued_with_its_own_state() {
 fn a_panic_while_one_member_is_sent_affects_no_other_member() {
     let ports = ports_for(batching(OnRefused::Split)).with_status(503).with_one_panic_on_send();
     assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
-    let newest = |message| carried(message).history.newest().and_then(|it| it.outcome.known());
+    let newest =
+        |message| carried(message).history.newest().and_then(|entry| entry.outcome.known());
     let mut outcomes: Vec<_> =
         ports.sent().iter().filter_map(|(_, message)| newest(message)).collect();
     outcomes.sort_unstable();
@@ -127,13 +128,16 @@ fn an_event_that_its_template_cannot_render_ends_alone_whatever_refused_batches_
         let compiled = Templated::text(text, "destination.bodyText").expect("a template");
         templated.destination.body_text = Some(compiled);
         let first = ports_for(templated.clone());
-        let of = |data: &str| {
+        let event_with = |data: &str| {
             format!(
                 r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{{"{data}":7}}}}"#
             )
         };
-        let records =
-            [record("m1", &of("total")), record("m2", &of("sum")), record("m3", &of("total"))];
+        let records = [
+            record("m1", &event_with("total")),
+            record("m2", &event_with("sum")),
+            record("m3", &event_with("total")),
+        ];
         assert_eq!(dispatch(&first, &records, ENDS_MS), [""; 0]);
         assert_eq!(first.requests(), 0);
         let retries_alone: Vec<Record> = first

@@ -141,18 +141,18 @@ fn an_event_waits_for_the_subscription_alone_that_may_lead_to_a_topic_that_canno
 
 #[test]
 fn a_topic_that_is_read_and_not_there_is_unknown_only_if_the_newest_does_not_have_it_either() {
-    let of = |topic: &str| Record { topic: Some(topic.to_owned()), ..record("m1", EVENT) };
+    let record_to = |topic: &str| Record { topic: Some(topic.to_owned()), ..record("m1", EVENT) };
     let known = || FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
     let newer = catalogue_of([subscription("shop/orders/s0"), subscription("shop/new/s1")]);
     let ports = known().with_newer_catalogue(newer);
-    assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[record_to("shop/new")], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
     let ports = known();
-    assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[record_to("shop/new")], ENDS_MS), [""; 0]);
     let sent = ports.sent();
     assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
     let ports = known().with_failing_reload();
-    assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[record_to("shop/new")], ENDS_MS), [""; 0]);
     let (queue, held) = ports.sent().remove(0);
     assert_eq!((queue, publication(&held).message.as_str()), (QueueName::Retry, "m1"));
 }

@@ -99,8 +99,8 @@ fn texts(json: &str) -> String {
                     collect(&inner, texts);
                 }
             }
-            Value::Array(all) => all.iter().for_each(|one| collect(one, texts)),
-            Value::Object(all) => all.values().for_each(|one| collect(one, texts)),
+            Value::Array(all) => all.iter().for_each(|element| collect(element, texts)),
+            Value::Object(all) => all.values().for_each(|member| collect(member, texts)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -117,8 +117,8 @@ fn assert_hidden(traces: &str, Spelling { echo, core }: &Spelling) {
 fn no_spelling_of_a_credential_is_in_a_dead_letter_or_its_log() {
     let all = VALUES.map(spellings);
     for number in 0..all[0].len() {
-        let spelled = all.each_ref().map(|of| of[number].clone());
-        let echoes = spelled.each_ref().map(|of| of.echo.as_str()).join("\", \"");
+        let spelled = all.each_ref().map(|list| list[number].clone());
+        let echoes = spelled.each_ref().map(|spelling| spelling.echo.as_str()).join("\", \"");
         let body = format!(r#"{{"error":["{echoes}","that was all"]}}"#);
         let traces = traces_of("format: namespace", answers(400).with_body(&body));
         assert!(traces.contains("that was all"), "the rest of the answer is kept: {traces}");
@@ -322,14 +322,14 @@ fn a_credential_of_an_event_that_a_template_sends_is_hidden_in_answers() {
     let event =
         r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"of":"t0ken-of-event"}}"#;
     let url = "url: 'https://s0.example.com/in'";
-    let of = "{{ event.data.of }}";
+    let template = "{{ event.data.of }}";
     for (destination, is_hidden) in [
-        (format!("{url}, headers: [{{name: authorization, value: 'Bearer {of}'}}]"), true),
-        (format!("{url}, query: {{api_key: '{of}'}}"), true),
-        (format!("url: 'https://s0.example.com/{of}/in', hidePath: true"), true),
-        (format!("{url}, headers: [{{name: x-order, value: '{of}'}}]"), false),
-        (format!("{url}, query: {{order: '{of}'}}"), false),
-        (format!("url: 'https://s0.example.com/{of}/in'"), false),
+        (format!("{url}, headers: [{{name: authorization, value: 'Bearer {template}'}}]"), true),
+        (format!("{url}, query: {{api_key: '{template}'}}"), true),
+        (format!("url: 'https://s0.example.com/{template}/in', hidePath: true"), true),
+        (format!("{url}, headers: [{{name: x-order, value: '{template}'}}]"), false),
+        (format!("{url}, query: {{order: '{template}'}}"), false),
+        (format!("url: 'https://s0.example.com/{template}/in'"), false),
     ] {
         let answer = answers(400).with_body("you sent t0ken-of-event, no");
         let kept = traces_of_event(rendering(&destination), event, answer);

@@ -73,9 +73,9 @@ fn a_message_from_native_redrive_is_stored_with_what_is_known_of_it() {
 
 #[test]
 fn a_dead_letter_is_not_stored_among_the_ledgers_of_replays_where_no_tool_looks() {
-    let of = Record { topic: Some("_replays/x".to_owned()), ..record("m1", EVENT) };
+    let ledger_record = Record { topic: Some("_replays/x".to_owned()), ..record("m1", EVENT) };
     let ports = FakePorts::new(subscriptions(1));
-    dispatch(&ports, &[of], ENDS_MS);
+    dispatch(&ports, &[ledger_record], ENDS_MS);
     let letter = letter(&ports.sent()[0].1);
     deadletter(&ports, &[dead_letter_record(&letter)]);
     let (key, _) = ports.blobs().remove(0);
@@ -84,9 +84,10 @@ fn a_dead_letter_is_not_stored_among_the_ledgers_of_replays_where_no_tool_looks(
 
 /// A dead letter about the event of this record.
 fn letter_about(message: &str) -> DeadLetter {
-    let of = delivery("shop/orders/s0");
+    let original = delivery("shop/orders/s0");
     let origin = Origin { message: message.to_owned(), index: 0 };
-    let delivery = Delivery::new(of.event, of.subscription, origin, of.published_ms);
+    let delivery =
+        Delivery::new(original.event, original.subscription, origin, original.published_ms);
     DeadLetter::without_subscription(delivery, Reason::TimeToLiveExceeded, NOW_MS)
 }
 

@@ -69,8 +69,8 @@ fn run_out(ports: &FakePorts, first: Record) -> usize {
 
 /// The address and the body of each request.
 fn posts(ports: &FakePorts) -> Vec<(String, String)> {
-    let post = |of: &delivery::request::Request| {
-        (of.url.to_string(), String::from_utf8_lossy(&of.body).into_owned())
+    let post = |request: &delivery::request::Request| {
+        (request.url.to_string(), String::from_utf8_lossy(&request.body).into_owned())
     };
     let mut posts: Vec<_> = ports.posts().iter().map(post).collect();
     posts.sort();
@@ -283,9 +283,9 @@ fn batching(name: &str, max_events: u32) -> Subscription {
 /// The number of events in each request to this subscription.
 fn batch_sizes(ports: &FakePorts, name: &str) -> Vec<usize> {
     let address = format!("https://{name}.example.com/");
-    let of_it = posts(ports).into_iter().filter(|(url, _)| *url == address);
+    let to_address = posts(ports).into_iter().filter(|(url, _)| *url == address);
     let mut sizes: Vec<usize> =
-        of_it.map(|(_, body)| body.matches("specversion").count()).collect();
+        to_address.map(|(_, body)| body.matches("specversion").count()).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes
 }

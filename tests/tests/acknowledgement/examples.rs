@@ -190,8 +190,8 @@ fn catalogue(count: usize, more: &str) -> Catalogue {
 }
 
 /// The item with the limits of the destination of a subscription of the namespace shop.
-pub(crate) fn limits_item(of: &Subscription) -> ItemKey {
-    DestinationKey::new("shop", &of.destination.url).limits_item("shop")
+pub(crate) fn limits_item(subscription: &Subscription) -> ItemKey {
+    DestinationKey::new("shop", &subscription.destination.url).limits_item("shop")
 }
 
 /// The topics and subscriptions of a file.

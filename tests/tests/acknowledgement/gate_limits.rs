@@ -15,19 +15,19 @@ use crate::examples::{
 };
 use crate::process::Process;
 
-pub(super) fn copies(of: &Delivery, count: u128, queue: QueueName) -> Vec<Record> {
+pub(super) fn copies(original: &Delivery, count: u128, queue: QueueName) -> Vec<Record> {
     let copy = |number| Record {
         queue,
-        message: format!("{}{number}", of.subscription),
-        ..retry_record(&Delivery { id: Uuid::from_u128(number), ..of.clone() })
+        message: format!("{}{number}", original.subscription),
+        ..retry_record(&Delivery { id: Uuid::from_u128(number), ..original.clone() })
     };
     (1..=count).map(copy).collect()
 }
 
 pub(super) fn posts_to(ports: &FakePorts, host: &str) -> Vec<u64> {
     let posts = ports.timed_posts();
-    let of_it = posts.iter().filter(|(_, it)| it.url.host_str() == Some(host));
-    of_it.map(|(at_ms, _)| *at_ms).collect()
+    let requests = posts.iter().filter(|(_, request)| request.url.host_str() == Some(host));
+    requests.map(|(at_ms, _)| *at_ms).collect()
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_spread_after_a_retry_after_leaves_a_delivery_its_last_attempt() {
         2,
         "it waited {} ms: {:?}",
         message.wait_ms,
-        ports.sent().last().map(|it| it.0)
+        ports.sent().last().map(|(queue, _)| *queue)
     );
 }
 
@@ -159,7 +159,7 @@ fn a_slot_is_given_only_to_who_can_come_for_it() {
     let process = Process::new(ports.clone());
     process.invoke(&events("m", 50));
     let mut with_slot: Vec<_> =
-        ports.sent().into_iter().filter(|(_, it)| carried(it).hold.slots == 1).collect();
+        ports.sent().into_iter().filter(|(_, message)| carried(message).hold.slots == 1).collect();
     with_slot.sort_by_key(|(_, message)| carried(message).due_ms);
     let sent_at_ms = ports.now_ms();
     for (_, message) in with_slot {

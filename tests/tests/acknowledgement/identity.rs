@@ -18,10 +18,10 @@ fn ports(reactions: &[Reaction]) -> FakePorts {
 
 /// The `authorization` of each request.
 fn shown(ports: &FakePorts) -> Vec<String> {
-    let of = |headers: Vec<(String, String)>| {
+    let token = |headers: Vec<(String, String)>| {
         headers.into_iter().find(|(name, _)| name == "authorization").expect("a token").1
     };
-    ports.posts().into_iter().map(|request| of(request.headers)).collect()
+    ports.posts().into_iter().map(|request| token(request.headers)).collect()
 }
 
 #[test]

@@ -18,13 +18,13 @@ fn a_record_received_again_moves_to_isolation_with_its_count_and_is_not_read() {
     assert_eq!((ports.requests(), queue, message.wait_ms), (0, QueueName::Isolation, 0));
     assert_eq!((message.receives, publication(&message).message.as_str()), (2, "m1"));
     assert_eq!(message.group, MessageGroup::Publisher(Some("g".to_owned())));
-    let of = delivery("shop/orders/s0");
-    let again = Record { receives: 3, earlier_receives: 1, ..retry_record(&of) };
+    let original = delivery("shop/orders/s0");
+    let again = Record { receives: 3, earlier_receives: 1, ..retry_record(&original) };
     let ports = FakePorts::new(subscriptions(1));
     assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(0);
     assert_eq!((queue, message.receives), (QueueName::Isolation, 4));
-    assert_eq!(message.attribute, Attribute::Delivery(write_delivery(&of)));
+    assert_eq!(message.attribute, Attribute::Delivery(write_delivery(&original)));
 }
 
 #[test]
@@ -47,10 +47,10 @@ fn a_record_too_large_to_move_is_handled_where_it_is() {
 
 /// A record of the retry queue that is held until this time, sent 15 minutes before now.
 fn held(hold: Hold, receives: u32) -> Record {
-    let mut of = delivery("shop/orders/s0");
-    of.hold = hold;
+    let mut waiting = delivery("shop/orders/s0");
+    waiting.hold = hold;
     let sent_ms = NOW_MS - 900_000;
-    Record { queue: QueueName::Retry, receives, sent_ms, ..retry_record(&of) }
+    Record { queue: QueueName::Retry, receives, sent_ms, ..retry_record(&waiting) }
 }
 
 #[test]
@@ -160,10 +160,10 @@ fn storage_that_refuses_for_hours_is_no_crash_of_an_isolated_record() {
 
 #[test]
 fn a_hold_in_the_far_future_does_not_use_up_the_receives_of_isolation() {
-    let mut of = delivery("shop/orders/s0");
-    of.hold = Hold { count: 1, until_ms: NOW_MS + 30 * 86_400_000, ..Hold::default() };
+    let mut waiting = delivery("shop/orders/s0");
+    waiting.hold = Hold { count: 1, until_ms: NOW_MS + 30 * 86_400_000, ..Hold::default() };
     for receives in [1, 9] {
-        let isolated = Record { queue: QueueName::Isolation, receives, ..retry_record(&of) };
+        let isolated = Record { queue: QueueName::Isolation, receives, ..retry_record(&waiting) };
         let ports = FakePorts::without_subscriptions();
         assert_eq!(
             dispatch(&ports, &[isolated], ENDS_MS),
@@ -191,10 +191,10 @@ fn a_record_too_large_to_hold_is_not_isolated_for_having_waited() {
 
 #[test]
 fn a_delivery_that_was_never_attempted_does_not_leave_isolation_behind_retries() {
-    let of = delivery("shop/orders/s0");
+    let unattempted = delivery("shop/orders/s0");
     let isolated = Record {
         queue: QueueName::Isolation,
-        attribute: Some(Attribute::Delivery(write_delivery(&of))),
+        attribute: Some(Attribute::Delivery(write_delivery(&unattempted))),
         ..record("m1", EVENT)
     };
     let ports = FakePorts::without_subscriptions();
@@ -204,10 +204,10 @@ fn a_delivery_that_was_never_attempted_does_not_leave_isolation_behind_retries()
 
 #[test]
 fn a_delivery_of_an_unknown_subscription_waits_at_least_until_it_is_due() {
-    let mut of = delivery("shop/orders/s0");
-    (of.attempts, of.due_ms) = (1, NOW_MS + 7_200_000);
+    let mut waiting = delivery("shop/orders/s0");
+    (waiting.attempts, waiting.due_ms) = (1, NOW_MS + 7_200_000);
     let ports = FakePorts::without_subscriptions();
-    assert_eq!(dispatch(&ports, &[retry_record(&of)], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&ports, &[retry_record(&waiting)], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(0);
     assert_eq!((queue, message.wait_ms), (QueueName::Retry, 7_200_000));
 }

@@ -176,7 +176,8 @@ fn a_destination_that_says_that_it_is_gone_is_named() {
     };
     let to_destination = delivery("shop/orders/s0");
     let to_reply = Delivery { target: DeliveryTarget::Reply, ..to_destination.clone() };
-    let gone_is_done: fn(&mut Subscription) = |of| of.retry.success = StatusSet::new([410..=410]);
+    let gone_is_done: fn(&mut Subscription) =
+        |subscription| subscription.retry.success = StatusSet::new([410..=410]);
     for (ports, delivery, is_named) in [
         (with(|_| ()), &to_destination, true),
         (with(|_| ()), &to_reply, false),
@@ -287,7 +288,7 @@ fn the_start_and_the_end_of_a_probation_are_logged() {
     });
     let expected: Vec<&Value> = lines
         .iter()
-        .filter(|line| line["message"].as_str().is_some_and(|it| it.starts_with("probation.")))
+        .filter(|line| line["message"].as_str().is_some_and(|text| text.starts_with("probation.")))
         .collect();
     let [began, ended] = expected[..] else { panic!("{expected:#?}") };
     assert_eq!(messages(&[began.clone(), ended.clone()]), ["probation.began", "probation.ended"]);

@@ -88,7 +88,7 @@ fn metric_values(lines: &[String]) -> BTreeMap<String, Value> {
 }
 
 fn table(lines: &[String]) -> Vec<String> {
-    metric_values(lines).iter().map(|(what, value)| format!("{what} {value}")).collect()
+    metric_values(lines).iter().map(|(name, value)| format!("{name} {value}")).collect()
 }
 
 fn sorted<const N: usize>(mut lines: [&str; N]) -> [&str; N] {

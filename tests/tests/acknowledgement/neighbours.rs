@@ -40,8 +40,8 @@ fn catalogue(rival: Option<&Rival>) -> Catalogue {
              spec: {{destination: {{url: '{ADDRESS}'{more}}}, retry: {{jitterPercent: 0}}}}\n"
         )
     };
-    let of_rival = rival.map_or(String::new(), |it| subscription("rival", it.settings));
-    let text = subscription("shop", "") + &of_rival;
+    let rival_text = rival.map_or(String::new(), |rival| subscription("rival", rival.settings));
+    let text = subscription("shop", "") + &rival_text;
     catalogue_from(&text)
 }
 
@@ -88,12 +88,15 @@ fn invoke(ports: &FakePorts, process: &Dispatch<FakePorts>, has_rival: bool) -> 
     assert_eq!(ports.run(process.handle(&records, &deadline)), [""; 0]);
     let posts = ports.timed_posts().split_off(posts);
     let is_own = |body: &[u8]| !String::from_utf8_lossy(body).contains("rival");
-    let own = posts.iter().filter(|(_, it)| is_own(&it.body)).map(|(at_ms, _)| at_ms - began_ms);
+    let own = posts
+        .iter()
+        .filter(|(_, request)| is_own(&request.body))
+        .map(|(at_ms, _)| at_ms - began_ms);
     let mut requests_ms: Vec<u64> = own.collect();
     requests_ms.sort_unstable();
     let sent = ports.sent().split_off(sent);
-    let of_own = sent.iter().filter(|(_, message)| !message.body.contains("rival"));
-    Noticed { requests_ms, sent: of_own.map(summary).collect() }
+    let own_messages = sent.iter().filter(|(_, message)| !message.body.contains("rival"));
+    Noticed { requests_ms, sent: own_messages.map(summary).collect() }
 }
 
 /// Queue, wait, attempts and outcomes of a message.
@@ -132,7 +135,7 @@ fn rivals() -> [Rival; 9] {
 #[test]
 fn no_setting_of_another_namespace_affects_deliveries_to_the_same_address() {
     let alone = noticed_beside(None);
-    assert!(alone.iter().all(|it| it.requests_ms.len() == 12 && it.sent.len() == 4));
+    assert!(alone.iter().all(|noticed| noticed.requests_ms.len() == 12 && noticed.sent.len() == 4));
     for rival in rivals() {
         let beside = noticed_beside(Some(&rival));
         for (number, (alone, beside)) in alone.iter().zip(&beside).enumerate() {

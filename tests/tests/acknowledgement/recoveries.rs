@@ -19,7 +19,7 @@ use crate::examples::{
 use crate::process::Process;
 
 /// A process that knows that the destination of s0 recovers since now; so many deliveries are away.
-fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
+fn recovering(ports: &FakePorts, subscription: &Subscription, away: i64) -> Process {
     let process = Process::new(ports.clone());
     fail_ten_times(&process);
     assert_eq!(ports.requests(), 10);
@@ -29,7 +29,7 @@ fn recovering(ports: &FakePorts, of: &Subscription, away: i64) -> Process {
     // The first that is reported.
     process.invoke(&copies(&tried(), 1, QueueName::Retry));
     assert_eq!(ports.requests(), 12);
-    let item = limits_item(of);
+    let item = limits_item(subscription);
     let known = ports.change_table(|table, _| table.recovery(&item)).expect("it recovers");
     if away > 0 {
         ports.change_table(|table, now_ms| {
@@ -145,8 +145,11 @@ fn a_delivery_that_waits_for_a_recovery_comes_back_in_time_for_an_attempt() {
     // Ten are more than half a second has places for.
     let before = ports.sent().len();
     process.invoke(&copies(&fresh, 10, QueueName::Retry));
-    let away: Vec<_> =
-        ports.sent_after(before).into_iter().filter(|(_, it)| carried(it).hold.away > 0).collect();
+    let away: Vec<_> = ports
+        .sent_after(before)
+        .into_iter()
+        .filter(|(_, message)| carried(message).hold.away > 0)
+        .collect();
     assert!(!away.is_empty(), "{:?}", ports.sent_after(before));
     let (_, message) = away[0].clone();
     let waits_ms = message.wait_ms.div_ceil(SECOND_MS) * SECOND_MS;
@@ -157,7 +160,7 @@ fn a_delivery_that_waits_for_a_recovery_comes_back_in_time_for_an_attempt() {
         ports.requests(),
         requests + 1,
         "waited {waits_ms}: {:?}",
-        ports.sent_after(sent).first().map(|it| it.0)
+        ports.sent_after(sent).first().map(|(queue, _)| *queue)
     );
 }
 
@@ -199,7 +202,7 @@ fn made_while_recovering(concurrency: Concurrency, seconds: u64) -> (usize, u32)
     }
     let rate = ports
         .change_table(|table, _| table.recovery(&limits_item(&limited)))
-        .map_or(0, |it| it.rate);
+        .map_or(0, |recovery| recovery.rate);
     (ports.requests() - before, rate)
 }
 
@@ -309,10 +312,11 @@ fn ended_deliveries_do_not_count_as_waiting_for_a_recovery() {
             })
             .collect();
         process.invoke(&fresh);
-        let mut away: Vec<_> = ports.sent_after(sent).into_iter().map(|(_, it)| it).collect();
-        longest_ms.push(away.iter().map(|it| it.wait_ms).max().unwrap_or(0));
-        away.sort_by_key(|it| it.wait_ms);
-        let waits = away.iter().map(|it| it.wait_ms).max().unwrap_or(0);
+        let mut away: Vec<_> =
+            ports.sent_after(sent).into_iter().map(|(_, message)| message).collect();
+        longest_ms.push(away.iter().map(|message| message.wait_ms).max().unwrap_or(0));
+        away.sort_by_key(|message| message.wait_ms);
+        let waits = away.iter().map(|message| message.wait_ms).max().unwrap_or(0);
         ports.advance_ms(waits.div_ceil(SECOND_MS) * SECOND_MS);
         // They are attempted, or end.
         for message in away {
@@ -336,7 +340,7 @@ fn a_recovery_with_little_traffic_ends_after_a_quarter_of_an_hour() {
     }
     assert_eq!(ports.requests(), 28);
     let recovery = ports.change_table(|table, _| table.recovery(&limits_item(&limited)));
-    assert!(recovery.is_some_and(|it| it.is_over(ports.now_ms())), "{recovery:?}");
+    assert!(recovery.is_some_and(|state| state.is_over(ports.now_ms())), "{recovery:?}");
 }
 
 /// A process that finds ten failures in a row is gone when the destination works again.

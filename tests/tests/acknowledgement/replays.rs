@@ -64,7 +64,10 @@ fn the_ends_of_an_invocation_share_an_object_for_each_job() {
     let letters = |folder: &str| {
         let objects: Vec<_> = blobs.iter().filter(|(key, _)| key.starts_with(folder)).collect();
         assert_eq!(objects.len(), 1, "{folder}");
-        read_ends(objects[0].1.as_bytes()).iter().map(|it| it.letter.as_u128()).collect::<Vec<_>>()
+        read_ends(objects[0].1.as_bytes())
+            .iter()
+            .map(|entry| entry.letter.as_u128())
+            .collect::<Vec<_>>()
     };
     assert_eq!(letters(ENDS), [1, 3]);
     assert_eq!(letters("letters/_replays/job-2/ends/"), [2]);
@@ -130,8 +133,8 @@ fn a_replay_that_is_delivered_sends_its_end_and_any_other_delivery_sends_nothing
     assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);
     let sent = ports.sent();
     assert_eq!((sent.len(), sent[0].0), (1, QueueName::DeadLetter));
-    let told = end(&sent[0].1);
-    assert_eq!((told.outcome, told.delivery), (ReplayOutcome::Delivered, replayed().id));
+    let report = end(&sent[0].1);
+    assert_eq!((report.outcome, report.delivery), (ReplayOutcome::Delivered, replayed().id));
     assert_eq!(deadletter(&ports, &[record_of(&sent[0].1)]), [""; 0]);
     assert_eq!(recorded(&ports).state, ReplayOutcome::Delivered);
 
@@ -186,7 +189,7 @@ fn a_replay_that_its_subscription_drops_sends_that() {
     assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);
     let sent = ports.sent();
     assert_eq!(
-        sent.iter().map(|(_, it)| end(it).outcome).collect::<Vec<_>>(),
+        sent.iter().map(|(_, message)| end(message).outcome).collect::<Vec<_>>(),
         [ReplayOutcome::Dropped]
     );
 }
@@ -254,7 +257,7 @@ fn a_replayed_reply_and_a_replay_to_a_sink_report_their_ends_too() {
         let ports = FakePorts::new(catalogue_of([with_both.clone()]));
         assert_eq!(dispatch(&ports, &[retry_record(&replayed)], ENDS_MS), [""; 0]);
         let sent = ports.sent();
-        let told = end(&sent[0].1);
-        assert_eq!((sent.len(), told.outcome), (1, ReplayOutcome::Delivered), "{replayed:?}");
+        let report = end(&sent[0].1);
+        assert_eq!((sent.len(), report.outcome), (1, ReplayOutcome::Delivered), "{replayed:?}");
     }
 }

@@ -392,7 +392,7 @@ fn notices(sent: &[(QueueName, Message)]) -> Vec<(String, String)> {
         matches!(message.attribute, Attribute::Publication(_))
     };
     let events = sent.iter().filter(published).map(|(_, message)| event(message));
-    events.map(|it| (text(&it, "type"), text(&it, "id"))).collect()
+    events.map(|notice| (text(&notice, "type"), text(&notice, "id"))).collect()
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn a_dead_letter_for_a_topic_is_published_there_once_and_delivered_to_each_of_it
     let there = FakePorts::new(catalogue_of(all)).with_status(503);
     assert_eq!(dispatch(&there, &[received(0, sent)], ENDS_MS), [""; 0]);
     let retried: Vec<Delivery> = there.sent().iter().map(|(_, message)| carried(message)).collect();
-    let names: Vec<_> = retried.iter().map(|of| of.subscription.to_string()).collect();
+    let names: Vec<_> = retried.iter().map(|delivery| delivery.subscription.to_string()).collect();
     assert_eq!(names, ["shop/lost/a", "shop/lost/b"]);
     for published in retried {
         let via: Vec<_> = published.via.iter().map(ToString::to_string).collect();

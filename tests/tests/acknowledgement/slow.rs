@@ -90,7 +90,9 @@ fn fifty_attempts_that_hang_end_and_the_deliveries_behind_them_move_to_the_slow_
     let records: Vec<Record> = (0..60).map(|number| record(&format!("m{number}"), EVENT)).collect();
     let (sent, took_ms) = process.timed_invoke(&records);
     assert_eq!((sent.len(), took_ms, process.ports.requests()), (60, 30_000, 50));
-    let count = |of: fn(&(QueueName, Message)) -> bool| sent.iter().filter(|it| of(it)).count();
+    let count = |is_counted: fn(&(QueueName, Message)) -> bool| {
+        sent.iter().filter(|message| is_counted(message)).count()
+    };
     assert_eq!(count(|(queue, _)| *queue == QueueName::Slow), 11);
     assert_eq!(count(|(_, message)| carried(message).abandoned), 1);
     assert_eq!(count(|(_, message)| carried(message).attempts == 1), 49);
@@ -236,8 +238,8 @@ fn the_table_shows_that_a_destination_is_slow_while_others_of_its_topic_are_at_w
         processes[1].handle(&second, &deadline).await;
     };
     ports.run(join(processes[0].handle(&first, &deadline), later));
-    let of_s0 = |it: &&Request| it.url.host_str() == Some("s0.example.com");
-    assert_eq!(ports.posts().iter().filter(of_s0).count(), 1, "the second one is for the lane");
+    let is_to_s0 = |request: &&Request| request.url.host_str() == Some("s0.example.com");
+    assert_eq!(ports.posts().iter().filter(is_to_s0).count(), 1, "the second one is for the lane");
     let sent = ports.sent();
     assert!(matches!(&sent[..], [(QueueName::Slow, _)]), "{sent:?}");
 }

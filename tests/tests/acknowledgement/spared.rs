@@ -59,8 +59,9 @@ impl Process {
     /// The end of the last request to the destination, since this time.
     fn last_end_ms(&self, since_ms: u64) -> u64 {
         let posts = self.ports.timed_posts();
-        let of_it = posts.iter().filter(|(_, it)| it.url.host_str() == Some(DESTINATION));
-        let ends = of_it.map(|(at_ms, _)| NOW_MS + at_ms + TAKES_MS);
+        let requests =
+            posts.iter().filter(|(_, request)| request.url.host_str() == Some(DESTINATION));
+        let ends = requests.map(|(at_ms, _)| NOW_MS + at_ms + TAKES_MS);
         ends.filter(|end_ms| *end_ms > since_ms).map(|end_ms| end_ms - since_ms).max().unwrap_or(0)
     }
 
@@ -79,13 +80,13 @@ impl Process {
 
     fn to_destination(&self) -> usize {
         let posts = self.ports.posts();
-        posts.iter().filter(|it| it.url.host_str() == Some(DESTINATION)).count()
+        posts.iter().filter(|request| request.url.host_str() == Some(DESTINATION)).count()
     }
 }
 
 /// Deliveries of one kind, each of its own event.
-fn copies(of: &Delivery, count: u128) -> Vec<Record> {
-    let copy = |number| retry_record(&Delivery { id: Uuid::from_u128(number), ..of.clone() });
+fn copies(original: &Delivery, count: u128) -> Vec<Record> {
+    let copy = |number| retry_record(&Delivery { id: Uuid::from_u128(number), ..original.clone() });
     (1..=count).map(copy).collect()
 }
 
@@ -167,7 +168,7 @@ fn with_token() -> Catalogue {
 }
 
 fn plain(count: usize) -> Vec<Record> {
-    let to_s1 = |it| Record { topic: Some("shop/plain".to_owned()), ..it };
+    let to_s1 = |record| Record { topic: Some("shop/plain".to_owned()), ..record };
     events("m", count).into_iter().map(to_s1).collect()
 }
 
@@ -195,10 +196,10 @@ fn an_ill_token_server_is_no_failure_of_the_destination_and_limits_no_request_to
             process.ports.advance_ms(MINUTE_MS);
         }
         let alone = Process::new(with_token(), &[]);
-        let counts = [&alone, &process].map(|of| {
-            let before = of.to_destination();
-            of.invoke(&plain(EVENTS));
-            of.to_destination() - before
+        let counts = [&alone, &process].map(|measured| {
+            let before = measured.to_destination();
+            measured.invoke(&plain(EVENTS));
+            measured.to_destination() - before
         });
         assert!(counts[0] <= counts[1], "{counts:?}");
         let url = format!("https://{DESTINATION}/").parse().expect("an address");

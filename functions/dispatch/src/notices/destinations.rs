@@ -32,13 +32,13 @@ impl<P: DispatchPorts> Notices<P> {
         &self,
         item: &ItemKey,
         state: &DestinationState,
-        of: &Invocation<'_>,
+        invocation: &Invocation<'_>,
     ) -> bool {
-        let Some(topic) = of.catalogue.topic_of_notices() else { return true };
+        let Some(topic) = invocation.catalogue.topic_of_notices() else { return true };
         let mut sent = Vec::new();
         for notice in &state.notices {
             let message = published(notice.id, notice.at_ms, notice.event(state), topic);
-            if self.sending.send(QueueName::Retry, message, of.deadline).await {
+            if self.sending.send(QueueName::Retry, message, invocation.deadline).await {
                 sent.push(notice.clone());
             }
         }
@@ -46,7 +46,7 @@ impl<P: DispatchPorts> Notices<P> {
             (stored.unwrap_or_else(|| state.clone()).without_notices(&sent), ())
         };
         if !sent.is_empty() {
-            let _ = self.table.update(item, forget, of.deadline).await;
+            let _ = self.table.update(item, forget, invocation.deadline).await;
         }
         sent.len() == state.notices.len()
     }
