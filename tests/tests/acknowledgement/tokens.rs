@@ -45,14 +45,15 @@ fn slow() -> Record {
 }
 
 fn to_server(ports: &FakePorts) -> Vec<Request> {
-    ports.posts().into_iter().filter(|of| of.url.host_str() == Some(SERVER)).collect()
+    ports.posts().into_iter().filter(|post| post.url.host_str() == Some(SERVER)).collect()
 }
 
 /// The `authorization` of each request to the destination.
 fn shown(ports: &FakePorts) -> Vec<String> {
-    let posts = ports.posts().into_iter().filter(|of| of.url.host_str() == Some(DESTINATION));
-    let shown = |of: Request| of.headers.into_iter().find(|(name, _)| name == "authorization");
-    posts.map(|of| shown(of).expect("it shows a token").1).collect()
+    let posts = ports.posts().into_iter().filter(|post| post.url.host_str() == Some(DESTINATION));
+    let shown =
+        |request: Request| request.headers.into_iter().find(|(name, _)| name == "authorization");
+    posts.map(|post| shown(post).expect("it shows a token").1).collect()
 }
 
 #[test]
@@ -89,9 +90,14 @@ fn a_token_that_is_refused_is_replaced_and_the_request_repeated_uncounted() {
     expected.extend(["Bearer new"; 3]);
     assert_eq!(shown(&ports), expected);
     // A line of its own is for an attempt that failed, or was not the first.
-    let of = |message| lines.iter().filter(move |line| line["message"] == message);
-    let numbers: Vec<_> = of("delivery.delivered").map(|line| line["attempt"].as_u64()).collect();
-    assert_eq!((numbers, of("delivery.attempted").count()), (vec![Some(1); 3], 0), "{lines:?}");
+    let lines_of = |message| lines.iter().filter(move |line| line["message"] == message);
+    let numbers: Vec<_> =
+        lines_of("delivery.delivered").map(|line| line["attempt"].as_u64()).collect();
+    assert_eq!(
+        (numbers, lines_of("delivery.attempted").count()),
+        (vec![Some(1); 3], 0),
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -101,8 +107,9 @@ fn the_request_with_another_token_has_what_is_left_of_the_time_of_the_attempt() 
     for (refused_after_ms, expected) in [(2_000, &[30_000, 27_980][..]), (29_980, &[30_000])] {
         let ports = ports(&[answers(401).after_ms(refused_after_ms), answers(200)], &grants);
         Process::new(ports.clone()).invoke(&[slow()]);
-        let posts = ports.posts().into_iter().filter(|of| of.url.host_str() == Some(DESTINATION));
-        let timeouts: Vec<u64> = posts.map(|of| of.timeout_ms).collect();
+        let posts =
+            ports.posts().into_iter().filter(|post| post.url.host_str() == Some(DESTINATION));
+        let timeouts: Vec<u64> = posts.map(|post| post.timeout_ms).collect();
         assert_eq!(timeouts, expected);
     }
 }
@@ -223,7 +230,7 @@ fn a_validation_whose_token_is_refused_is_repeated_with_another_one() {
     ports.set_consent_headers(&[("allowed-origin", "events.example.com")]);
     ports.refuse_authorization("Bearer old");
     Process::new(ports.clone()).invoke(&events("m", 1));
-    let asked = ports.validation_requests().into_iter().flat_map(|of| of.headers);
+    let asked = ports.validation_requests().into_iter().flat_map(|request| request.headers);
     let asked: Vec<String> =
         asked.filter(|(name, _)| name == "authorization").map(|(_, value)| value).collect();
     assert_eq!(asked, ["Bearer old", "Bearer new"]);

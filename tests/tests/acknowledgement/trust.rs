@@ -16,8 +16,8 @@ fn forged(attribute: Attribute) -> Record {
 }
 
 fn forged_letter() -> DeadLetter {
-    let of = delivery("other/topic/victim");
-    let letter = DeadLetter::without_subscription(of, Reason::TimeToLiveExceeded, NOW_MS);
+    let delivery = delivery("other/topic/victim");
+    let letter = DeadLetter::without_subscription(delivery, Reason::TimeToLiveExceeded, NOW_MS);
     DeadLetter { store: Store::Container("elsewhere".parse().expect("a container")), ..letter }
 }
 
@@ -63,10 +63,10 @@ fn a_dead_letter_attribute_of_a_publisher_changes_nothing_about_the_event() {
 
 #[test]
 fn a_dead_letter_moved_to_an_internal_queue_is_a_fresh_delivery_to_its_subscription() {
-    let mut of = delivery("shop/orders/s0");
-    of.attempts = 7;
-    of.traceparent = Some(PARENT.to_owned());
-    let letter = DeadLetter::without_subscription(of, Reason::TimeToLiveExceeded, NOW_MS);
+    let mut delivery = delivery("shop/orders/s0");
+    delivery.attempts = 7;
+    delivery.traceparent = Some(PARENT.to_owned());
+    let letter = DeadLetter::without_subscription(delivery, Reason::TimeToLiveExceeded, NOW_MS);
     let attribute = Some(Attribute::DeadLetter(write_dead_letter(&letter)));
     let ports = FakePorts::new(subscriptions(2)).with_status(503);
     let moved = Record { queue: QueueName::Retry, attribute, ..record("m9", EVENT) };

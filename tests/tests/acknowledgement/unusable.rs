@@ -34,7 +34,9 @@ fn with_unusable(count: usize, unusable: &[usize]) -> Catalogue {
 }
 
 fn hosts(ports: &FakePorts) -> Vec<String> {
-    let host = |of: &delivery::request::Request| of.url.host_str().unwrap_or_default().to_owned();
+    let host = |request: &delivery::request::Request| {
+        request.url.host_str().unwrap_or_default().to_owned()
+    };
     let mut hosts: Vec<String> = ports.posts().iter().map(host).collect();
     hosts.sort();
     hosts

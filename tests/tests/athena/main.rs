@@ -75,7 +75,7 @@ fn script() -> String {
 /// Returns the only example of the page in this language.
 fn of_page(language: &str) -> Snippet {
     let mut page = snippets::of_page("guides/dead-letters.md");
-    page.retain(|of| of.language == language);
+    page.retain(|snippet| snippet.language == language);
     let [example] = &page[..] else { panic!("the page has one example in {language}: {page:#?}") };
     example.clone()
 }

@@ -131,11 +131,11 @@ fn untagged(value: &Value) -> Value {
     match value {
         Value::Object(members) if members.len() == 1 => {
             members.iter().next().and_then(function).unwrap_or_else(|| {
-                members.iter().map(|(name, of)| (name.clone(), untagged(of))).collect()
+                members.iter().map(|(name, member)| (name.clone(), untagged(member))).collect()
             })
         }
         Value::Object(members) => {
-            members.iter().map(|(name, of)| (name.clone(), untagged(of))).collect()
+            members.iter().map(|(name, member)| (name.clone(), untagged(member))).collect()
         }
         Value::Array(list) => list.iter().map(untagged).collect(),
         Value::Bool(_) | Value::Number(_) => json!(value.to_string()),
@@ -148,7 +148,9 @@ fn lines(template: &Value) -> BTreeSet<String> {
     fn add(place: &str, value: &Value, lines: &mut BTreeSet<String>) {
         match value {
             Value::Object(members) => {
-                members.iter().for_each(|(name, of)| add(&format!("{place}/{name}"), of, lines));
+                members
+                    .iter()
+                    .for_each(|(name, member)| add(&format!("{place}/{name}"), member, lines));
             }
             Value::Array(names) if place.ends_with("/DependsOn") => {
                 names.iter().for_each(|name| add(place, name, lines));
@@ -156,7 +158,7 @@ fn lines(template: &Value) -> BTreeSet<String> {
             Value::Array(list) => {
                 list.iter()
                     .enumerate()
-                    .for_each(|(at, of)| add(&format!("{place}/{at}"), of, lines));
+                    .for_each(|(at, element)| add(&format!("{place}/{at}"), element, lines));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 lines.insert(format!("{place} {value}"));
@@ -302,7 +304,8 @@ fn the_sample_publishes_and_notifies() {
     assert!(done.status.success(), "{}", said(&done));
     let template = project.template();
     let resources = template["Resources"].as_object().expect("resources");
-    let of_type = |kind: &'static str| resources.iter().filter(move |(_, of)| of["Type"] == kind);
+    let of_type =
+        |kind: &'static str| resources.iter().filter(move |(_, resource)| resource["Type"] == kind);
     let (topic, _) = of_type("AWS::SNS::Topic").next().expect("a topic");
     let observability = &resources["ObservabilityStack"]["Properties"]["Parameters"];
     assert_eq!(observability["AlarmTopicArn"], json!({"Ref": topic}));

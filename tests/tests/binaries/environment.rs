@@ -101,7 +101,8 @@ pub(crate) fn environment(
 fn names(template: &Value, endpoint: &str) -> BTreeMap<String, String> {
     let parameters = template["Parameters"].as_object().expect("it has parameters").iter();
     let default = |value: &Value| value.as_str().map_or(value.to_string(), ToOwned::to_owned);
-    let parameters = parameters.map(|(name, of)| (name.clone(), default(&of["Default"])));
+    let parameters =
+        parameters.map(|(name, parameter)| (name.clone(), default(&parameter["Default"])));
     let url = |local: &str| format!("{endpoint}/{}/{local}", local::aws::ACCOUNT);
     let queues = QUEUES.map(|(name, local)| (name.to_owned(), url(local)));
     let others = OTHERS.map(|(name, local)| (name.to_owned(), local.to_owned()));
@@ -112,7 +113,9 @@ fn resolved(value: &Value, names: &BTreeMap<String, String>, mappings: &Value) -
     match value.as_array().map(Vec::as_slice) {
         // `!Sub` with variables of its own.
         Some([text @ Value::String(_), Value::Object(own)]) => {
-            let own = own.iter().map(|(name, of)| (name.clone(), resolved(of, names, mappings)));
+            let own = own
+                .iter()
+                .map(|(name, variable)| (name.clone(), resolved(variable, names, mappings)));
             return resolved(text, &names.clone().into_iter().chain(own).collect(), mappings);
         }
         // `!FindInMap`.

@@ -76,10 +76,10 @@ impl Loop {
 }
 
 /// The Runtime API: waits for records and returns the next invocation.
-async fn next(State(it): State<Arc<Loop>>) -> Response {
+async fn next(State(state): State<Arc<Loop>>) -> Response {
     loop {
-        let changed = it.changed.notified();
-        if let Some(records) = take(&mut it.seen()) {
+        let changed = state.changed.notified();
+        if let Some(records) = take(&mut state.seen()) {
             let deadline_ms = Machine.now_ms() + 60_000;
             let headers = [
                 ("lambda-runtime-aws-request-id", "1".to_owned()),
@@ -110,25 +110,25 @@ fn take(seen: &mut Seen) -> Option<Vec<Value>> {
     Some(records)
 }
 
-async fn respond(State(it): State<Arc<Loop>>, uri: Uri, body: Bytes) -> StatusCode {
+async fn respond(State(state): State<Arc<Loop>>, uri: Uri, body: Bytes) -> StatusCode {
     assert!(uri.path().ends_with("/response"), "{uri}: {}", String::from_utf8_lossy(&body));
     let response: Value = serde_json::from_slice(&body).expect("JSON");
-    let mut seen = it.seen();
+    let mut seen = state.seen();
     seen.returned += response["batchItemFailures"].as_array().map_or(0, Vec::len) as u64;
     seen.sent_at_once = seen.sent_at_once.max(seen.sent);
     seen.running = false;
-    it.changed.notify_waiters();
+    state.changed.notify_waiters();
     StatusCode::ACCEPTED
 }
 
 /// SQS: accepts every message and queues those for dispatch.
-async fn sqs(State(it): State<Arc<Loop>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn sqs(State(state): State<Arc<Loop>>, headers: HeaderMap, body: Bytes) -> Response {
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
     assert_eq!(target, Some("AmazonSQS.SendMessageBatch"));
     let request: Value = serde_json::from_slice(&body).expect("JSON");
     let queue = request["QueueUrl"].as_str().and_then(|url| url.rsplit('/').next()).expect("a URL");
     let entries = request["Entries"].as_array().expect("entries");
-    let mut seen = it.seen();
+    let mut seen = state.seen();
     seen.sent += entries.len() as u64;
     for entry in entries {
         let text = entry["MessageBody"].as_str().expect("a body");
@@ -145,20 +145,20 @@ async fn sqs(State(it): State<Arc<Loop>>, headers: HeaderMap, body: Bytes) -> Re
         seen.records += 1;
         let mut received = record(&format!("n{}", seen.records), queue, &attributes);
         received["body"] = text.into();
-        if it.feeds_back {
+        if state.feeds_back {
             seen.waiting.push_back(received);
         }
     }
     let taken =
         |entry: &Value| json!({"Id": entry["Id"], "MessageId": "1", "MD5OfMessageBody": ""});
     let taken: Vec<Value> = entries.iter().map(taken).collect();
-    it.changed.notify_waiters();
+    state.changed.notify_waiters();
     json!({"Failed": [], "Successful": taken}).to_string().into_response()
 }
 
-async fn subscriber(State(it): State<Arc<Loop>>, uri: Uri, body: Bytes) -> StatusCode {
+async fn subscriber(State(state): State<Arc<Loop>>, uri: Uri, body: Bytes) -> StatusCode {
     let request = format!("{} {}", uri.path(), String::from_utf8_lossy(&body));
-    *it.seen().deliveries.entry(request).or_default() += 1;
+    *state.seen().deliveries.entry(request).or_default() += 1;
     StatusCode::NO_CONTENT
 }
 
@@ -172,15 +172,15 @@ struct Outcome {
 /// Passes this record to dispatch, with this many subscriptions of `shop/orders`. With
 /// `feeds_back`, dispatch also receives its own messages until nothing is left.
 async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) -> Outcome {
-    let it = Arc::new(Loop { feeds_back, ..Loop::default() });
+    let state = Arc::new(Loop { feeds_back, ..Loop::default() });
     let lambda = Router::new()
         .route("/2018-06-01/runtime/invocation/next", get(next))
         .route("/2018-06-01/runtime/{*rest}", post(respond))
         .route("/", post(sqs));
-    let address = serve(lambda, &it).await;
+    let address = serve(lambda, &state).await;
     // The subscribers use another port, because dispatch refuses to deliver to the port of the
     // Runtime API.
-    let subscribers = serve(Router::new().route("/{name}", post(subscriber)), &it).await;
+    let subscribers = serve(Router::new().route("/{name}", post(subscriber)), &state).await;
 
     let folder = tempfile::tempdir().expect("a folder");
     let document = |number| {
@@ -195,11 +195,11 @@ async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) 
 
     let mut first = record("m1", "events", &[("topic", topic)]);
     first["body"] = body.into();
-    it.seen().waiting.push_back(first);
+    state.seen().waiting.push_back(first);
     let began_ms = Machine.now_ms();
     let mut process = command(&address, &format!("file://{}/", folder.path().display()));
     let is_over = |seen: &Seen| seen.invocations > 0 && !seen.running && seen.waiting.is_empty();
-    while !is_over(&it.seen()) {
+    while !is_over(&state.seen()) {
         assert!(process.try_wait().expect("a process of ours").is_none(), "the function ended");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
@@ -207,12 +207,12 @@ async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) 
     let peak_mib = peak_mib(process.id());
     process.kill().expect("it runs");
     process.wait().expect("it ends");
-    Outcome { seen: std::mem::take(&mut *it.seen()), peak_mib, seconds }
+    Outcome { seen: std::mem::take(&mut *state.seen()), peak_mib, seconds }
 }
 
 /// Serves these routes and returns `127.0.0.1:PORT`.
-async fn serve(routes: Router<Arc<Loop>>, it: &Arc<Loop>) -> String {
-    let routes = routes.layer(DefaultBodyLimit::disable()).with_state(Arc::clone(it));
+async fn serve(routes: Router<Arc<Loop>>, state: &Arc<Loop>) -> String {
+    let routes = routes.layer(DefaultBodyLimit::disable()).with_state(Arc::clone(state));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();
     tokio::spawn(async move { axum::serve(listener, routes).await });

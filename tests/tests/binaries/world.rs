@@ -233,7 +233,10 @@ impl World {
         };
         let message = tokio::time::timeout(LIMIT, received).await.expect("a message arrives");
         let attributes = message.message_attributes.unwrap_or_default();
-        let text = attributes.get("delivery").and_then(|it| it.string_value()).expect("it is ours");
+        let text = attributes
+            .get("delivery")
+            .and_then(|attribute| attribute.string_value())
+            .expect("it is ours");
         serde_json::from_str(text).expect("JSON")
     }
 
@@ -251,7 +254,8 @@ impl World {
 /// Starts the destinations: `/soon` and `/later` respond with 503, the others with 200.
 async fn destination() -> Scripted {
     let script = |request: &ScriptedRequest| {
-        let is_busy = ["POST /soon ", "POST /later "].iter().any(|it| request.head.starts_with(it));
+        let is_busy =
+            ["POST /soon ", "POST /later "].iter().any(|start| request.head.starts_with(start));
         vec![answer(if is_busy { "503 Busy" } else { "200 OK" }, &[], b"")]
     };
     Scripted::start(script).await.expect("a free port")

@@ -95,7 +95,12 @@ fn composed(subscription: &Subscription, delivery: &Delivery) -> Request {
 }
 
 /// The parameters that are sent although no subscription states them.
-fn add_defaults(of: &mut Map<String, Json>, service: &str, resource: &str, delivery: &Delivery) {
+fn add_defaults(
+    parameters: &mut Map<String, Json>,
+    service: &str,
+    resource: &str,
+    delivery: &Delivery,
+) {
     let id = delivery.id.to_string();
     let defaults: Vec<(&str, Json)> = match service {
         "sqs" | "sns" if resource.ends_with(".fifo") => {
@@ -111,7 +116,7 @@ fn add_defaults(of: &mut Map<String, Json>, service: &str, resource: &str, deliv
         _ => Vec::new(),
     };
     for (name, value) in defaults {
-        of.entry(name).or_insert(value);
+        parameters.entry(name).or_insert(value);
     }
 }
 

@@ -37,8 +37,8 @@ impl Fixture {
         let cloud = Cloud::start().await;
         let in_bucket = Self::at(Storage::bucket(cloud.s3.clone(), "config"), None, Some(cloud));
         let both = [in_folder, in_bucket];
-        for of in &both {
-            of.put(SETTINGS, &SettingsObject::default().to_text()).await;
+        for fixture in &both {
+            fixture.put(SETTINGS, &SettingsObject::default().to_text()).await;
         }
         both
     }
@@ -113,7 +113,7 @@ pub(crate) fn topic(name: &str) -> TopicName {
 }
 
 fn names(catalogue: &Catalogue) -> Vec<String> {
-    catalogue.subscriptions().map(|of| of.name.name.clone()).collect()
+    catalogue.subscriptions().map(|subscription| subscription.name.name.clone()).collect()
 }
 
 #[tokio::test]
@@ -219,8 +219,13 @@ async fn an_object_that_cannot_be_used_replaces_nothing_and_concerns_no_other_to
             fixture.put("shop/orders.json", broken).await;
             warm.clock.advance(LOOK_EVERY_MS);
             let logged = Logged::at(Level::ERROR);
-            let reports =
-                || logged.messages().iter().filter(|of| *of == "subscriptions.broken").count();
+            let reports = || {
+                logged
+                    .messages()
+                    .iter()
+                    .filter(|message| *message == "subscriptions.broken")
+                    .count()
+            };
             assert_eq!(warm.orders().await, ["a"], "{broken}");
             assert_eq!(reports(), 1);
             // The broken object is not read again for each event.
@@ -331,7 +336,7 @@ async fn a_topic_that_would_take_too_much_memory_cannot_be_used() {
     let reader = fixture.reader();
     for (name, why) in [("shop/orders", "conditions"), ("shop/others", "bytes")] {
         let found = reader.found(name).await;
-        assert!(matches!(&found, Found::Unreadable(of) if of.contains(why)), "{found:?}");
+        assert!(matches!(&found, Found::Unreadable(problem) if problem.contains(why)), "{found:?}");
     }
 }
 

@@ -74,27 +74,28 @@ fn subscription(name: &str) -> String {
 }
 
 fn names(catalogue: &Catalogue) -> Vec<String> {
-    catalogue.subscriptions().map(|of| of.name.name.clone()).collect()
+    catalogue.subscriptions().map(|subscription| subscription.name.name.clone()).collect()
 }
 
 #[tokio::test]
 async fn what_one_dispatch_function_shares_another_finds() {
     let cloud = Cloud::start().await;
-    let (one, other) = (of_dispatch(&cloud), of_dispatch(&cloud));
+    let (writer, reader) = (of_dispatch(&cloud), of_dispatch(&cloud));
 
     let key = ConsentKey::new("shop", &destination().url, &Consent::EventGrid(NoFields));
     let granted =
         Granted::new(&destination(), &Consent::EventGrid(NoFields), Rate::parse("7").unwrap(), 1);
-    one.consents().keep_consent(&key, &granted).await.expect("kept");
-    assert_eq!(other.consents().consent(&key).await, Ok(Some(granted)));
+    writer.consents().keep_consent(&key, &granted).await.expect("kept");
+    assert_eq!(reader.consents().consent(&key).await, Ok(Some(granted)));
 
     let (item, entry) = (ItemKey::new(NEWS, "1".to_owned()), |text: &str| Entry {
         text: text.to_owned(),
         expires_ms: None,
     });
-    let replace = async |text| one.table().replace(&item, &entry(text), Expected::Nothing, 0).await;
+    let replace =
+        async |text| writer.table().replace(&item, &entry(text), Expected::Nothing, 0).await;
     assert_eq!(replace("1").await, Ok(true));
-    let found = other.table().entry(&item, 0).await.expect("the table can be reached");
+    let found = reader.table().entry(&item, 0).await.expect("the table can be reached");
     assert_eq!(found.map(|stored| stored.text), Some("1".to_owned()));
     assert_eq!(replace("2").await, Ok(false));
 }

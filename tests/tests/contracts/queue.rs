@@ -252,7 +252,7 @@ async fn a_record_that_is_hidden_no_longer_is_received_again() {
     let receive = async |within_seconds| {
         let receive = cloud.sqs.receive_message().queue_url(&cloud.urls()[&QueueName::Events]);
         let received = receive.wait_time_seconds(within_seconds).send().await.expect("a receive");
-        received.messages().first().map(|one| one.receipt_handle().expect("one").to_owned())
+        received.messages().first().map(|first| first.receipt_handle().expect("one").to_owned())
     };
     let receipt = receive(5).await.expect("the message");
     assert_eq!(receive(0).await, None, "it is hidden for a minute");

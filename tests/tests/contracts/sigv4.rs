@@ -76,8 +76,9 @@ fn signatures_are_those_of_botocore() {
     ] {
         let signed = Signed::sign(&request(url, 1), &signer(service, token), AT_MS);
         let headers = signed.expect("it can be signed").headers;
-        let value =
-            |of: &str| headers.iter().find(|(name, _)| name == of).map(|(_, value)| value.as_str());
+        let value = |wanted: &str| {
+            headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+        };
         let scope = format!("AKIDEXAMPLE/20261123/eu-west-1/{}/aws4_request", service.as_str());
         let expected = format!(
             "AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders={names}, Signature={signature}"
@@ -106,7 +107,7 @@ async fn what_the_sender_adds_is_sent_once_and_hidden_in_what_comes_back() {
     let received = server.requests();
     let head = &received[0].head;
     assert_eq!(received[0].header("x-own"), Some("1"));
-    assert!(received[0].header("authorization").is_some_and(|of| of.starts_with("AWS4-")));
+    assert!(received[0].header("authorization").is_some_and(|value| value.starts_with("AWS4-")));
     for (name, times) in
         [("authorization:", 1), ("x-amz-security-token:", 1), ("x-amz-date:", 1), ("host:", 1)]
     {
@@ -179,8 +180,8 @@ async fn a_session_of_the_role_is_denied_the_resources_of_the_deployment() {
         let identity = identity.denying(denied.iter().copied());
         identity.signing_credentials().await.expect("granted");
     }
-    let policy = |of: usize| {
-        let form = &sts.requests()[of].body;
+    let policy = |index: usize| {
+        let form = &sts.requests()[index].body;
         let mut fields = url::form_urlencoded::parse(form);
         let policy = fields.find(|(name, _)| name == "Policy").map(|(_, value)| value.into_owned());
         policy.map(|text| serde_json::from_str::<serde_json::Value>(&text).expect("JSON"))
@@ -278,8 +279,8 @@ async fn a_token_that_no_header_can_carry_is_told() {
         let answers = move |_: &_| vec![answer("200 OK", &[], body.as_bytes())];
         let sts = Scripted::start(answers).await.expect("a free port");
         let identity = Identity::of_role(&config(&sts.endpoint()), None);
-        let told = identity.web_identity_token(&identity_of("them")).await.expect_err("none");
-        assert_eq!(told, why);
+        let error = identity.web_identity_token(&identity_of("them")).await.expect_err("none");
+        assert_eq!(error, why);
     }
 }
 
@@ -299,7 +300,7 @@ async fn an_account_without_federation_is_told() {
         let answers = move |_: &_| vec![answer("403 Forbidden", &[], body.as_bytes())];
         let sts = Scripted::start(answers).await.expect("a free port");
         let identity = Identity::of_role(&config(&sts.endpoint()), None);
-        let told = identity.web_identity_token(&identity_of("them")).await.expect_err("none");
-        assert_eq!(told, why);
+        let error = identity.web_identity_token(&identity_of("them")).await.expect_err("none");
+        assert_eq!(error, why);
     }
 }

@@ -36,7 +36,7 @@ async fn an_accepted_message_is_in_the_queue_with_its_id() {
     let id = message
         .message_attributes()
         .and_then(|all| all.get(ID_ATTRIBUTE))
-        .and_then(|of| of.string_value());
+        .and_then(|attribute| attribute.string_value());
     assert_eq!(id, Some(DELIVERY_NAMESPACE.to_string().as_str()));
 }
 

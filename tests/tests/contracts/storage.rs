@@ -141,7 +141,8 @@ async fn of_conditional_writes_that_race_exactly_one_is_the_first(storage: &Stor
         let outcomes = join_all(puts).await;
         let written: Vec<usize> =
             (0..3).filter(|index| outcomes[*index] == Ok(PutOutcome::Written)).collect();
-        let lost = outcomes.iter().filter(|it| **it == Ok(PutOutcome::AlreadyExists)).count();
+        let lost =
+            outcomes.iter().filter(|outcome| **outcome == Ok(PutOutcome::AlreadyExists)).count();
         assert_eq!((written.len(), lost), (1, 2), "{key}: {outcomes:?}");
         let stored = storage.get(key).await.expect("an answer").expect("an object");
         assert!(stored == contents[written[0]], "{key} has {} bytes", stored.len());

@@ -103,7 +103,7 @@ async fn the_newest_of_a_partition_come_first_and_so_many_at_most(table: &Dynamo
     let written = table.replace(&elsewhere, &entry("4", None), Expected::Anything, NOW_MS).await;
     assert_eq!(written, Ok(true));
     let newest = table.newest("shop", 3).await.expect("an answer");
-    assert_eq!(newest.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), ["~", "3", "2"]);
+    assert_eq!(newest.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["~", "3", "2"]);
     let all = table.all("shop").await.expect("an answer");
     assert_eq!(all.len(), 4);
 }

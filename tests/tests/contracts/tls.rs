@@ -83,11 +83,12 @@ fn with(
     trusted: Option<&Authority>,
     identity: Option<&ClientIdentity>,
 ) -> Request {
-    let identity = identity.map(|of| Identity {
-        certificate: Secret::new(of.certificate.clone()),
-        key: Secret::new(of.key.clone()),
+    let identity = identity.map(|client| Identity {
+        certificate: Secret::new(client.certificate.clone()),
+        key: Secret::new(client.key.clone()),
     });
-    let ca_bundle = trusted.map(|of| CaBundle::new(&of.pem()).expect("a certificate"));
+    let ca_bundle =
+        trusted.map(|authority| CaBundle::new(&authority.pem()).expect("a certificate"));
     Request { tls: RequestTls { ca_bundle, identity }, ..request(&server.endpoint(), LONG_MS) }
 }
 
@@ -137,7 +138,8 @@ async fn a_certificate_is_shown_by_its_own_requests_only_also_when_a_session_is_
         assert_eq!(status(&exchange), Ok(200), "{exchange:?}");
     }
     let seen: Vec<_> = server.requests().into_iter().map(|request| request.certificate).collect();
-    let expected: Vec<_> = order.iter().map(|of| of.map(|of| of.der.clone())).collect();
+    let expected: Vec<_> =
+        order.iter().map(|identity| identity.map(|client| client.der.clone())).collect();
     assert!(seen == expected, "another identity was shown");
 }
 
@@ -145,7 +147,8 @@ async fn a_certificate_is_shown_by_its_own_requests_only_also_when_a_session_is_
 async fn a_server_that_wants_a_certificate_of_its_authority_takes_no_other_and_not_none() {
     let [ours, clients, others] = [(); 3].map(|()| Authority::new().expect("a key"));
     let (server, sender) = (asking(&ours, &clients, true).await, sender());
-    let [right, wrong] = [&clients, &others].map(|of| of.client("a.example.com").expect("a key"));
+    let [right, wrong] =
+        [&clients, &others].map(|authority| authority.client("a.example.com").expect("a key"));
     let exchange = sender.exchange(&with(&server, Some(&ours), Some(&right))).await;
     assert_eq!(status(&exchange), Ok(200), "{exchange:?}");
     for (identity, alert) in [

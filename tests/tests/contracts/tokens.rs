@@ -111,7 +111,7 @@ async fn many_at_once_ask_once() {
     let all = (0..1_000).map(|_| tokens.keyring(&ports, &destination));
     for keyring in join_all(all).await {
         assert_eq!(
-            keyring.map(|of| of.token().map(|of| of.expose().to_owned())),
+            keyring.map(|keyring| keyring.token().map(|token| token.expose().to_owned())),
             Ok(Some("one".to_owned()))
         );
     }

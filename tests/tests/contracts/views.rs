@@ -155,8 +155,8 @@ async fn converge(fixture: &Fixture, changes: usize) {
         (0..PROCESSES).map(|_| Process::start(fixture, &mut random)).collect();
     for round in 1..=changes / 2 {
         let mut change = || (TOPICS[random.random_range(0..TOPICS.len())], content(&mut random));
-        let ((one, text), (other, other_text)) = (change(), change());
-        join!(replace(fixture, one, text), overwrite(fixture, other, other_text));
+        let ((topic, text), (other_topic, other_text)) = (change(), change());
+        join!(replace(fixture, topic, text), overwrite(fixture, other_topic, other_text));
         let objects = objects(fixture).await;
         processes.iter().for_each(|process| process.reader.clock.advance(LOOK_EVERY_MS));
         processes.shuffle(&mut random);

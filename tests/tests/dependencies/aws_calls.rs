@@ -186,15 +186,15 @@ impl<'ast> Visit<'ast> for Source {
     }
 
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        self.within(&function.sig.ident, |it| visit::visit_item_fn(it, function));
+        self.within(&function.sig.ident, |visitor| visit::visit_item_fn(visitor, function));
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
-        self.within(&function.sig.ident, |it| visit::visit_impl_item_fn(it, function));
+        self.within(&function.sig.ident, |visitor| visit::visit_impl_item_fn(visitor, function));
     }
 
     fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
-        self.within(&function.sig.ident, |it| visit::visit_trait_item_fn(it, function));
+        self.within(&function.sig.ident, |visitor| visit::visit_trait_item_fn(visitor, function));
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
@@ -215,7 +215,8 @@ impl<'ast> Visit<'ast> for Source {
 fn operations() -> BTreeSet<String> {
     let metadata = metadata();
     let adapters = package(&metadata, "adapters");
-    let sdks = adapters.dependencies.iter().filter(|of| of.name.starts_with("aws-sdk-"));
+    let sdks =
+        adapters.dependencies.iter().filter(|dependency| dependency.name.starts_with("aws-sdk-"));
     let mut found = BTreeSet::new();
     for sdk in sdks {
         let of_name = |package: &&cargo_metadata::Package| package.name.as_str() == sdk.name;
@@ -278,13 +279,15 @@ fn every_call_of_aws_needs_a_known_permission() {
         By::Operations(operations) => *operations,
         By::Parameter(_) | By::Extension(_) | By::Service => &[],
     });
-    let known: BTreeSet<&str> = known.copied().chain(OF_OPERATORS.map(|(of, _)| of)).collect();
+    let known: BTreeSet<&str> =
+        known.copied().chain(OF_OPERATORS.map(|(operation, _)| operation)).collect();
     let source = Source::read(&SOURCES);
     let called: BTreeSet<&str> =
         source.without_arguments.intersection(&operations).map(String::as_str).collect();
     assert_eq!(called, known, "calls in the code, and calls that PERMISSIONS knows");
     for (operation, methods) in OF_OPERATORS {
-        let called: Vec<_> = methods.iter().filter(|of| source.called.contains(**of)).collect();
+        let called: Vec<_> =
+            methods.iter().filter(|method| source.called.contains(**method)).collect();
         assert!(called.is_empty(), "{called:?} need a permission for {operation}");
     }
 }
@@ -307,7 +310,9 @@ fn every_permission_is_used_by_the_function_that_has_it() {
         });
         for (action, _, by) in PERMISSIONS.iter().filter(|(_, roles, _)| roles.contains(&role)) {
             let is_used = match by {
-                By::Operations(operations) => operations.iter().all(|of| called.contains(*of)),
+                By::Operations(operations) => {
+                    operations.iter().all(|operation| called.contains(*operation))
+                }
                 By::Parameter(name) => called.contains(*name),
                 By::Extension(path) => all.texts.contains(*path),
                 By::Service => true,
@@ -336,7 +341,7 @@ fn deadletter_and_ingress_reach_the_calls_that_their_roles_allow() {
         let reached: BTreeSet<&str> =
             reached.intersection(&operations).map(String::as_str).collect();
         let reached: BTreeSet<&str> =
-            reached.into_iter().filter(|of| !BY_NAME_ONLY.contains(of)).collect();
+            reached.into_iter().filter(|operation| !BY_NAME_ONLY.contains(operation)).collect();
         assert_eq!(reached, expected, "{function}");
     }
 }

@@ -77,7 +77,8 @@ impl<'ast> Visit<'ast> for File {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let segments: Vec<String> = path.segments.iter().map(|it| it.ident.to_string()).collect();
+        let segments: Vec<String> =
+            path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if segments.len() > 1
             && let Some(absolute) = self.absolute(&segments)
         {
@@ -153,7 +154,7 @@ fn circles(imports: &BTreeMap<String, Imports>) -> Vec<Vec<String>> {
 fn files_of_the_rules_import_each_other_in_no_circle() {
     let crates = crates();
     for name in CHECKED {
-        let (_, source) = crates.iter().find(|(of, _)| of == name).expect(name);
+        let (_, source) = crates.iter().find(|(folder, _)| folder == name).expect(name);
         let found = circles(&imports(source));
         let shown: Vec<String> = found.iter().map(|circle| circle.join("\n  ")).collect();
         assert!(found.is_empty(), "{name} has circles of files:\n  {}", shown.join("\n\n  "));
@@ -168,7 +169,8 @@ fn command(file: &str) -> Option<&str> {
 #[test]
 fn no_command_imports_another() {
     let crates = crates();
-    let (_, source) = crates.iter().find(|(of, _)| of == "crates/cli").expect("the command line");
+    let (_, source) =
+        crates.iter().find(|(folder, _)| folder == "crates/cli").expect("the command line");
     // A command has a function `run`. Beside the commands is what several of them share.
     let runs = source.iter().filter(|(_, text)| text.contains("fn run("));
     let commands: BTreeSet<&str> = runs.filter_map(|(file, _)| command(file)).collect();

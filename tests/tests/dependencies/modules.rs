@@ -89,7 +89,8 @@ impl<'ast> Visit<'ast> for Imports<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let segments: Vec<String> = path.segments.iter().map(|it| it.ident.to_string()).collect();
+        let segments: Vec<String> =
+            path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if matches!(segments[0].as_str(), "crate" | "super" | "self") && segments.len() > 1 {
             self.note(&segments);
         }
@@ -122,7 +123,7 @@ pub(super) fn attributes(item: &Item) -> &[Attribute] {
 pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
-            && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "test")
+            && attribute.parse_args::<syn::Ident>().is_ok_and(|condition| condition == "test")
     })
 }
 
@@ -314,8 +315,8 @@ fn a_circle_is_found_with_both_imports_however_it_is_written() {
         ];
         let found = circle(&edges_of("x", &source(&files))).unwrap_or_else(|| panic!("{import}"));
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found.iter().any(|one| one.starts_with("x/src/event/part.rs: crate::names")));
-        assert!(found.iter().any(|one| one.starts_with("x/src/names.rs: ")), "{found:?}");
+        assert!(found.iter().any(|edge| edge.starts_with("x/src/event/part.rs: crate::names")));
+        assert!(found.iter().any(|edge| edge.starts_with("x/src/names.rs: ")), "{found:?}");
     }
 }
 

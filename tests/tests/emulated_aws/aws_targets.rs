@@ -27,9 +27,9 @@ const SERVICES: [(&str, &str); 7] = [
 ];
 
 /// The output of `targets.sh`.
-async fn targets(stack: &Stack, what: &'static str) -> Value {
+async fn targets(stack: &Stack, action: &'static str) -> Value {
     let port = stack.endpoint.rsplit(':').next().expect("a port").to_owned();
-    let ran = tokio::task::spawn_blocking(move || script("targets.sh", &[&port, what]));
+    let ran = tokio::task::spawn_blocking(move || script("targets.sh", &[&port, action]));
     serde_json::from_str(&ran.await.expect("targets.sh runs")).expect("targets.sh prints JSON")
 }
 
@@ -52,7 +52,8 @@ fn event(kind: &str) -> String {
 fn have_all(received: &Value, event: &Value) -> bool {
     SERVICES.iter().all(|(service, _)| {
         let payloads = received[service].as_array().into_iter().flatten();
-        let payloads = payloads.map(|of| serde_json::from_str::<Value>(of.as_str()?).ok());
+        let payloads =
+            payloads.map(|payload| serde_json::from_str::<Value>(payload.as_str()?).ok());
         payloads.collect::<Vec<_>>() == [Some(event.clone())]
     })
 }

@@ -70,7 +70,7 @@ fn certificates() -> &'static Certificates {
 
 /// Returns the variables of the functions: the right secrets and wrong ones.
 pub(crate) fn variables() -> Vec<(String, String)> {
-    let of = certificates();
+    let certificates = certificates();
     let named = |beginning: &str,
                  [password, token, key, client]: [&str; 4],
                  shown: &ClientIdentity| {
@@ -80,8 +80,8 @@ pub(crate) fn variables() -> Vec<(String, String)> {
         all.map(|(name, value)| (format!("{beginning}_{name}"), value.to_owned()))
             .collect::<Vec<_>>()
     };
-    let right = named("RIGHT", [PASSWORD, TOKEN, KEY, CLIENT], &of.right);
-    let wrong = named("WRONG", ["wr0ng-1", "wr0ng-2", "wr0ng-3", "wr0ng-4"], &of.wrong);
+    let right = named("RIGHT", [PASSWORD, TOKEN, KEY, CLIENT], &certificates.right);
+    let wrong = named("WRONG", ["wr0ng-1", "wr0ng-2", "wr0ng-3", "wr0ng-4"], &certificates.wrong);
     [right, wrong].concat()
 }
 
@@ -116,8 +116,11 @@ impl Peers {
     /// Starts the destinations on free ports.
     pub(crate) async fn start() -> Self {
         let plain = Scripted::start(decide).await.expect("a free port");
-        let of = certificates();
-        let config = of.servers.server_that_asks("127.0.0.1", &of.clients, true).expect("a key");
+        let certificates = certificates();
+        let config = certificates
+            .servers
+            .server_that_asks("127.0.0.1", &certificates.clients, true)
+            .expect("a key");
         let script = Script::Answers(Arc::new(|_| vec![answer("200 OK", &[], b"welcome")]));
         let address = "127.0.0.1:0".parse().expect("an address");
         let tls = Scripted::serve(address, Some(config), script).await.expect("a free port");
@@ -136,7 +139,7 @@ impl Peers {
             )
         };
         let trusted = format!(", tls: {{caBundle: {:?}}}", certificates().servers.pem());
-        let of = |variables: &'static str| {
+        let documents = |variables: &'static str| {
             let in_header = KINDS.map(|(kind, auth, _)| {
                 subscription(variables, kind, format!("{}/{kind}", self.plain.endpoint()), auth, "")
             });
@@ -144,7 +147,7 @@ impl Peers {
                 subscription(variables, "certificate", self.tls.endpoint(), CERTIFICATE, &trusted);
             in_header.into_iter().chain([by_tls])
         };
-        of("RIGHT").chain(of("WRONG")).collect::<Vec<_>>().join("---\n")
+        documents("RIGHT").chain(documents("WRONG")).collect::<Vec<_>>().join("---\n")
     }
 
     /// Returns the paths that received an event with the right header, and the number of events
@@ -152,14 +155,17 @@ impl Peers {
     fn accepted(&self) -> (Vec<&'static str>, usize) {
         let requests = self.plain.requests();
         let took = |(kind, _, header): &(&'static str, &str, &str)| {
-            let of = |one: &ScriptedRequest| {
-                one.head.starts_with(&format!("POST /{kind} ")) && one.head.contains(header)
+            let is_accepted = |request: &ScriptedRequest| {
+                request.head.starts_with(&format!("POST /{kind} ")) && request.head.contains(header)
             };
-            requests.iter().any(of).then_some(*kind)
+            requests.iter().any(is_accepted).then_some(*kind)
         };
         let right = &certificates().right.der;
-        let by_tls =
-            self.tls.requests().into_iter().filter(|of| of.certificate.as_ref() == Some(right));
+        let by_tls = self
+            .tls
+            .requests()
+            .into_iter()
+            .filter(|request| request.certificate.as_ref() == Some(right));
         (KINDS.iter().filter_map(took).collect(), by_tls.count())
     }
 }
@@ -204,18 +210,18 @@ fn each_kind_of_auth_is_accepted_where_nobody_else_is_and_a_wrong_secret_is_a_de
             assert!(reasons.contains(&expected), "{expected:?} in {reasons:?}");
         }
         assert_eq!(reasons.len(), KINDS.len() + 1);
-        let told = format!("{letters:?}{}", stack.server_log());
+        let written = format!("{letters:?}{}", stack.server_log());
         assert!(
-            told.contains("no token from 127.0.0.1")
-                && told.contains("the endpoint refused the client certificate"),
+            written.contains("no token from 127.0.0.1")
+                && written.contains("the endpoint refused the client certificate"),
             "{letters:#?}"
         );
         let keys = [&certificates().right, &certificates().wrong]
-            .map(|of| of.key.lines().nth(1).expect("its bytes"));
+            .map(|identity| identity.key.lines().nth(1).expect("its bytes"));
         let values =
             [PASSWORD, TOKEN, KEY, CLIENT, GRANTED, "YWNtZTplbXVsYXRlZC1wYXNzLXdvcmQ", "wr0ng-"];
         let found: Vec<&str> =
-            values.into_iter().chain(keys).filter(|value| told.contains(value)).collect();
+            values.into_iter().chain(keys).filter(|value| written.contains(value)).collect();
         assert!(found.is_empty(), "{found:?} is logged or stored");
     });
 }

@@ -31,13 +31,13 @@ const SETTINGS: [&str; 2] = [
 
 /// Returns subscriptions of the topic shop/doctored, given their names and destinations.
 fn subscriptions(all: &[(&str, String)]) -> String {
-    let one = |(name, destination): &(&str, String)| {
+    let document = |(name, destination): &(&str, String)| {
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: doctored, name: {name}}}\n\
              spec: {{destination: {{{destination}}}}}\n"
         )
     };
-    all.iter().map(one).collect::<Vec<_>>().join("---\n")
+    all.iter().map(document).collect::<Vec<_>>().join("---\n")
 }
 
 /// A stack that doctor checks.
@@ -178,7 +178,9 @@ async fn paused_mapping(patient: &Patient<'_>) {
     let all = lambda.list_event_source_mappings().send().await.expect("mappings");
     let retries = patient.stack.output("RetryQueueArn");
     let mut ids = all.event_source_mappings().iter();
-    let id = ids.find(|it| it.event_source_arn() == Some(retries)).and_then(|it| it.uuid());
+    let id = ids
+        .find(|mapping| mapping.event_source_arn() == Some(retries))
+        .and_then(|mapping| mapping.uuid());
     let id = id.expect("the retry queue is read");
     let set = |is: bool| lambda.update_event_source_mapping().uuid(id).enabled(is).send();
     set(false).await.expect("a mapping can be paused");
@@ -224,8 +226,11 @@ async fn targets(patient: &Patient<'_>, good: &(&str, String)) {
     let queue = ("queue", target("sqs", "SendMessage", "queue"));
     patient.subscribe(&[good.clone(), queue.clone()]).await;
     let all = patient.examined(&[]).await;
-    let told = "AWS targets: the role InvokeRoleArn has permissions for 1 target";
-    assert!(all.iter().any(|(state, line)| state == "ok" && line.starts_with(told)), "{all:#?}");
+    let expected = "AWS targets: the role InvokeRoleArn has permissions for 1 target";
+    assert!(
+        all.iter().any(|(state, line)| state == "ok" && line.starts_with(expected)),
+        "{all:#?}"
+    );
 
     let denied = ("denied", target("sqs", "SendMessage", "denied"));
     let topic = ("topic", target("sns", "Publish", "topic"));

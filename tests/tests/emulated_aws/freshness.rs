@@ -47,15 +47,16 @@ fn a_change_of_one_subscription_is_in_use_within_35_s_for_one_read_of_a_process(
         let stack = Arc::new(stack);
         let place = stack.place(stack.output("ConfigBucketName"), &ACCOUNT);
         let apply = |text: &str| drop(succeeded(place.apply("test", text)));
-        let of = |name: &str| subscription(&format!("http://{}/{name}", subscriber.address), name);
-        let others = (0..200).map(|at| of("first").replace("orders", &format!("other-{at}")));
-        let first = others.chain([of("first")]).collect::<Vec<_>>().join("---\n");
+        let named =
+            |name: &str| subscription(&format!("http://{}/{name}", subscriber.address), name);
+        let others = (0..200).map(|at| named("first").replace("orders", &format!("other-{at}")));
+        let first = others.chain([named("first")]).collect::<Vec<_>>().join("---\n");
         apply(&first);
 
         let publishing = Publishing::start(&stack);
         tokio::time::sleep(BEFORE).await;
         let begun = now();
-        apply(&of("second"));
+        apply(&named("second"));
         let put = now();
         tokio::time::sleep(IN_USE_WITHIN).await;
         let in_use_from = publishing.next();
@@ -140,8 +141,8 @@ fn table(published: usize, first_after: Option<Duration>, reads: &[TopicRead]) -
         writeln!(table, "| {name} | {value} |").expect("a text can be written to");
     };
     row("events published", published.to_string());
-    let after =
-        first_after.map_or_else(|| "never".to_owned(), |it| format!("{:.1}", it.as_secs_f64()));
+    let after = first_after
+        .map_or_else(|| "never".to_owned(), |duration| format!("{:.1}", duration.as_secs_f64()));
     row("seconds from the change to the first delivery", after);
     for (process, reads) in by_process(reads) {
         let name = |read: &&TopicRead| format!("{} {}", read.key, read.status);

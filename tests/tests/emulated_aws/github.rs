@@ -87,7 +87,7 @@ struct Caller<'a> {
 
 /// Returns true if this role may list the keys with this prefix in the config bucket.
 async fn may_list(caller: &Caller<'_>, prefix: &str) -> bool {
-    let value = |of: &str| caller.session[of].as_str().expect("a credential");
+    let value = |field: &str| caller.session[field].as_str().expect("a credential");
     let credentials = aws_sdk_s3::config::Credentials::new(
         value("AccessKeyId"),
         value("SecretAccessKey"),
@@ -115,7 +115,7 @@ impl<'a> Caller<'a> {
 
     /// The table, with the permissions of this role.
     fn table(&self) -> DynamoTable {
-        let value = |of: &str| self.session[of].as_str().expect("a credential").to_owned();
+        let value = |field: &str| self.session[field].as_str().expect("a credential").to_owned();
         let (id, secret) = (value("AccessKeyId"), value("SecretAccessKey"));
         let credentials = Credentials::new(id, secret, Some(value("SessionToken")), None, "github");
         let config = local_clients(&self.stack.endpoint).into_builder();
@@ -141,12 +141,12 @@ impl<'a> Caller<'a> {
         fs::write(folder.path().join("subscriptions.yaml"), text).expect("a file can be written");
         let mut command = Command::new(binary("lastmile"));
         command.args(arguments).args(["-f", "subscriptions.yaml"]).current_dir(folder.path());
-        for (name, of) in [
+        for (name, field) in [
             ("AWS_ACCESS_KEY_ID", "AccessKeyId"),
             ("AWS_SECRET_ACCESS_KEY", "SecretAccessKey"),
             ("AWS_SESSION_TOKEN", "SessionToken"),
         ] {
-            command.env(name, self.session[of].as_str().expect("a credential"));
+            command.env(name, self.session[field].as_str().expect("a credential"));
         }
         command.env("AWS_ENDPOINT_URL", &self.stack.endpoint);
         command.env("AWS_REGION", "us-east-1").env("AWS_EC2_METADATA_DISABLED", "true");

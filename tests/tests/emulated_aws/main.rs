@@ -84,9 +84,9 @@ fn the_templates_pass_the_linters_of_sam_and_cloudformation() {
 fn sam_build_makes_a_program_of_each_function() {
     if has_tools() {
         let programs = script("sam-build.sh", &[]);
-        let of = |function: &str| programs.lines().any(|line| line.contains(function));
+        let is_built = |function: &str| programs.lines().any(|line| line.contains(function));
         assert!(
-            ["DispatchFunction", "DeadLetterFunction", "IngressFunction"].into_iter().all(of),
+            ["DispatchFunction", "DeadLetterFunction", "IngressFunction"].into_iter().all(is_built),
             "{programs}"
         );
     }

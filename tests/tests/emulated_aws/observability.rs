@@ -198,7 +198,7 @@ async fn log_lines_until(
 fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u64 {
     let wanted = [(dimension.to_owned(), value.to_owned())];
     let of_combination = counted.iter().filter(|line| line.dimensions == wanted);
-    let values = of_combination.flat_map(|line| &line.metrics).filter(|(of, _)| *of == metric);
+    let values = of_combination.flat_map(|line| &line.metrics).filter(|(kind, _)| *kind == metric);
     values.map(|(_, value)| value.as_u64().expect("a count is a number")).sum()
 }
 
@@ -232,8 +232,11 @@ fn read(line: &str) -> Option<Counted> {
                 .find(|metric| metric.name() == name)
                 .expect("a metric of ours");
             assert_eq!(definition["Unit"], metric.unit(), "{line}");
-            let allowed =
-                metric.dimensions().iter().map(|of: &Dimensions| of.names()).collect::<Vec<_>>();
+            let allowed = metric
+                .dimensions()
+                .iter()
+                .map(|dimensions: &Dimensions| dimensions.names())
+                .collect::<Vec<_>>();
             assert!(allowed.contains(&names.as_slice()), "{name} has no such dimensions: {line}");
             (metric, document[name].clone())
         })

@@ -28,7 +28,7 @@ pub(crate) fn function_at(from: SocketAddr, to: SocketAddr) -> Option<String> {
 /// Returns the function processes that `ancestor` started, directly or through others.
 pub(crate) fn functions_below(ancestor: u32) -> Vec<String> {
     let is_below = |process: &String| {
-        let mut parents = std::iter::successors(parent_of(process), |it| parent_of(it));
+        let mut parents = std::iter::successors(parent_of(process), |child| parent_of(child));
         name_of(process) == FUNCTION && parents.any(|parent| parent == ancestor.to_string())
     };
     processes().filter(is_below).collect()

@@ -212,7 +212,8 @@ impl Run {
 
     /// The most requests that arrived in one second of the clock, as slots count them.
     fn most_in_a_second(&self) -> usize {
-        let seconds = self.arrived_ms.chunk_by(|one, next| one / SECOND_MS == next / SECOND_MS);
+        let seconds =
+            self.arrived_ms.chunk_by(|previous, next| previous / SECOND_MS == next / SECOND_MS);
         seconds.map(<[u64]>::len).max().unwrap_or_default()
     }
 

@@ -106,7 +106,7 @@ impl Stack {
         let variables = credentials::variables();
         let given = parameters(changed);
         let stack = Self::deploy_with(reserved, functions_call, variables, &given).await;
-        if changed.iter().all(|it| !it.starts_with("DispatchTimeout=")) {
+        if changed.iter().all(|parameter| !parameter.starts_with("DispatchTimeout=")) {
             for queue in WITH_TIMEOUT {
                 stack.hide_for(queue, SHORT_SECONDS).await;
             }
@@ -187,8 +187,8 @@ impl Stack {
             ("AWS_SECRET_ACCESS_KEY", "SecretAccessKey"),
             ("AWS_SESSION_TOKEN", "SessionToken"),
         ];
-        let value = |of: &str| session[of].as_str().expect("a credential").to_owned();
-        credentials.map(|(name, of)| (name, value(of)))
+        let value = |field: &str| session[field].as_str().expect("a credential").to_owned();
+        credentials.map(|(name, field)| (name, value(field)))
     }
 
     /// Returns a client of Lambda.

@@ -14,22 +14,27 @@ fn a_trace_has_every_delivery_of_an_event_with_its_attempts_its_end_and_its_dead
     on_deployment(|Deployment { stack, .. }| async move {
         stack.publish("shop/traced", &event("traced-1")).await;
         let ends = |trace: &Value, end: &str| {
-            deliveries(trace).iter().filter(|it| it["end"] == end).count()
+            deliveries(trace).iter().filter(|delivery| delivery["end"] == end).count()
         };
         let is_complete = |trace: &Value| {
-            let stored = deliveries(trace).iter().any(|it| it["dead_letter"]["key"].is_string());
+            let stored =
+                deliveries(trace).iter().any(|delivery| delivery["dead_letter"]["key"].is_string());
             ends(trace, "delivered") == 2 && ends(trace, "dead_lettered") == 1 && stored
         };
         let trace = traced_until(stack, &["traced-1"], is_complete).await;
-        let of = |name: &str| {
+        let delivery_to = |name: &str| {
             let name = format!("shop/traced/{name}");
-            let found = deliveries(&trace).iter().find(|it| it["subscription"] == name.as_str());
+            let found = deliveries(&trace)
+                .iter()
+                .find(|delivery| delivery["subscription"] == name.as_str());
             found.unwrap_or_else(|| panic!("no {name} in {trace:#}"))
         };
-        assert_eq!(statuses(of("takes")), [200]);
-        assert_eq!(statuses(of("busy")), [503, 200]);
-        assert!(of("busy")["published_at"].is_string() && of("busy")["attempts"] == 2);
-        let refused = of("refuses");
+        assert_eq!(statuses(delivery_to("takes")), [200]);
+        assert_eq!(statuses(delivery_to("busy")), [503, 200]);
+        assert!(
+            delivery_to("busy")["published_at"].is_string() && delivery_to("busy")["attempts"] == 2
+        );
+        let refused = delivery_to("refuses");
         assert_eq!(statuses(refused), [400]);
         assert_eq!(refused["reason"], "UndeliverableDueToHttpBadRequest");
         let id = refused["delivery_id"].as_str().expect("an id");

@@ -213,7 +213,7 @@ impl AppFixture {
     }
 }
 
-async fn until<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
+async fn until<T>(awaited: &str, check: impl AsyncFn() -> Option<T>) -> T {
     let waiting = async {
         loop {
             if let Some(found) = check().await {
@@ -224,7 +224,7 @@ async fn until<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
     };
     tokio::time::timeout(TIMEOUT, waiting)
         .await
-        .unwrap_or_else(|_| panic!("timed out waiting for {what}"))
+        .unwrap_or_else(|_| panic!("timed out waiting for {awaited}"))
 }
 
 /// Returns true for the name of a file that is being written: `.lastmile-`, the id of the process,

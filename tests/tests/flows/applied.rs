@@ -7,9 +7,9 @@ use crate::{CLOUD_EVENT, subscription};
 #[tokio::test]
 async fn a_dead_letter_goes_to_the_topic_of_another_namespace() {
     let refused = subscription("refused", "/in", "  deadLetter: {sink: {topic: other/lost}}");
-    let told = subscription("told", "/lost", "").replace("namespace: shop", "namespace: other");
-    let told = told.replace("topic: orders", "topic: lost");
-    let app = AppFixture::with_reactions(&[refused, told], |_, request| {
+    let notified = subscription("told", "/lost", "").replace("namespace: shop", "namespace: other");
+    let notified = notified.replace("topic: orders", "topic: lost");
+    let app = AppFixture::with_reactions(&[refused, notified], |_, request| {
         answers(if request.path == "/in" { 400 } else { 200 })
     })
     .await;
@@ -52,9 +52,9 @@ async fn a_secret_reaches_no_host_that_the_policy_does_not_list_and_one_that_it_
     app.apply(&[policy("elsewhere.example.com")]).await;
     app.publish("shop/first", CLOUD_EVENT).await;
     let letters = app.dead_letters(1).await;
-    let told = letters[0].1.to_string();
-    assert!(told.contains(r#"may not be sent to \"127.0.0.1\""#), "{told}");
-    assert!(!told.contains(&std::env::var("HOME").expect("a variable")), "{told}");
+    let letter = letters[0].1.to_string();
+    assert!(letter.contains(r#"may not be sent to \"127.0.0.1\""#), "{letter}");
+    assert!(!letter.contains(&std::env::var("HOME").expect("a variable")), "{letter}");
 
     app.apply(&[policy("127.0.0.1")]).await;
     // A missing topic causes a read of the newest settings.

@@ -98,7 +98,7 @@ fn converted(shape: &str, files: &[&str], port: u16) -> Vec<Value> {
     let files: Vec<(String, String)> = files.iter().map(read_file).collect();
     let sources: Vec<Source<'_>> = files.iter().map(|(name, text)| Source { name, text }).collect();
     let reading = read(&sources);
-    let errors = reading.findings.iter().filter(|of| of.severity == Severity::Error);
+    let errors = reading.findings.iter().filter(|finding| finding.severity == Severity::Error);
     assert_eq!(errors.map(ToString::to_string).collect::<Vec<_>>(), [""; 0], "{shape}");
     documents(&reading.catalogue)
 }

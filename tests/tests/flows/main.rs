@@ -91,7 +91,7 @@ async fn malformed_events_and_unknown_topics_are_stored_with_their_text_and_the_
     app.publish("shop/nowhere", CLOUD_EVENT).await;
     let letters = app.dead_letters(3).await;
     assert_eq!(app.received(1).await[0].body, CLOUD_EVENT.trim());
-    let what: Vec<(String, &Value, &Value)> = letters
+    let summaries: Vec<(String, &Value, &Value)> = letters
         .iter()
         .map(|(key, letter)| {
             let place = key.split('/').take(3).collect::<Vec<_>>().join("/");
@@ -99,16 +99,16 @@ async fn malformed_events_and_unknown_topics_are_stored_with_their_text_and_the_
         })
         .collect();
     assert_eq!(
-        (what[0].0.as_str(), what[0].1),
+        (summaries[0].0.as_str(), summaries[0].1),
         ("shop/nowhere/_unknown", &Value::from("TopicNotFound"))
     );
-    assert_eq!(what[0].2["id"], "1");
-    let malformed: Vec<&Value> = what[1..].iter().map(|(_, _, event)| *event).collect();
+    assert_eq!(summaries[0].2["id"], "1");
+    let malformed: Vec<&Value> = summaries[1..].iter().map(|(_, _, event)| *event).collect();
     assert!(
         malformed.contains(&&Value::from("no JSON at all"))
             && malformed.contains(&&Value::from(r#"{"x":1,"x":2}"#))
     );
-    assert!(what[1..].iter().all(
+    assert!(summaries[1..].iter().all(
         |(place, reason, _)| place == "shop/orders/_malformed" && **reason == "MalformedEvent"
     ));
 }
@@ -323,15 +323,15 @@ async fn a_destination_is_validated_once_before_the_first_delivery_and_every_del
     app.received(4).await;
     app.publish("shop/orders", CLOUD_EVENT).await;
     let received = app.received(6).await;
-    let of =
+    let requests_to =
         |path: &str| received.iter().filter(|request| request.path == path).collect::<Vec<_>>();
-    let cloud = of("/cloud");
+    let cloud = requests_to("/cloud");
     assert_eq!(
         cloud.iter().map(|request| request.method.as_str()).collect::<Vec<_>>(),
         ["OPTIONS", "POST", "POST"]
     );
     assert!(cloud.iter().all(|request| request.headers["webhook-request-origin"] == ORIGIN));
-    let validations = of("/grid")
+    let validations = requests_to("/grid")
         .iter()
         .map(|request| request.headers.contains_key("aeg-event-type"))
         .collect::<Vec<_>>();

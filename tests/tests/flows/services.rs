@@ -163,7 +163,7 @@ async fn receive(decisions: Decisions) -> u16 {
         let body = axum::body::to_bytes(body, usize::MAX).await.expect("a whole request");
         let target = head.uri.path_and_query().expect("a target").to_string();
         let path = |target: &str| target.split('?').next().map(str::to_owned);
-        let service = SERVICES.iter().find(|of| path(of.target) == path(&target));
+        let service = SERVICES.iter().find(|service| path(service.target) == path(&target));
         let service = service.unwrap_or_else(|| panic!("{target} is of no service"));
         let decision = check(service, &target, &head.method, &head.headers, &body);
         let (status, text) = match &decision {
@@ -247,7 +247,7 @@ async fn a_broken_example_is_refused_by_its_service() {
         ),
     ];
     let text_of = |(number, (name, right, wrong, _)): (usize, &(&str, &str, &str, &str))| {
-        let service = SERVICES.iter().find(|of| of.name == *name).expect("a service");
+        let service = SERVICES.iter().find(|service| service.name == *name).expect("a service");
         let example = example(service);
         assert!(example.contains(right), "{name}: {right}");
         let text = example.replacen(right, wrong, 1);
@@ -260,14 +260,18 @@ async fn a_broken_example_is_refused_by_its_service() {
     for (number, (name, _, _, problem)) in broken.iter().enumerate() {
         let is_its = |letter: &&Value| {
             let subscription = letter["deadletterProperties"]["subscription"].as_str();
-            subscription.is_some_and(|of| of.ends_with(&format!("/{name}-{number}")))
+            subscription
+                .is_some_and(|subscription| subscription.ends_with(&format!("/{name}-{number}")))
         };
         let letter = letters.iter().map(|(_, letter)| letter).find(is_its).expect("a dead letter");
         let properties = &letter["deadletterProperties"];
         assert_eq!(properties["deadletterreasoncode"], "UndeliverableDueToHttpBadRequest");
-        let refused = |(of, decision): &&(&str, Result<(), String>)| {
-            of == name && decision.as_ref().is_err_and(|why| why.contains(problem))
+        let refused = |(service, decision): &&(&str, Result<(), String>)| {
+            service == name && decision.as_ref().is_err_and(|why| why.contains(problem))
         };
-        assert!(decisions.iter().any(|of| refused(&of)), "{name}: {problem}: {decisions:#?}");
+        assert!(
+            decisions.iter().any(|decision| refused(&decision)),
+            "{name}: {problem}: {decisions:#?}"
+        );
     }
 }

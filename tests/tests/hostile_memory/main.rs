@@ -113,7 +113,7 @@ async fn child_process_of_the_memory_test() {
     reset_peak();
     let before_bytes = memory_bytes("VmRSS");
     let all: Vec<(&str, &str)> = hostile.lines().filter_map(|line| line.split_once(' ')).collect();
-    let alike = all.iter().map(|one| (vec![*one; AT_ONCE], REPLY_MAX_BYTES));
+    let alike = all.iter().map(|server| (vec![*server; AT_ONCE], REPLY_MAX_BYTES));
     let mixed = all.chunks(AT_ONCE).map(|together| (together.to_vec(), ANSWER_MAX_BYTES));
     for (together, answer_max_bytes) in alike.chain(mixed) {
         assert_in_time(&sender, &together, answer_max_bytes).await;

@@ -95,7 +95,7 @@ impl NightContainer {
     /// The number of open dead letters of the cause with this title.
     pub(crate) fn count(&self, title: &str, more: &[&str]) -> u64 {
         let causes = self.causes(more).into_iter();
-        causes.filter(|(of, _)| of == title).map(|(_, count)| count).sum()
+        causes.filter(|(cause, _)| cause == title).map(|(_, count)| count).sum()
     }
 
     /// The id of the cause with this title.

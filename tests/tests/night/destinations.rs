@@ -51,7 +51,9 @@ impl Destinations {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let (plain, untrusted) = runtime.block_on(async {
             let certificate = Authority::new()
-                .and_then(|of| of.server("127.0.0.1", Validity::Always, &["http/1.1"]))
+                .and_then(|authority| {
+                    authority.server("127.0.0.1", Validity::Always, &["http/1.1"])
+                })
                 .expect("a certificate");
             let script = Script::Answers(Arc::new(steps));
             let address = (Ipv4Addr::LOCALHOST, 0).into();

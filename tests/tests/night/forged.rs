@@ -48,7 +48,7 @@ async fn forged_and_copied_ids_hide_no_dead_letter_from_lists_and_replays() {
     let night = NightContainer::new();
     let real = night.stored();
     let ids: BTreeSet<String> = real.iter().map(Stored::id).collect();
-    let forged = forge(&night, [BILLING, CRM].map(|of| first(&real, of)));
+    let forged = forge(&night, [BILLING, CRM].map(|subscription| first(&real, subscription)));
     let listed: BTreeSet<String> = night.listed(&[]).into_iter().collect();
     assert!(ids.is_subset(&listed), "hidden: {:?}", ids.difference(&listed));
     assert_eq!(listed.len(), ids.len() + forged);
@@ -66,7 +66,7 @@ fn a_dismissal_of_forged_dead_letters_dismisses_no_real_one() {
     let night = NightContainer::new();
     let real = night.stored();
     let before = night.listed(&[]);
-    let victims = [BILLING, CRM].map(|of| first(&real, of));
+    let victims = [BILLING, CRM].map(|subscription| first(&real, subscription));
     let forged = forge(&night, victims);
     let is_new = |id: &String| !before.contains(id);
     let new: Vec<String> = night.listed(&[]).into_iter().filter(is_new).collect();

@@ -86,8 +86,9 @@ impl Queues {
             return Vec::new();
         };
         let queue = *queue;
-        let is_next =
-            |((at_ms, _), of): &(&(u64, u64), &Record)| *at_ms <= now_ms && of.queue == queue;
+        let is_next = |((at_ms, _), record): &(&(u64, u64), &Record)| {
+            *at_ms <= now_ms && record.queue == queue
+        };
         let due = self.waiting.iter().filter(is_next).take(BATCH_MAX);
         let due: Vec<(u64, u64)> = due.map(|(place, _)| *place).collect();
         due.into_iter().filter_map(|place| self.hide(place, now_ms + HIDDEN_MS, now_ms)).collect()

@@ -40,7 +40,7 @@ impl Job {
 
     /// The value of `${{ inputs.NAME }}`: the given one, else the default.
     fn input<'a>(&'a self, expression: &str, given: &[(&str, &'a str)]) -> &'a str {
-        let name = expression.strip_prefix("${{ inputs.").and_then(|it| it.strip_suffix(" }}"));
+        let name = expression.strip_prefix("${{ inputs.").and_then(|rest| rest.strip_suffix(" }}"));
         let name = name.unwrap_or_else(|| panic!("{expression} is no input"));
         let input = &self.definition["inputs"][name];
         assert!(input.is_object(), "no input {name}");

@@ -29,7 +29,7 @@ pub(crate) struct Deviation {
     pub(crate) events: &'static [&'static str],
     pub(crate) field: &'static str,
     /// The behaviour of the SDK, as the end of a sentence.
-    pub(crate) what: &'static str,
+    pub(crate) behaviour: &'static str,
     /// Returns true if a difference is this deviation.
     did: fn(&Value, &Value) -> bool,
 }
@@ -55,7 +55,7 @@ static PYTHON: &[Deviation] = &[
         modes: BOTH,
         events: &["no-time"],
         field: "time",
-        what: "invents the present as `time` of an event without one",
+        behaviour: "invents the present as `time` of an event without one",
         did: |sent, seen| sent.is_null() && instant_ns(seen).is_some(),
     },
     Deviation {
@@ -63,7 +63,7 @@ static PYTHON: &[Deviation] = &[
         modes: BINARY,
         events: &["null-time"],
         field: "time",
-        what: "invents the present as `time` where it was null, which no header says",
+        behaviour: "invents the present as `time` where it was null, which no header says",
         did: |sent, seen| sent.is_null() && instant_ns(seen).is_some(),
     },
     Deviation {
@@ -71,7 +71,7 @@ static PYTHON: &[Deviation] = &[
         modes: BOTH,
         events: &["seven-digits", "nine-digits", "event-grid"],
         field: "time",
-        what: "cuts `time` to microseconds",
+        behaviour: "cuts `time` to microseconds",
         did: |sent, seen| is_cut_to(sent, seen, 1_000),
     },
     Deviation {
@@ -79,7 +79,7 @@ static PYTHON: &[Deviation] = &[
         modes: BOTH,
         events: &["no-moment"],
         field: "$refused",
-        what: "refuses a `time` that is no RFC 3339",
+        behaviour: "refuses a `time` that is no RFC 3339",
         did: |_, seen| says(seen, "invalid literal for int()"),
     },
     Deviation {
@@ -87,7 +87,7 @@ static PYTHON: &[Deviation] = &[
         modes: STRUCTURED,
         events: &["null-subject", "null-time"],
         field: "$refused",
-        what: "refuses attributes that are null, which the JSON format allows",
+        behaviour: "refuses attributes that are null, which the JSON format allows",
         did: |_, seen| {
             says(seen, "must be a <class 'str'>") || says(seen, "'NoneType' has no len()")
         },
@@ -97,7 +97,7 @@ static PYTHON: &[Deviation] = &[
         modes: BOTH,
         events: &["empty-subject"],
         field: "$refused",
-        what: "refuses an empty `subject`",
+        behaviour: "refuses an empty `subject`",
         did: |_, seen| says(seen, "'subject' must not be empty"),
     },
     Deviation {
@@ -105,7 +105,7 @@ static PYTHON: &[Deviation] = &[
         modes: STRUCTURED,
         events: &["capital-extension"],
         field: "$refused",
-        what: "refuses an attribute with capitals in its name; as a header it has none",
+        behaviour: "refuses an attribute with capitals in its name; as a header it has none",
         did: |_, seen| says(seen, "should only contain lowercase letters"),
     },
     Deviation {
@@ -113,7 +113,7 @@ static PYTHON: &[Deviation] = &[
         modes: BINARY,
         events: &["json-by-suffix"],
         field: "data",
-        what: "leaves data as text where the content type says JSON in capitals",
+        behaviour: "leaves data as text where the content type says JSON in capitals",
         did: |_, seen| seen == "[1, 2 ]",
     },
     Deviation {
@@ -121,7 +121,7 @@ static PYTHON: &[Deviation] = &[
         modes: BINARY,
         events: &["bytes"],
         field: "$signature",
-        what: "`standardwebhooks` verifies only bodies that are UTF-8",
+        behaviour: "`standardwebhooks` verifies only bodies that are UTF-8",
         did: |_, seen| says(seen, "UnicodeDecodeError"),
     },
 ];
@@ -133,7 +133,7 @@ static NODE: &[Deviation] = &[
         modes: BINARY,
         events: &["exact", "subject", "hard-subject", "event-grid"],
         field: "subject",
-        what: "does not decode percent-encoded attributes; their readers have to",
+        behaviour: "does not decode percent-encoded attributes; their readers have to",
         did: is_encoded,
     },
     Deviation {
@@ -141,7 +141,7 @@ static NODE: &[Deviation] = &[
         modes: BINARY,
         events: &["extensions"],
         field: "text",
-        what: "does not decode percent-encoded extensions either",
+        behaviour: "does not decode percent-encoded extensions either",
         did: is_encoded,
     },
     Deviation {
@@ -149,7 +149,7 @@ static NODE: &[Deviation] = &[
         modes: BOTH,
         events: &["no-time", "null-time", "no-moment"],
         field: "time",
-        what: "invents the present as `time` where there is none, or none that it reads",
+        behaviour: "invents the present as `time` where there is none, or none that it reads",
         did: |sent, seen| instant_ns(sent).is_none() && instant_ns(seen).is_some(),
     },
     Deviation {
@@ -157,7 +157,7 @@ static NODE: &[Deviation] = &[
         modes: BOTH,
         events: &["seven-digits", "nine-digits", "event-grid"],
         field: "time",
-        what: "cuts `time` to milliseconds, in UTC",
+        behaviour: "cuts `time` to milliseconds, in UTC",
         did: |sent, seen| is_cut_to(sent, seen, 1_000_000),
     },
     Deviation {
@@ -165,7 +165,7 @@ static NODE: &[Deviation] = &[
         modes: BOTH,
         events: &["event-grid-dataschema"],
         field: "$refused",
-        what: "refuses a relative `dataschema`, as Event Grid sends it",
+        behaviour: "refuses a relative `dataschema`, as Event Grid sends it",
         did: |_, seen| says(seen, "/dataschema"),
     },
     Deviation {
@@ -173,7 +173,7 @@ static NODE: &[Deviation] = &[
         modes: STRUCTURED,
         events: &["empty-subject"],
         field: "subject",
-        what: "drops an empty `subject`",
+        behaviour: "drops an empty `subject`",
         did: |_, seen| seen.is_null(),
     },
     Deviation {
@@ -181,7 +181,7 @@ static NODE: &[Deviation] = &[
         modes: BINARY,
         events: &["empty-subject"],
         field: "$refused",
-        what: "refuses an empty `ce-subject`",
+        behaviour: "refuses an empty `ce-subject`",
         did: |_, seen| says(seen, "/subject"),
     },
     Deviation {
@@ -189,7 +189,7 @@ static NODE: &[Deviation] = &[
         modes: STRUCTURED,
         events: &["capital-extension"],
         field: "$refused",
-        what: "refuses an attribute with capitals in its name; as a header it has none",
+        behaviour: "refuses an attribute with capitals in its name; as a header it has none",
         did: |_, seen| says(seen, "invalid attribute name"),
     },
     Deviation {
@@ -197,7 +197,7 @@ static NODE: &[Deviation] = &[
         modes: STRUCTURED,
         events: &["zero", "false", "empty-text"],
         field: "data",
-        what: "drops data that is `0`, `false` or empty",
+        behaviour: "drops data that is `0`, `false` or empty",
         did: |_, seen| seen.is_null(),
     },
     Deviation {
@@ -205,7 +205,7 @@ static NODE: &[Deviation] = &[
         modes: BINARY,
         events: &["number", "zero", "false"],
         field: "data",
-        what: "reads JSON that is neither object, array nor string as a string",
+        behaviour: "reads JSON that is neither object, array nor string as a string",
         did: |sent, seen| {
             seen.as_str().is_some_and(|seen| serde_json::from_str(seen).ok().as_ref() == Some(sent))
         },
@@ -215,7 +215,7 @@ static NODE: &[Deviation] = &[
         modes: BINARY,
         events: &["json-by-suffix"],
         field: "data",
-        what: "leaves data as text where the content type is JSON, but not `application/json`",
+        behaviour: "leaves data as text where the content type is JSON, but not `application/json`",
         did: |_, seen| seen == "[1, 2 ]",
     },
     Deviation {
@@ -223,7 +223,7 @@ static NODE: &[Deviation] = &[
         modes: STRUCTURED,
         events: &["space-around"],
         field: "$refused",
-        what: "refuses a body that begins with white space",
+        behaviour: "refuses a body that begins with white space",
         did: |_, seen| says(seen, "SyntaxError"),
     },
     Deviation {
@@ -231,7 +231,7 @@ static NODE: &[Deviation] = &[
         modes: BINARY,
         events: &["bytes"],
         field: "$signature",
-        what: "`standardwebhooks` verifies only bodies that are UTF-8",
+        behaviour: "`standardwebhooks` verifies only bodies that are UTF-8",
         did: |_, seen| says(seen, "No matching signature found"),
     },
 ];

@@ -61,7 +61,7 @@ impl Sent {
     pub(crate) fn content_type(&self, mode: Mode) -> Option<&'static str> {
         match mode {
             Mode::Structured => Some("application/cloudevents+json; charset=utf-8"),
-            Mode::Binary => Some(self.content_type).filter(|of| !of.is_empty()),
+            Mode::Binary => Some(self.content_type).filter(|value| !value.is_empty()),
         }
     }
 
@@ -84,7 +84,8 @@ impl Sent {
                     .map(|(name, value)| (name.to_ascii_lowercase(), as_text(value)));
                 event = attributes.collect();
                 let content_type = self.content_type(mode);
-                event.extend(content_type.map(|of| ("datacontenttype".to_owned(), of.into())));
+                event
+                    .extend(content_type.map(|value| ("datacontenttype".to_owned(), value.into())));
                 event.extend(self.binary_data().map(|data| ("data".to_owned(), data)));
             }
         }

@@ -59,13 +59,13 @@ fn sources(language: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/receivers").join(language)
 }
 
-/// Returns true if this command succeeds; otherwise reports that `what` is missing.
-fn is_at_hand(program: &str, arguments: &[&str], what: &str) -> bool {
+/// Returns true if this command succeeds; otherwise reports that `tool` is missing.
+fn is_at_hand(program: &str, arguments: &[&str], tool: &str) -> bool {
     let mut command = Command::new(program);
     let ran = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let is_at_hand = ran.is_ok_and(|status| status.success());
     if !is_at_hand {
-        libraries::skipped("examples/receivers", what);
+        libraries::skipped("examples/receivers", tool);
     }
     is_at_hand
 }

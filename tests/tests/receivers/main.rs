@@ -146,7 +146,7 @@ async fn send(sender: &HttpSender, request: &Request) -> Report {
 
 impl Report {
     fn header(&self, name: &str) -> Option<&str> {
-        let mut named = self.headers.iter().filter(|(of, _)| of.eq_ignore_ascii_case(name));
+        let mut named = self.headers.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
         let value = named.next().map(|(_, value)| value.as_str());
         assert!(named.next().is_none(), "{name} is present twice: {:?}", self.headers);
         value
@@ -410,7 +410,7 @@ fn row(known: &Deviation) -> String {
         "| {} | {} | {} | {} |",
         known.sdk.as_str(),
         modes.join(", "),
-        known.what,
+        known.behaviour,
         known.events.join(", ")
     )
 }

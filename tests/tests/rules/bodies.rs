@@ -115,7 +115,7 @@ fn the_signature_covers_the_body_that_is_sent() {
     ));
     let request = composed(&subscription, &[ORDER]).expect("a request");
     let header = |name: &str| {
-        let found = request.headers.iter().find(|(of, _)| of == name);
+        let found = request.headers.iter().find(|(field, _)| field == name);
         found.map(|(_, value)| value.as_str())
     };
     let signed = SignedHeaders {
@@ -218,7 +218,7 @@ fn a_batch_is_one_body_of_all_its_events() {
     assert_eq!(body(&request), r#"{"ids":"e-1,e-2"}"#);
     let refused = read(&batch("{{ event.id }}")).findings;
     assert!(
-        refused.iter().any(|of| of.to_string().contains("a batch has no `event`")),
+        refused.iter().any(|finding| finding.to_string().contains("a batch has no `event`")),
         "{refused:#?}"
     );
 }
@@ -256,19 +256,24 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
     ] {
         let findings = read(&with(destination)).findings;
         assert!(
-            findings.iter().any(|of| of.to_string().contains(problem)),
+            findings.iter().any(|finding| finding.to_string().contains(problem)),
             "{destination}: {findings:#?}"
         );
     }
     let reply = with("") + "  reply: 'https://r.example.com/{{ event.id }}'\n";
     let findings = read(&reply).findings;
     assert!(
-        findings.iter().any(|of| of.to_string().contains("expressions are supported only")),
+        findings
+            .iter()
+            .any(|finding| finding.to_string().contains("expressions are supported only")),
         "{findings:#?}"
     );
     let host = with("").replace("a.example.com", "{{ event.id }}.example.com");
     let findings = read(&host).findings;
-    assert!(findings.iter().any(|of| of.to_string().contains("only in the path")), "{findings:#?}");
+    assert!(
+        findings.iter().any(|finding| finding.to_string().contains("only in the path")),
+        "{findings:#?}"
+    );
 }
 
 #[test]
@@ -289,7 +294,7 @@ fn the_error_of_a_template_states_its_place_once_and_no_text_of_a_credential() {
     ] {
         let shown: Vec<String> =
             read(&with(destination)).findings.iter().map(ToString::to_string).collect();
-        let found = shown.iter().find(|of| of.contains(place));
+        let found = shown.iter().find(|text| text.contains(place));
         let found = found.unwrap_or_else(|| panic!("{place}: {shown:#?}"));
         assert_eq!(found.matches("destination.").count(), 1, "{found}");
     }
@@ -332,5 +337,5 @@ fn a_subscription_replaces_the_body_of_its_topic_or_sends_the_event() {
     let findings = read(&inheriting("body: {a: 1}", ", method: GET")).findings;
     let shown: Vec<String> = findings.iter().map(ToString::to_string).collect();
     let expected = "a GET request has no body: set another method; body is set at bodies.yaml:4:";
-    assert!(shown.iter().any(|of| of.contains(expected)), "{shown:#?}");
+    assert!(shown.iter().any(|text| text.contains(expected)), "{shown:#?}");
 }

@@ -24,16 +24,16 @@ pub(crate) fn is_kept(reading: &Reading) {
     let canonical = written(reading);
     let again = read(&[Source { name: "canonical.json", text: &canonical }]);
     let errors: Vec<_> =
-        again.findings.iter().filter(|of| of.severity == Severity::Error).collect();
+        again.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
     assert!(errors.is_empty(), "{errors:#?}\n{canonical}");
     for subscription in reading.catalogue.subscriptions() {
         let read = again.catalogue.subscription(&subscription.name);
-        let [before, after] = [Some(subscription), read].map(|of| format!("{of:#?}"));
+        let [before, after] = [Some(subscription), read].map(|version| format!("{version:#?}"));
         let differing = before.lines().zip(after.lines()).find(|(before, after)| before != after);
         assert_eq!(differing, None, "{canonical}");
     }
     assert!(again.catalogue == reading.catalogue, "{canonical}");
-    reading.catalogue.subscriptions().for_each(|of| knows_its_secrets(of));
+    reading.catalogue.subscriptions().for_each(|subscription| knows_its_secrets(subscription));
     assert_eq!(written(&again), canonical);
     are_kept_in_objects(reading);
 }
@@ -61,8 +61,8 @@ fn knows_its_secrets(subscription: &Subscription) {
     fn names(value: &Value, found: &mut Vec<SecretName>) {
         match value {
             Value::String(text) => found.extend(text.parse::<SecretName>()),
-            Value::Array(elements) => elements.iter().for_each(|of| names(of, found)),
-            Value::Object(fields) => fields.values().for_each(|of| names(of, found)),
+            Value::Array(elements) => elements.iter().for_each(|element| names(element, found)),
+            Value::Object(fields) => fields.values().for_each(|field| names(field, found)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -84,7 +84,10 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             files(&path, found);
-        } else if path.extension().is_some_and(|of| of == "yaml" || of == "json") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "json")
+        {
             found.push(path);
         }
     }
@@ -103,10 +106,11 @@ fn examples_and_samples_of_every_dialect_are_kept() {
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
         let reading = read(&[Source { name, text: &text }]);
         is_kept(&reading);
-        dialects.extend(reading.catalogue.subscriptions().map(|of| of.dialect));
+        dialects.extend(reading.catalogue.subscriptions().map(|subscription| subscription.dialect));
     }
     // The samples of Azure's own endpoints are among the files of other projects.
-    for dialect in Dialect::ALL.into_iter().filter(|of| *of != Dialect::EventGridResource) {
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::EventGridResource)
+    {
         assert!(dialects.contains(&dialect), "{dialect:?} is in none of {found:?}");
     }
 }
@@ -244,9 +248,9 @@ const TOPIC: [&[&str]; 4] = [
 
 /// Chooses one text of each list, or none.
 fn chosen(options: &[&[&str]], picks: &mut impl Iterator<Item = usize>) -> Vec<String> {
-    let choose = |of: &&[&str]| {
-        let pick = picks.next().unwrap_or_default() % (of.len() + 1);
-        of.get(pick).map(|text| (*text).to_owned())
+    let choose = |list: &&[&str]| {
+        let pick = picks.next().unwrap_or_default() % (list.len() + 1);
+        list.get(pick).map(|text| (*text).to_owned())
     };
     options.iter().filter_map(choose).collect()
 }
@@ -259,13 +263,13 @@ fn document(picks: &[usize]) -> String {
     let mut sections = |url: &str| {
         let mut fields: Vec<String> = Vec::new();
         for (section, options) in SECTIONS {
-            let mut of = chosen(options, &mut picks);
+            let mut texts = chosen(options, &mut picks);
             if section == "destination" && !url.is_empty() {
-                of.push(format!("url: '{url}'"));
+                texts.push(format!("url: '{url}'"));
             }
-            let drops = section == "deadLetter" && of.len() == 2;
-            let of = if drops { "none".to_owned() } else { format!("{{{}}}", of.join(", ")) };
-            fields.extend((of != "{}").then(|| format!("{section}: {of}")));
+            let drops = section == "deadLetter" && texts.len() == 2;
+            let text = if drops { "none".to_owned() } else { format!("{{{}}}", texts.join(", ")) };
+            fields.extend((text != "{}").then(|| format!("{section}: {text}")));
         }
         fields
     };
@@ -370,7 +374,10 @@ fn what_a_file_may_not_state_cannot_be_used_in_an_object_either() {
              metadata: {{namespace: n, topic: t, name: s}}\nspec: {spec}\n"
         );
         let of_file = read(&[Source { name: "native.yaml", text: &text }]);
-        assert!(of_file.findings.iter().any(|of| of.severity == Severity::Error), "{spec}");
+        assert!(
+            of_file.findings.iter().any(|finding| finding.severity == Severity::Error),
+            "{spec}"
+        );
 
         let stored = format!(r#"{{"v": 1, "subscriptions": {{"s": {{"spec": {spec}}}}}}}"#);
         let Ok(Content::Topic(object)) = Content::parse(stored.as_bytes()) else {

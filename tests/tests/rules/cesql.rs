@@ -40,13 +40,13 @@ fn expression() -> impl Strategy<Value = String> {
         prop_oneof![
             4 => (inner.clone(), select(&OPERATORS[..]), inner.clone())
                 .prop_map(|(left, operator, right)| format!("{left} {operator} {right}")),
-            2 => (prefix, inner.clone()).prop_map(|(prefix, of)| {
+            2 => (prefix, inner.clone()).prop_map(|(prefix, operand)| {
                 let close = if prefix == "(" { ")" } else { "" };
-                format!("{prefix}{of}{close}")
+                format!("{prefix}{operand}{close}")
             }),
-            1 => (inner.clone(), test).prop_map(|(of, test)| format!("{of} {test}")),
+            1 => (inner.clone(), test).prop_map(|(operand, test)| format!("{operand} {test}")),
             1 => vec(inner.clone(), 1..3).prop_map(|list| format!("CONCAT_WS({})", list.join(","))),
-            1 => inner.prop_map(|of| format!("n IN ({of}, {of})")),
+            1 => inner.prop_map(|operand| format!("n IN ({operand}, {operand})")),
         ]
     })
 }
@@ -137,7 +137,7 @@ proptest! {
     ) {
         let Ok(cesql) = format!("type LIKE '{pattern}'").parse::<Cesql>() else { return Ok(()) };
         let event = serde_json::json!({ "type": text }).to_string();
-        let [pattern, text] = [pattern, text].map(|of| of.chars().collect::<Vec<char>>());
+        let [pattern, text] = [pattern, text].map(|part| part.chars().collect::<Vec<char>>());
         let members = Members::parse(&event).expect("an object");
         prop_assert_eq!(cesql.takes(&members), like(&pattern, &text));
     }

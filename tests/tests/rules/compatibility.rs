@@ -37,12 +37,16 @@ fn fixtures() -> Vec<(String, String)> {
 /// An attribute, read and written again by the code of today.
 fn rewritten(name: &str, attribute: &str) -> Result<String, WireError> {
     match name {
-        "publication" => read_publication(attribute).map(|it| write_publication(&it)),
+        "publication" => {
+            read_publication(attribute).map(|publication| write_publication(&publication))
+        }
         "delivery" => {
             let event = Event::recall(&EVENT.into(), Input::Auto);
-            read_delivery(attribute, event).map(|it| write_delivery(&it))
+            read_delivery(attribute, event).map(|delivery| write_delivery(&delivery))
         }
-        "deadletter" => read_dead_letter(attribute, &EVENT.into()).map(|it| write_dead_letter(&it)),
+        "deadletter" => {
+            read_dead_letter(attribute, &EVENT.into()).map(|letter| write_dead_letter(&letter))
+        }
         other => panic!("{other}"),
     }
 }
@@ -133,7 +137,8 @@ fn a_word_of_a_newer_version_is_in_the_dead_letter_of_every_format() {
         let stored = stored::read(key, "", &blob).expect("our own");
         assert_eq!(stored.reason, "Superseded", "{format:?}");
         assert_eq!(stored.outcome.as_deref(), Some("Overloaded"), "{format:?}");
-        let outcomes: Vec<&str> = stored.history.iter().map(|it| it.outcome.as_str()).collect();
+        let outcomes: Vec<&str> =
+            stored.history.iter().map(|attempt| attempt.outcome.as_str()).collect();
         assert_eq!(outcomes, ["Busy", "Overloaded"], "{format:?}");
     }
 }

@@ -41,7 +41,7 @@ fn expected(result: &TransportResult, as_scripted: ExpectedEnd) -> bool {
             ExpectedEnd::Broken,
         ]
         .into_iter()
-        .any(|one| expected(result, one)),
+        .any(|end| expected(result, end)),
     }
 }
 

@@ -355,7 +355,7 @@ impl Shared {
 
 impl Call {
     fn new(head: &Parts, body: &Bytes) -> Self {
-        let target = head.headers.get("x-amz-target").and_then(|it| it.to_str().ok());
+        let target = head.headers.get("x-amz-target").and_then(|value| value.to_str().ok());
         if target.is_some_and(|target| target.contains(".SendMessage")) {
             let call: Value = serde_json::from_slice(body).unwrap_or_default();
             let queue = call["QueueUrl"].as_str().unwrap_or_default().to_owned();

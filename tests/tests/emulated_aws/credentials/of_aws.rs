@@ -65,7 +65,7 @@ pub(super) fn is_accepted(request: &ScriptedRequest) -> bool {
 
 fn header<'a>(request: &'a ScriptedRequest, name: &str) -> Option<&'a str> {
     let lines = request.head.lines().filter_map(|line| line.split_once(": "));
-    lines.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    lines.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
 }
 
 /// Returns the verified claims of a token of the emulated AWS.
@@ -89,7 +89,8 @@ pub(crate) async fn make_role(stack: &Stack) {
             json!({"Effect": "Allow", "Action": "lambda:InvokeFunctionUrl", "Resource": "*"});
         let actions = AwsService::ALL.map(AwsService::iam_action);
         let resources = ["*target*", "function:target", "stateMachine:target"];
-        let resources = resources.map(|of| format!("arn:aws:*:us-east-1:000000000000:{of}"));
+        let resources =
+            resources.map(|resource| format!("arn:aws:*:us-east-1:000000000000:{resource}"));
         let deliver = json!({"Effect": "Allow", "Action": actions, "Resource": resources});
         let policy = json!({"Version": "2012-10-17", "Statement": [invoke, deliver]}).to_string();
         let made = tokio::task::spawn_blocking(move || script("role.sh", &[&port, ROLE, &policy]));
@@ -111,21 +112,21 @@ fn a_signature_of_the_role_and_a_token_of_the_function_are_accepted_and_nothing_
             let requests = peers.plain.requests();
             let at = |path: &str| {
                 let start = format!("POST {path} ");
-                let of_kind = |one: &&ScriptedRequest| one.head.starts_with(&start);
-                requests.iter().filter(of_kind).filter(|one| is_accepted(one)).count()
+                let of_kind = |request: &&ScriptedRequest| request.head.starts_with(&start);
+                requests.iter().filter(of_kind).filter(|request| is_accepted(request)).count()
             };
             (taken, shown) = (at("/taken"), at("/shown"));
             letters = stack.dead_letters("asked/foreign/").await;
         }
         // Only the signed event passed the ingress.
         assert_eq!((taken, shown), (1, 1));
-        let told: Vec<String> = letters.iter().map(|(_, letter)| letter.to_string()).collect();
-        let told = told.join("\n");
+        let stored: Vec<String> = letters.iter().map(|(_, letter)| letter.to_string()).collect();
+        let stored = stored.join("\n");
         for part in [
             "UndeliverableDueToHttpForbidden",
             "no token for https://foreign.example.com/: AccessDenied",
         ] {
-            assert!(told.contains(part), "{part} is not in {told}");
+            assert!(stored.contains(part), "{part} is not in {stored}");
         }
         let calls = stack.function_calls();
         let called = |action: &str, is_allowed: bool| {
@@ -136,7 +137,7 @@ fn a_signature_of_the_role_and_a_token_of_the_function_are_accepted_and_nothing_
         let log = stack.server_log();
         for secret in ["AWS4-HMAC-SHA256 Credential=", TOKEN_HEAD] {
             assert!(
-                !log.contains(secret) && !told.contains(secret),
+                !log.contains(secret) && !stored.contains(secret),
                 "{secret} is logged or stored"
             );
         }
