@@ -56,7 +56,7 @@ fn the_documented_defaults_are_the_real_ones() {
             || field.contains("[]")
             || ["spec.retry.schedule.", "spec.destination.auth.", "spec.filter.", "spec.batch."]
                 .iter()
-                .any(|of| field.starts_with(of));
+                .any(|prefix| field.starts_with(prefix));
         if is_alone {
             continue;
         }
@@ -81,7 +81,8 @@ fn the_default_schedule_is_the_one_that_is_described() {
     let plain = subscribed(&json!({"destination": {"url": "https://billing.example.com/"}}));
     let moments = Moments { first_attempt_ms: 0, outcome_ms: 0 };
     for retry in 1..plain.retry.max_attempts {
-        let waits = [&described, &plain.retry.schedule].map(|of| of.wait_ms(retry, moments));
+        let waits =
+            [&described, &plain.retry.schedule].map(|schedule| schedule.wait_ms(retry, moments));
         assert_eq!(waits[0], waits[1], "before retry {retry}");
     }
 }
@@ -93,7 +94,7 @@ fn every_variable_that_the_template_sets_is_documented() {
     let resources = template["Resources"].as_object().expect("the template has resources");
     let functions = resources.values().map(|resource| &resource["Properties"]);
     let functions = functions.chain([&template["Globals"]["Function"]]);
-    let set = functions.filter_map(|of| of["Environment"]["Variables"].as_object());
+    let set = functions.filter_map(|function| function["Environment"]["Variables"].as_object());
     let names: BTreeSet<&String> = set.flat_map(|variables| variables.keys()).collect();
     assert!(names.len() > 10, "{names:?}");
     for name in names {

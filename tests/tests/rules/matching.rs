@@ -71,12 +71,12 @@ fn condition() -> impl Strategy<Value = Filter> {
         })
     };
     let number = |text: &str| Number::parse(text).expect("a number");
-    let one = number("1");
+    let operand = number("1");
     let numbers = select(vec![
-        NumberTest::In(vec![one.clone()]),
+        NumberTest::In(vec![operand.clone()]),
         NumberTest::In(vec![number("123456789.123456789"), number("1e22")]),
-        NumberTest::LessThan(one.clone()),
-        NumberTest::InRange(vec![(one.clone(), one)]),
+        NumberTest::LessThan(operand.clone()),
+        NumberTest::InRange(vec![(operand.clone(), operand)]),
     ]);
     let test = prop_oneof![
         4 => texts().prop_map(Test::Text),
@@ -124,7 +124,7 @@ pub(crate) fn cesql() -> impl Strategy<Value = String> {
 
 /// Any filter of any dialect.
 pub(crate) fn filter() -> impl Strategy<Value = Filter> {
-    let one = prop_oneof![
+    let leaf = prop_oneof![
         4 => (name(), text()).prop_map(|(name, value)| Filter::Exact { name, value }),
         2 => (name(), text()).prop_map(|(name, value)| Filter::ExactText { name, value }),
         2 => (name(), text()).prop_map(|(name, value)| Filter::Prefix { name, value }),
@@ -132,7 +132,7 @@ pub(crate) fn filter() -> impl Strategy<Value = Filter> {
         4 => condition(),
         3 => cesql().prop_map(|text| Filter::Cesql(text.parse().expect("an expression"))),
     ];
-    one.prop_recursive(3, 12, 4, |inner| {
+    leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Filter::All),
             vec(inner.clone(), 0..4).prop_map(Filter::Any),
@@ -190,7 +190,7 @@ proptest! {
         let topic = "n/t".parse().expect("a topic");
         let event = Event::recall(&event.into(), Input::Custom);
         let found = catalogue.matching(&topic, &names, &event, 1);
-        let found: Vec<String> = found.map(|of| of.name.name.clone()).collect();
+        let found: Vec<String> = found.map(|subscription| subscription.name.name.clone()).collect();
         prop_assert_eq!(found, expected);
     }
     #[test]
@@ -207,12 +207,14 @@ proptest! {
         let found: Vec<_> = catalogue.matching(&topic, &ALL_NAMES, &event, 1).cloned().collect();
         let explained = event_matches(&catalogue, &topic, &event, 1);
         prop_assert_eq!(explained.len(), catalogue.subscriptions().count());
-        for of in explained {
-            let name = &of.subscription.name;
+        for event_match in explained {
+            let name = &event_match.subscription.name;
             let is_found = found.iter().any(|found| found.name == *name);
-            prop_assert_eq!(of.matches, is_found, "{} {:?}", name, of.filter);
-            prop_assert_eq!(of.matches, of.filter.matches && !of.is_expired, "{:?}", of.filter);
-            prop_assert!(parts_agree(&of.subscription.filter, &of.filter), "{:?}", of.filter);
+            let filter = &event_match.filter;
+            prop_assert_eq!(event_match.matches, is_found, "{} {:?}", name, filter);
+            let is_match = filter.matches && !event_match.is_expired;
+            prop_assert_eq!(event_match.matches, is_match, "{:?}", filter);
+            prop_assert!(parts_agree(&event_match.subscription.filter, filter), "{:?}", filter);
         }
     }
 }
@@ -225,13 +227,13 @@ fn parts_agree(filter: &Filter, explained: &Explanation) -> bool {
             && filters.iter().zip(parts).all(|(filter, part)| parts_agree(filter, part))
     };
     match filter {
-        Filter::All(filters) => agree(filters) && *matches == parts.iter().all(|of| of.matches),
-        Filter::Any(filters) => agree(filters) && *matches == parts.iter().any(|of| of.matches),
-        Filter::Not(of) => agree(std::slice::from_ref(&**of)) && *matches != parts[0].matches,
-        Filter::Cesql(of) => {
+        Filter::All(filters) => agree(filters) && *matches == parts.iter().all(|part| part.matches),
+        Filter::Any(filters) => agree(filters) && *matches == parts.iter().any(|part| part.matches),
+        Filter::Not(inner) => agree(std::slice::from_ref(&**inner)) && *matches != parts[0].matches,
+        Filter::Cesql(expression) => {
             // A column counts characters of the text that is shown.
             let column = explained.problem.as_ref().and_then(|problem| problem.column);
-            let length = of.to_string().chars().count();
+            let length = expression.to_string().chars().count();
             column.is_none_or(|column| (1..=length).contains(&column))
                 && (!*matches || explained.problem.is_none())
         }

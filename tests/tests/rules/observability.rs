@@ -59,7 +59,7 @@ fn lines_of_the_code() -> BTreeSet<String> {
         let word = |part: &str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
         };
-        name.split_once('.').is_some_and(|(subject, what)| word(subject) && word(what))
+        name.split_once('.').is_some_and(|(subject, event)| word(subject) && word(event))
     };
     let named = |path: PathBuf| {
         let code = fs::read_to_string(path).expect("a source is text");
@@ -84,12 +84,12 @@ fn every_metric_is_in_the_table_with_its_unit_and_its_dimension_sets() {
         .map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone(), quoted(&row[4])))
         .collect();
     let sets = |metric: Metric| {
-        let set = |of: &Dimensions| format!("[{}]", of.names().join(", "));
+        let set = |dimensions: &Dimensions| format!("[{}]", dimensions.names().join(", "));
         metric.dimensions().iter().map(set).collect::<Vec<_>>()
     };
     let known: Vec<_> = Metric::ALL
         .iter()
-        .map(|of| (of.name().to_owned(), of.unit().to_owned(), sets(*of)))
+        .map(|metric| (metric.name().to_owned(), metric.unit().to_owned(), sets(*metric)))
         .collect();
     assert_eq!(documented, known);
 }
@@ -248,16 +248,16 @@ fn operators_are_told_what_to_do_about_each_alarm_and_each_metric() {
 
 #[test]
 fn operators_are_told_what_to_do_about_each_reason() {
-    let told = named("docs/reference/reasons.md", "reason");
-    let means = |told: &str, name: &str| match told.strip_prefix('…') {
+    let documented = named("docs/reference/reasons.md", "reason");
+    let means = |reason: &str, name: &str| match reason.strip_prefix('…') {
         Some(end) => name.strip_prefix("UndeliverableDueTo") == Some(end),
-        None => told == name,
+        None => reason == name,
     };
     let mut names: Vec<String> = Reason::NAMED.iter().map(ToString::to_string).collect();
     names.push("UndeliverableDueToHttpStatus<code>".to_owned());
     for name in &names {
-        let rows = told.iter().filter(|told| means(told, name)).count();
+        let rows = documented.iter().filter(|reason| means(reason, name)).count();
         assert_eq!(rows, 1, "{name} in docs/reference/reasons.md");
     }
-    assert_eq!(told.len(), names.len(), "a reason that does not exist: {told:?}");
+    assert_eq!(documented.len(), names.len(), "a reason that does not exist: {documented:?}");
 }

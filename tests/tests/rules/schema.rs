@@ -169,8 +169,8 @@ fn reads(text: &str) -> bool {
 }
 
 /// The places of all `properties` in the schema, as JSON pointers, with the names in them.
-fn properties(of: &Value, at: &str, found: &mut Vec<(String, String)>) {
-    match of {
+fn properties(schema: &Value, at: &str, found: &mut Vec<(String, String)>) {
+    match schema {
         Value::Object(members) => {
             for (name, value) in members {
                 let place = format!("{at}/{name}");

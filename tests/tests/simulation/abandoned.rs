@@ -61,7 +61,7 @@ impl Inner {
         // A reply that was never received has no publication time yet.
         if let [(id, _)] = &request.before[..] {
             let answered = &mut self.invocation().answered;
-            let newest = answered.iter().rposition(|(of, _)| of == id);
+            let newest = answered.iter().rposition(|(delivery, _)| delivery == id);
             if let Some(index) = newest.filter(|_| request.is_answered) {
                 let (_, record) = answered.remove(index);
                 self.ledger.published[record].1.at_ms = u64::MAX;
@@ -74,8 +74,8 @@ impl Inner {
                 (destination.late_window_ms > 0, "although late answers count"),
                 (self.bases(*id).iter().all(|base| base.abandoned), "a second time"),
             ];
-            for (_, what) in taken_by.into_iter().filter(|(broken, _)| *broken) {
-                self.record_violation(*id, &format!("abandoned {what}"));
+            for (_, problem) in taken_by.into_iter().filter(|(broken, _)| *broken) {
+                self.record_violation(*id, &format!("abandoned {problem}"));
             }
             self.invocation().tallies.insert(*id, tally.clone());
             let clock_ms = self.clock_ms();

@@ -106,8 +106,10 @@ impl Inner {
     /// at another time than planned.
     pub(crate) fn note_still_hidden(&mut self, receipt: &str) {
         let taken = self.invocation().taken.iter();
-        let copies: Vec<u64> =
-            taken.filter(|(_, queued)| queued.receipt == receipt).map(|(_, it)| it.copy).collect();
+        let copies: Vec<u64> = taken
+            .filter(|(_, queued)| queued.receipt == receipt)
+            .map(|(_, queued)| queued.copy)
+            .collect();
         self.invocation().touched.extend(copies);
     }
 
@@ -127,7 +129,8 @@ impl Inner {
         }
         let record = self.ledger.record_of(message);
         let forwarded = self.invocation().forwarded.clone();
-        let forwarded = || forwarded.iter().filter(|(of, _)| of == message).map(|(_, part)| part);
+        let forwarded =
+            || forwarded.iter().filter(|(origin, _)| origin == message).map(|(_, part)| part);
         let waits =
             |id: &Uuid| forwarded().any(|part| part.as_ref().is_none_or(|part| part.contains(id)));
         if forwarded().any(Option::is_none) || forwarded().any(|part| *part == held.part) {

@@ -34,14 +34,14 @@ pub(crate) struct Loads {
 impl Loads {
     /// True if some process found this destination overloaded.
     pub(crate) fn is_pressed(&self, number: usize) -> bool {
-        self.pressed.iter().any(|(_, of)| *of == number)
+        self.pressed.iter().any(|(_, address)| *address == number)
     }
 }
 
 impl Loads {
     /// True if this address sent `Retry-After` to some process.
     pub(crate) fn was_to_be_left_alone(&self, address: usize) -> bool {
-        self.requested.keys().any(|(_, of)| *of == address)
+        self.requested.keys().any(|(_, requested)| *requested == address)
     }
 }
 
@@ -50,7 +50,7 @@ impl Inner {
     pub(crate) fn note_load(&mut self, number: usize, address: usize, exchange: &Exchange) {
         let key = (self.invocation().process, address);
         // With many concurrent attempts, longer response times may also have shown overload.
-        let of_it = |(of, _): &&(usize, Uuid)| *of == number;
+        let of_it = |(subscription, _): &&(usize, Uuid)| *subscription == number;
         if self.invocation().attempted.iter().filter(of_it).count() >= MANY as usize {
             self.loads.pressed.insert(key);
         }
@@ -141,8 +141,9 @@ impl Inner {
         let waited = waited_ms >= destination.slow_after_ms || invocation.short;
         // A delivery that a fault multiplied may wait for its own copy.
         let is_alone = self.bases(delivery.id).len() == 1;
-        let is_other =
-            |(of, id): &(usize, Uuid)| *of == number && (*id != delivery.id || !is_alone);
+        let is_other = |(subscription, id): &(usize, Uuid)| {
+            *subscription == number && (*id != delivery.id || !is_alone)
+        };
         let mut attempted = invocation.attempted.iter();
         // Another delivery may also wait in place: until it is due, for a slot of the rate, or for
         // `Retry-After`.
@@ -154,9 +155,11 @@ impl Inner {
         let is_asked = requested.any(|(_, until_ms)| *until_ms > earliest_ms);
         let waits_in_place = |held: &Queued| {
             held.carried.delivery().is_some_and(|other| {
-                let of = self.ledger.known.get(&other.id).and_then(|known| known.subscription);
+                let subscription =
+                    self.ledger.known.get(&other.id).and_then(|known| known.subscription);
                 let waits = has_rate || is_asked || other.due_ms > earliest_ms;
-                of.is_some_and(|of| is_other(&(of, other.id))) && waits
+                subscription.is_some_and(|subscription| is_other(&(subscription, other.id)))
+                    && waits
             })
         };
         // A single process runs all invocations, which then share its limit.

@@ -193,11 +193,11 @@ impl Inner {
                 let wait_ms =
                     self.rules[number].wait_ms(delivery.attempts, first_ms, ended_ms, least_ms);
                 if !(wait_ms.0..=wait_ms.1).contains(&delivery.due_ms.saturating_sub(ended_ms)) {
-                    let what = format!(
+                    let violation = format!(
                         "due after {} ms, not {wait_ms:?}",
                         delivery.due_ms.saturating_sub(ended_ms)
                     );
-                    self.record_violation(id, &what);
+                    self.record_violation(id, &violation);
                 }
             }
             Some((_, Expected::Delivered | Expected::Final)) => {

@@ -107,7 +107,8 @@ impl Inner {
     /// Counts a message that is sent to a queue, even if the queue refuses it.
     pub(crate) fn count_send(&mut self, queue: QueueName, carried: &Carried, wait_ms: u64) {
         let (now_ms, stores) = (self.now_ms, self.invocation().stores);
-        let is_part = matches!(carried, Carried::Publication(of) if of.part.is_some());
+        let is_part =
+            matches!(carried, Carried::Publication(publication) if publication.part.is_some());
         let moves_on = matches!(queue, QueueName::Isolation | QueueName::Slow);
         let excused = moves_on || is_part || self.check_turn(carried, wait_ms);
         if let Some(sends) = self.ledger.costs.sends(carried, stores) {

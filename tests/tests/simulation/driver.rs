@@ -95,7 +95,8 @@ impl Driver {
     /// Starts the invocations that a queue's mapping may start now.
     fn receive(&mut self, queue: QueueName) {
         loop {
-            let running = self.running.iter().filter(|it| it.queue == queue).count();
+            let running =
+                self.running.iter().filter(|invocation| invocation.queue == queue).count();
             let world = self.world.clone();
             let next = world.with(|world| self.mappings.next(world, queue, running));
             let Some(batch) = next else { return };
@@ -116,9 +117,9 @@ impl Driver {
             };
             world.current = world.invocations.len();
             world.trace(|| {
-                let what: Vec<_> =
+                let received: Vec<_> =
                     records.iter().map(|record| (&record.message, record.receives)).collect();
-                format!("RECEIVES {what:?} from {queue:?} in process {process}")
+                format!("RECEIVES {received:?} from {queue:?} in process {process}")
             });
             let taken = batch.iter().map(|held| (queue, held.clone())).collect();
             let started_ms = world.now_ms;

@@ -152,8 +152,8 @@ impl SeededRandom {
     }
 
     /// Picks one of these values.
-    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.rng.random_range(0..of.len())]
+    pub(crate) fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.rng.random_range(0..values.len())]
     }
 
     /// A value for jitter.

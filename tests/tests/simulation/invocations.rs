@@ -58,7 +58,7 @@ impl Invocation {
     /// The received messages that carry this delivery of the published record `origin`.
     pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Queued> {
         let carries_it = |held: &Queued| match held.carried.id() {
-            Some(of) => of == id,
+            Some(carried) => carried == id,
             None => held.holds(id, origin),
         };
         self.taken.iter().map(|(_, held)| held).filter(|held| carries_it(held)).collect()

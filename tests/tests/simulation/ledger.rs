@@ -212,9 +212,9 @@ impl Ledger {
 
     /// Records a delivery, and all deliveries that may follow from its dead letter.
     pub(crate) fn know(&mut self, rules: &[Rules], id: Uuid, known: Known) {
-        for (next, of) in after(rules, id, &known) {
+        for (next, next_known) in after(rules, id, &known) {
             self.after.entry(id).or_default().push(next);
-            self.know(rules, next, of);
+            self.know(rules, next, next_known);
         }
         self.known.insert(id, known);
     }
@@ -301,8 +301,8 @@ impl Ledger {
     }
 
     /// Records a violation of a rule.
-    pub(crate) fn record_violation(&mut self, what: String) {
-        self.broken.push(what);
+    pub(crate) fn record_violation(&mut self, violation: String) {
+        self.broken.push(violation);
     }
 
     /// Records that a fault touched this message, so that its content may be handled twice.
@@ -363,10 +363,10 @@ impl Ledger {
     pub(crate) fn name(&self, id: Uuid) -> String {
         match (self.known.get(&id), self.unprocessed.get(&id)) {
             (Some(Known { subscription: Some(number), record, index, route, from, .. }), _) => {
-                let of = from
+                let origin = from
                     .map_or(String::new(), |from| format!(", dead letter of {}", self.name(from)));
                 let to = if *route == Route::Sink { "d" } else { "s" };
-                format!("ev-{record}-{index} for {to}{number}{of}")
+                format!("ev-{record}-{index} for {to}{number}{origin}")
             }
             (Some(Known { subscription: None, record, index, .. }), _) => {
                 format!("ev-{record}-{index} for no subscription")

@@ -119,8 +119,8 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> Inner {
 fn delay(rules: &mut [Rules], seed: u64) {
     if seed % 5 == 2 {
         let mut random = SeededRandom::new(seed);
-        for of in rules {
-            of.subscription.delay_ms = random.pick(&[0, 500, 20 * MINUTE_MS, 3 * HOUR_MS]);
+        for rule in rules {
+            rule.subscription.delay_ms = random.pick(&[0, 500, 20 * MINUTE_MS, 3 * HOUR_MS]);
         }
     }
 }

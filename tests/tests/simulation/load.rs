@@ -50,16 +50,16 @@ pub(crate) fn load(dead: Behaviour, probation: bool) -> Load {
     let broken = verdict(&world);
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     let ledger = &world.ledger;
-    let of = |number| {
+    let deliveries = |number| {
         ledger.seen.iter().filter(move |(id, _)| ledger.known[id].subscription == Some(number))
     };
-    let others = || WELL.into_iter().flat_map(of);
+    let others = || WELL.into_iter().flat_map(deliveries);
     let took_ms = others().flat_map(|(id, seen)| {
         let published_ms = ledger.published[ledger.known[id].record].1.at_ms;
         seen.iter().map(move |seen| seen.ended_ms - published_ms)
     });
     Load {
-        requests: of(DEAD).map(|(_, seen)| seen.len()).sum(),
+        requests: deliveries(DEAD).map(|(_, seen)| seen.len()).sum(),
         invocations: world.invocations.len(),
         slowest_ms: took_ms.max().unwrap_or_default(),
         arrived: others().filter(|(_, seen)| seen.iter().any(|seen| seen.taken)).count(),

@@ -34,7 +34,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     // (`docs/operate/rescue.md`).
     for id in ledger.must_end.difference(&ledger.expired) {
         let record = ledger.unprocessed.get(id).map(|record| ledger.published[*record].0.as_str());
-        if !ends.has(*id) && !record.is_some_and(|it| records.contains(it)) {
+        if !ends.has(*id) && !record.is_some_and(|record| records.contains(record)) {
             broken.push(format!("{}: lost", ledger.name(*id)));
         }
     }
@@ -52,8 +52,8 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
         let handled =
             ledger.acknowledged.contains(message) || ledger.redriven_records.contains(message);
         let answered = replies.get(&record);
-        let is_not_owed = answered.is_some_and(|of| {
-            !ledger.owed.contains(message) || may_be_refused_and_dropped(world, *of)
+        let is_not_owed = answered.is_some_and(|delivery| {
+            !ledger.owed.contains(message) || may_be_refused_and_dropped(world, *delivery)
         });
         let handled = handled || is_not_owed;
         if !handled && !records.contains(message.as_str()) {

@@ -146,11 +146,11 @@ fn run_seeds(seeds: Range<u64>, is_traced: bool) -> (Summary, Vec<String>) {
 
 #[test]
 fn whatever_fails_nothing_is_lost_and_nothing_is_delivered_too_often_or_too_early() {
-    let one = variable("LASTMILE_SEED");
+    let only_seed = variable("LASTMILE_SEED");
     let first = variable("LASTMILE_FIRST_SEED").unwrap_or(0);
     let many = first..first + variable("LASTMILE_SEEDS").unwrap_or(SEEDS);
-    let seeds = one.map_or(many, |seed| seed..seed + 1);
-    let (summary, failures) = run_seeds(seeds.clone(), one.is_some());
+    let seeds = only_seed.map_or(many, |seed| seed..seed + 1);
+    let (summary, failures) = run_seeds(seeds.clone(), only_seed.is_some());
     // Bypasses the test harness, which shows the output of failed tests only.
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -45,7 +45,8 @@ impl Mappings {
         let full = running >= world.limits.concurrency_of(queue);
         loop {
             let now_ms = world.now_ms;
-            let is_ready = |it: &Gathered| it.queue == queue && it.is_ready(now_ms);
+            let is_ready =
+                |gathered: &Gathered| gathered.queue == queue && gathered.is_ready(now_ms);
             if let Some(ready) = self.0.iter().position(is_ready).filter(|_| !full) {
                 return Some(self.0.remove(ready).batch);
             }
@@ -65,8 +66,11 @@ impl Mappings {
         if !world.queues.has_visible(queue, now_ms) {
             return false;
         }
-        let of_queue = || self.0.iter().filter(|it| it.queue == queue);
-        let begun = self.0.iter().position(|it| it.queue == queue && !it.is_ready(now_ms));
+        let of_queue = || self.0.iter().filter(|gathered| gathered.queue == queue);
+        let begun = self
+            .0
+            .iter()
+            .position(|gathered| gathered.queue == queue && !gathered.is_ready(now_ms));
         let free = match world.limits.overpulls {
             true => world.limits.pollers,
             false => world.limits.concurrency_of(queue).saturating_sub(running),
@@ -106,11 +110,14 @@ impl Mappings {
     /// Gives up batches that waited too long for an invocation.
     pub(crate) fn give_up(&mut self, world: &mut Inner) {
         let now_ms = world.now_ms;
-        self.0.retain(|it| {
-            let stale = it.since_ms + STALE_MS <= now_ms;
+        self.0.retain(|gathered| {
+            let stale = gathered.since_ms + STALE_MS <= now_ms;
             if stale {
                 world.random.count(Fault::Throttled);
-                it.batch.iter().for_each(|queued| world.queues.excuse(it.queue, queued.copy));
+                gathered
+                    .batch
+                    .iter()
+                    .for_each(|queued| world.queues.excuse(gathered.queue, queued.copy));
             }
             !stale
         });
@@ -118,8 +125,12 @@ impl Mappings {
 
     /// The next time at which a batch is complete or given up.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        let next = |it: &Gathered| {
-            if it.until_ms > now_ms { it.until_ms } else { it.since_ms + STALE_MS }
+        let next = |gathered: &Gathered| {
+            if gathered.until_ms > now_ms {
+                gathered.until_ms
+            } else {
+                gathered.since_ms + STALE_MS
+            }
         };
         self.0.iter().map(next).min()
     }
@@ -147,7 +158,8 @@ impl Inner {
         let planned = queued.planned_receives(queue);
         self.ledger.most_receives = self.ledger.most_receives.max(queued.receives);
         // An invocation that a fault touched may not have returned the message yet.
-        let unreturned = || self.invocations.iter().any(|it| it.touched.contains(&queued.copy));
+        let unreturned =
+            || self.invocations.iter().any(|invocation| invocation.touched.contains(&queued.copy));
         let explained = planned + queued.excused;
         if queued.receives > explained && !(queued.receives == explained + 1 && unreturned()) {
             self.ledger.record_violation(format!(

@@ -47,15 +47,16 @@ struct Noticed {
 }
 
 impl Noticed {
-    fn share(&self, of: f64) -> u64 {
+    fn share(&self, fraction: f64) -> u64 {
         let last = self.took_ms.len().saturating_sub(1);
-        self.took_ms.get((last as f64 * of) as usize).copied().unwrap_or(u64::MAX)
+        self.took_ms.get((last as f64 * fraction) as usize).copied().unwrap_or(u64::MAX)
     }
 }
 
 impl fmt::Display for Noticed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [half, most, nearly_all, all] = [0.5, 0.95, 0.99, 1.0].map(|of| self.share(of));
+        let [half, most, nearly_all, all] =
+            [0.5, 0.95, 0.99, 1.0].map(|fraction| self.share(fraction));
         let (arrived, published) = (self.took_ms.len(), self.published);
         write!(f, "{arrived} of {published}; ms: {half}, {most}, {nearly_all}, {all}")
     }
@@ -288,7 +289,8 @@ fn table_of_neighbours() {
     };
     let print = |name: &str, ill: Vec<Behaviour>| {
         let healthy = load(ill).run()(is_healthy);
-        let [half, most, nearly_all, all] = [0.5, 0.95, 0.99, 1.0].map(|of| healthy.share(of));
+        let [half, most, nearly_all, all] =
+            [0.5, 0.95, 0.99, 1.0].map(|fraction| healthy.share(fraction));
         let (arrived, published) = (healthy.took_ms.len(), healthy.published);
         assert_eq!(arrived, published, "{name}: all of it was delivered");
         // Events of the first half minute do not count, so 90 seconds remain.

@@ -78,9 +78,10 @@ fn waiting(world: &Inner, deliveries: usize) -> Waiting {
 
 /// The average number of records in an invocation of the retry queue.
 fn fill(world: &Inner) -> f64 {
-    let retries = world.invocations.iter().filter(|it| it.taken[0].0 == QueueName::Retry);
-    let (count, records) =
-        retries.fold((0, 0), |(count, records), it| (count + 1, records + it.taken.len()));
+    let retries =
+        world.invocations.iter().filter(|invocation| invocation.taken[0].0 == QueueName::Retry);
+    let (count, records) = retries
+        .fold((0, 0), |(count, records), invocation| (count + 1, records + invocation.taken.len()));
     records as f64 / f64::from(count)
 }
 

@@ -203,11 +203,9 @@ impl Replays {
 /// The dead letters in the default container whose keys are wanted.
 fn stored(world: &Inner, mut is_wanted: impl FnMut(&str) -> bool) -> Vec<StoredDeadLetter> {
     let (bucket, prefix) = DEFAULT_CONTAINER.split_once('/').expect("a bucket and a prefix");
-    let blobs = world
-        .storage
-        .blobs
-        .iter()
-        .filter(|((of, key), _)| of == bucket && !is_of_replay(key) && is_wanted(key));
+    let blobs = world.storage.blobs.iter().filter(|((container, key), _)| {
+        container == bucket && !is_of_replay(key) && is_wanted(key)
+    });
     blobs.map(|((_, key), bytes)| read(key, prefix, bytes).expect("a dead letter")).collect()
 }
 
@@ -251,7 +249,9 @@ fn run(world: &World) -> Replays {
 /// The numbers of the subscriptions that took each event, by the number of its record.
 fn taken(world: &Inner) -> BTreeMap<usize, BTreeSet<usize>> {
     let mut taken: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for (id, _) in world.ledger.seen.iter().filter(|(_, seen)| seen.iter().any(|it| it.taken)) {
+    for (id, _) in
+        world.ledger.seen.iter().filter(|(_, seen)| seen.iter().any(|request| request.taken))
+    {
         let first = &world.ledger.known[world.ledger.replays.get(id).unwrap_or(id)];
         taken.entry(first.record).or_default().extend(first.subscription);
     }
@@ -298,9 +298,10 @@ fn check(seed: u64) -> Covered {
 fn what_is_set_aside_in_a_pause_of_six_days_is_delivered_by_replays_and_nothing_is_left_open() {
     let covered: Vec<Covered> = (0..SEEDS).map(check).collect();
     let _ = writeln!(std::io::stdout(), "a pause of six days: {covered:?}");
-    let is_hard =
-        |of: &Covered| of.delivered > 2_000 && of.refused > 100 && of.processes >= PROCESSES;
+    let is_hard = |counts: &Covered| {
+        counts.delivered > 2_000 && counts.refused > 100 && counts.processes >= PROCESSES
+    };
     assert!(covered.iter().all(is_hard), "{covered:?}");
-    let is_any_back = covered.iter().any(|of| of.dead_again > 0);
+    let is_any_back = covered.iter().any(|counts| counts.dead_again > 0);
     assert!(is_any_back, "no replay was set aside again: {covered:?}");
 }

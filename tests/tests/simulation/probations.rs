@@ -32,7 +32,7 @@ pub(crate) struct Watch {
     row: u32,
     /// Duration of the last probation.
     lasted_ms: u64,
-    of: BTreeSet<Uuid>,
+    deliveries: BTreeSet<Uuid>,
     /// The number of all failed requests.
     pub(crate) failed: u32,
     probation: Option<Probation>,
@@ -92,7 +92,7 @@ impl Watch {
             return;
         }
         self.row += 1;
-        self.of.extend(ids);
+        self.deliveries.extend(ids);
         let Some(first_ms) = first_ms(&exchange.result) else {
             self.probation.iter_mut().for_each(|probation| probation.probing = false);
             return;
@@ -102,7 +102,7 @@ impl Watch {
             Some(probation) if probation.probing => {
                 ((2 * probation.lasts_ms).min(LONGEST_MS), probation.outage_ms)
             }
-            None if self.row >= 10 && self.of.len() > 1 => {
+            None if self.row >= 10 && self.deliveries.len() > 1 => {
                 (first_ms.max(self.lasted_ms / 2), ended_ms)
             }
             Some(_) | None => return,

@@ -103,7 +103,7 @@ impl Inner {
         let first = publication.part.as_ref().map_or(0, |part| part.first as usize);
         let texts = texts_of(&message.body);
         let is_published = texts.iter().enumerate().all(|(index, text)| {
-            published.elements.get(first + index).is_some_and(|of| of.text == *text)
+            published.elements.get(first + index).is_some_and(|element| element.text == *text)
         });
         let ids = self.ids_of_part(&message.body, publication).unwrap_or_default();
         let received = self.invocation().messages_of(&publication.message);
@@ -182,7 +182,11 @@ impl Inner {
         let moves = |(queue, queued): &&(QueueName, Queued)| {
             let same = match queued.origin() {
                 Some(_) => {
-                    matches!(&carried, Carried::Publication(of) if queued.origin() == Some(&of.message))
+                    matches!(
+                        &carried,
+                        Carried::Publication(publication)
+                            if queued.origin() == Some(&publication.message)
+                    )
                 }
                 None => queued.attribute.as_ref() == Some(&message.attribute),
             };
@@ -194,12 +198,12 @@ impl Inner {
         };
         let expected: Vec<u32> = taken.iter().filter(moves).filter_map(expected).collect();
         if !expected.contains(&message.receives) || message.wait_ms > 0 {
-            let what = format!(
+            let violation = format!(
                 "{:?} moved to isolation with {} receives, not {expected:?}",
                 carried.id(),
                 message.receives
             );
-            self.ledger.record_violation(what);
+            self.ledger.record_violation(violation);
         }
     }
 
@@ -231,8 +235,8 @@ impl Inner {
         self.messages_with(letter.delivery.id).into_iter().find(same)
     }
 
-    fn record_violation_of(&mut self, publication: &Publication, what: &str) {
-        self.ledger.record_violation(format!("record {}: {what}", publication.message));
+    fn record_violation_of(&mut self, publication: &Publication, violation: &str) {
+        self.ledger.record_violation(format!("record {}: {violation}", publication.message));
     }
 }
 

@@ -50,7 +50,7 @@ impl QueueState {
     pub(crate) fn keep_for(&mut self, retention_ms: u64) {
         self.retention_ms = retention_ms;
         let messages = self.messages.values();
-        self.expiry = messages.map(|it| (it.sent_ms + retention_ms, it.copy)).collect();
+        self.expiry = messages.map(|queued| (queued.sent_ms + retention_ms, queued.copy)).collect();
     }
 
     pub(crate) fn put(&mut self, queued: Queued) {
@@ -108,7 +108,8 @@ impl QueueState {
             let counts = fair && !group.is_empty();
             if counts { self.of_group.get(group).copied().unwrap_or(0) } else { 0 }
         };
-        let firsts = self.visible.iter().filter_map(|(group, of)| Some((group, of.first()?)));
+        let firsts =
+            self.visible.iter().filter_map(|(group, messages)| Some((group, messages.first()?)));
         let (_, (_, copy)) = firsts.min_by_key(|(group, first)| (noise(group), **first))?;
         Some(*copy)
     }

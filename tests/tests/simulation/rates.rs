@@ -53,8 +53,13 @@ fn run(
 /// A backlog is delivered evenly, whoever handles it, and waiting costs one message for each delivery
 /// and one for each 900 s.
 fn assert_even(events: usize) {
-    let world =
-        run(events, |of| of.max_per_second = Some(PER_SECOND), 50, SeededRandom::new(0), true);
+    let world = run(
+        events,
+        |destination| destination.max_per_second = Some(PER_SECOND),
+        50,
+        SeededRandom::new(0),
+        true,
+    );
     let world = world.lock();
     assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
     let mut requests: Vec<u64> =
@@ -110,7 +115,9 @@ fn most_at_once(world: &Inner) -> usize {
 /// costs few messages.
 fn assert_at_once(most: u32, takes_ms: u64, longest_ms: u64, most_requests: f64) {
     const EVENTS: usize = 300;
-    let limit = move |of: &mut Destination| of.max_concurrency = Concurrency::of_all(most);
+    let limit = move |destination: &mut Destination| {
+        destination.max_concurrency = Concurrency::of_all(most);
+    };
     let world = run(EVENTS, limit, takes_ms, SeededRandom::new(0), true);
     let world = world.lock();
     assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
@@ -148,7 +155,9 @@ fn processes_together_make_as_many_requests_at_once_as_a_destination_takes_and_n
 
 /// The most requests at once while functions are killed, of a destination that takes so many.
 fn most_while_killed(seed: u64, most: u32, is_reliable: bool) -> usize {
-    let limit = move |of: &mut Destination| of.max_concurrency = Concurrency::of_all(most);
+    let limit = move |destination: &mut Destination| {
+        destination.max_concurrency = Concurrency::of_all(most);
+    };
     let random = SeededRandom::with_faults(seed, 20, Fault::Crash);
     let world = run(200, limit, 300, random, is_reliable);
     let world = world.lock();

@@ -89,7 +89,7 @@ impl Inner {
     /// True if a message publishes a reply that this invocation received.
     pub(crate) fn publishes_a_reply(&self, publication: &Publication) -> bool {
         let answered = &self.invocations[self.current].answered;
-        answered.iter().any(|(_, of)| self.ledger.published[*of].0 == publication.message)
+        answered.iter().any(|(_, reply)| self.ledger.published[*reply].0 == publication.message)
     }
 
     /// Checks that a reply to a topic is published with its own text and its number of hops.
@@ -110,8 +110,8 @@ impl Inner {
             || onward.map(|onward| onward.hops) != hops
             || !matches!(queue, QueueName::Retry)
         {
-            let what = format!("record {}: a reply is published wrongly", publication.message);
-            self.ledger.record_violation(what);
+            let violation = format!("record {}: a reply is published wrongly", publication.message);
+            self.ledger.record_violation(violation);
         }
     }
 
@@ -126,7 +126,7 @@ impl Inner {
     /// True if this invocation received the reply that a delivery follows from.
     pub(crate) fn is_told(&self, id: Uuid) -> bool {
         let record = self.ledger.known.get(&id).map(|known| known.record);
-        self.invocations[self.current].answered.iter().any(|(_, of)| Some(*of) == record)
+        self.invocations[self.current].answered.iter().any(|(_, reply)| Some(*reply) == record)
     }
 
     /// Checks that a delivery that follows from a reply starts with fresh state.

@@ -66,10 +66,10 @@ impl Base {
 }
 
 impl Inner {
-    pub(crate) fn record_violation(&mut self, id: Uuid, what: &str) {
-        let what = format!("{}: {what}", self.ledger.name(id));
-        self.trace(|| format!("BROKEN {what}"));
-        self.ledger.record_violation(what);
+    pub(crate) fn record_violation(&mut self, id: Uuid, violation: &str) {
+        let violation = format!("{}: {violation}", self.ledger.name(id));
+        self.trace(|| format!("BROKEN {violation}"));
+        self.ledger.record_violation(violation);
     }
 
     /// The address that a delivery goes to.

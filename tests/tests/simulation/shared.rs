@@ -51,7 +51,7 @@ impl SharedTable {
     }
 
     fn write_planned(&mut self, now_ms: u64) {
-        let is_due = |it: &mut (u64, ItemKey, Entry)| it.0 <= now_ms;
+        let is_due = |planned: &mut (u64, ItemKey, Entry)| planned.0 <= now_ms;
         for (_, key, entry) in self.planned.extract_if(.., is_due).collect::<Vec<_>>() {
             self.table.replace(&key, &entry, Expected::Anything, now_ms);
             self.note_written(&key, &entry.text);

@@ -117,9 +117,9 @@ fn a_destination_that_fails_for_two_hours_is_probed_by_one_process_at_a_time() {
 fn deliveries_go_on_while_something_is_wrong_with_the_table_for_an_hour() {
     use Trouble::{Emptied, Takes, Throttled, Unreachable};
     for trouble in [Unreachable, Throttled, Takes(2 * SECOND_MS), Emptied] {
-        let world = run(Some(trouble), 0, |of| {
-            of.max_concurrency = Concurrency::of_all(6);
-            of.max_per_second = Some(20);
+        let world = run(Some(trouble), 0, |destination| {
+            destination.max_concurrency = Concurrency::of_all(6);
+            destination.max_per_second = Some(20);
         });
         let failed = failed(&world);
         let after = failed.iter().filter(|(began_ms, _)| *began_ms > HOUR_MS + 30 * SECOND_MS);

@@ -58,7 +58,9 @@ impl Inner {
             None => {
                 let message = held.origin().filter(|message| self.ledger.has_record(message));
                 let record = message.map(|message| self.ledger.record_of(message));
-                record.map_or(Vec::new(), |it| self.ledger.ids_of(it).map(|(.., id)| id).collect())
+                record.map_or(Vec::new(), |record| {
+                    self.ledger.ids_of(record).map(|(.., id)| id).collect()
+                })
             }
         };
         held.flat_map(of_message).find(tells)
@@ -74,7 +76,7 @@ impl Inner {
     ) {
         let next = self.ledger.after.get(&from).and_then(|next| next.first()).copied();
         let expected =
-            next.map(|next| &self.ledger.known[&next]).map(|it| (it.hops, it.via.clone()));
+            next.map(|next| &self.ledger.known[&next]).map(|known| (known.hops, known.via.clone()));
         let onward = publication.onward.as_ref();
         let right = onward.map(|onward| (onward.hops, onward.via.clone())) == expected
             && publication.hold.is_none()
@@ -147,31 +149,31 @@ impl Inner {
         let before_ms = held
             .carried
             .delivery()
-            .and_then(|it| it.history.newest_attempt())
+            .and_then(|delivery| delivery.history.newest_attempt())
             .map(|entry| entry.at_ms);
         let last_ms =
             invocation.tallies.get(&from).and_then(|tally| tally.last_at_ms).or(before_ms);
         let least_ms = last_ms.map_or(0, |at_ms| at_ms + delay_ms);
         if due_ms < least_ms || due_ms > least_ms.max(self.clock_ms()) {
-            let what = format!("due at its sink at {due_ms}, not at {least_ms} or now");
-            self.record_violation(from, &what);
+            let violation = format!("due at its sink at {due_ms}, not at {least_ms} or now");
+            self.record_violation(from, &violation);
         }
     }
 
     /// Checks a dead letter as a reader outside sees it: its id, its reason, and the event.
-    fn check_letter_text(&mut self, of: Uuid, text: &str) {
+    fn check_letter_text(&mut self, id: Uuid, text: &str) {
         let result_seen = properties(&serde_json::from_str(text).unwrap_or(Value::Null));
-        let mark = self.ledger.mark(of);
+        let mark = self.ledger.mark(id);
         let reason: Result<Reason, _> =
             result_seen["deadletterreasoncode"].as_str().unwrap_or_default().parse();
-        if result_seen["deadletterid"] != of.to_string() || !text.contains(&mark) || reason.is_err()
+        if result_seen["deadletterid"] != id.to_string() || !text.contains(&mark) || reason.is_err()
         {
-            self.record_violation(of, &format!("its sink gets another dead letter: {text}"));
+            self.record_violation(id, &format!("its sink gets another dead letter: {text}"));
         }
-        let requests = self.ledger.seen.get(&of).map_or(0, Vec::len) as u64;
-        let faults = self.ledger.chains_allowed(of) > 1;
+        let requests = self.ledger.seen.get(&id).map_or(0, Vec::len) as u64;
+        let faults = self.ledger.chains_allowed(id) > 1;
         if !faults && result_seen["deliveryattempts"].as_u64() != Some(requests) {
-            self.record_violation(of, "its dead letter reports other attempts than were made");
+            self.record_violation(id, "its dead letter reports other attempts than were made");
         }
     }
 

@@ -86,7 +86,12 @@ pub(crate) fn choose(topic: &str, number: usize, random: &mut SeededRandom) -> S
 /// Adds subscriptions to the topics that these sinks name; sometimes none.
 pub(crate) fn add_sink_subscriptions(rules: &mut Vec<Rules>, random: &mut SeededRandom) {
     for (topic, most) in [(FIRST_SINK_TOPIC, 3), (SECOND_SINK_TOPIC, 2)] {
-        let is_named = |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
+        let is_named = |rules: &Rules| {
+            matches!(
+                &rules.subscription.dead_letter.sink,
+                Sink::Topic(name) if name.to_string() == topic
+            )
+        };
         let count = if rules.iter().any(is_named) { random.below(most) } else { 0 };
         for _ in 0..count {
             rules.push(Rules::choose(topic, rules.len(), random));
@@ -107,9 +112,11 @@ pub(crate) fn record_of_letter(id: Uuid) -> String {
 /// Every delivery that may follow from the dead letter of this one.
 pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Known)> {
     let number = known.subscription.filter(|_| known.route != Route::Sink);
-    let Some(of) = number.map(|number| &rules[number].subscription) else { return Vec::new() };
-    let (from, own) = (Some(id), &of.name.topic);
-    match &of.dead_letter.sink {
+    let Some(subscription) = number.map(|number| &rules[number].subscription) else {
+        return Vec::new();
+    };
+    let (from, own) = (Some(id), &subscription.name.topic);
+    match &subscription.dead_letter.sink {
         Sink::Address(_) => {
             // The dead letter itself carries its origin.
             let (hops, via) = (0, Vec::new());
@@ -121,7 +128,7 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
         Sink::Topic(topic) if topic != own && !known.via.contains(topic) => {
             let via: Vec<TopicName> = known.via.iter().chain([own]).cloned().collect();
             let is_bare = known.is_bare
-                && of.dead_letter.format == DeadLetterFormat::Fixed(Format::CloudEvents);
+                && subscription.dead_letter.format == DeadLetterFormat::Fixed(Format::CloudEvents);
             let to = rules
                 .iter()
                 .enumerate()

@@ -82,7 +82,8 @@ impl Inner {
         if self.random.injects(Fault::BatchRefused) {
             self.refuses_until_ms = Some((queue, self.now_ms + BATCH_MS));
         }
-        let of_batch = |(of, until_ms)| of == queue && self.now_ms <= until_ms;
+        let of_batch =
+            |(refused_queue, until_ms)| refused_queue == queue && self.now_ms <= until_ms;
         let refused = self.refuses_until_ms.is_some_and(of_batch)
             || self.no_retries_until_ms.is_some_and(|until_ms| {
                 matches!(queue, QueueName::Retry | QueueName::Slow) && self.now_ms <= until_ms

@@ -35,13 +35,13 @@ impl Trace {
 
 impl Inner {
     /// Adds a line to the trace, with the time and the number of the invocation.
-    pub(crate) fn trace(&self, what: impl FnOnce() -> String) {
+    pub(crate) fn trace(&self, describe: impl FnOnce() -> String) {
         if matches!(self.trace, Trace::Off) {
             return;
         }
         let since_ms = self.now_ms - self.began_ms;
         let (seconds, ms) = (since_ms / 1_000, since_ms % 1_000);
-        let line = format!("{seconds:>10}.{ms:03}  #{:<4} {}\n", self.current, what());
+        let line = format!("{seconds:>10}.{ms:03}  #{:<4} {}\n", self.current, describe());
         match &self.trace {
             Trace::Off => {}
             // Written past the test harness, which shows output of failed tests only.

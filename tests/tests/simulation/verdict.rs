@@ -28,14 +28,17 @@ pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     {
         let problems = [mismatch(world, id, blob), misplaced(world, id, blob)];
         broken.extend(
-            problems.into_iter().flatten().map(|what| format!("{}: {what}", world.ledger.name(id))),
+            problems
+                .into_iter()
+                .flatten()
+                .map(|problem| format!("{}: {problem}", world.ledger.name(id))),
         );
     }
     if world.random.quiet {
         broken.extend(inexact(world, &blobs));
     }
     let mut result_seen = BTreeSet::new();
-    broken.retain(|what| result_seen.insert(what.clone()));
+    broken.retain(|violation| result_seen.insert(violation.clone()));
     broken
 }
 

@@ -141,7 +141,7 @@ impl World {
 impl Inner {
     /// The time on the clock of the running function.
     pub(crate) fn clock_ms(&self) -> u64 {
-        let process = self.invocations.get(self.current).map(|it| it.process);
+        let process = self.invocations.get(self.current).map(|invocation| invocation.process);
         let memory = process.and_then(|process| self.processes.get(process));
         self.now_ms.saturating_add_signed(memory.map_or(0, |memory| memory.skew_ms))
     }
@@ -189,7 +189,7 @@ impl Inner {
         let Self { invocations, current, ledger, .. } = self;
         let invocation = &mut invocations[*current];
         // A delivery that no message carries yet follows from the dead letter of another one.
-        let of = |id: Uuid| {
+        let carriers = |id: Uuid| {
             let from = |id: &Uuid| ledger.known.get(id).and_then(|known| known.from);
             let mut line = std::iter::successors(Some(id), from)
                 .map(|id| invocation.messages_for(id, ledger.origin(id)));
@@ -199,7 +199,7 @@ impl Inner {
             Touched::Everything | Touched::Blob => Vec::new(),
             Touched::Record(message) => invocation.messages_of(message),
             Touched::Deliveries(ids) | Touched::Request(ids) => {
-                ids.iter().flat_map(|id| of(*id)).collect()
+                ids.iter().flat_map(|id| carriers(*id)).collect()
             }
         };
         let all = || invocation.taken.iter().map(|(_, held)| held).collect();

@@ -100,7 +100,8 @@ fn kit() -> Option<Vec<Kit>> {
 pub(super) fn results() -> Option<Results> {
     let kit = kit()?;
     let (mut results, mut count) = (Results::new(CESQL), 0);
-    for (file, case) in kit.iter().flat_map(|of| of.tests.iter().map(move |case| (of, case))) {
+    for (file, case) in kit.iter().flat_map(|file| file.tests.iter().map(move |case| (file, case)))
+    {
         count += 1;
         let Case { name, expression, .. } = case;
         assert_eq!(case.found(), case.wanted(), "{}: {name}: {expression}", file.name);

@@ -272,7 +272,7 @@ fn a_blob_has_the_samples_names_in_the_samples_order_and_only_listed_additions()
             &String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text"),
             sample.array,
         );
-        let more = |name: &String| !sample.more.iter().any(|(of, _)| of == name);
+        let more = |name: &String| !sample.more.iter().any(|(listed, _)| listed == name);
         let names: Vec<String> = names_in_order(&ours).into_iter().filter(more).collect();
         assert_eq!(names, names_in_order(&shown), "{}", sample.blob);
         let [ours, theirs]: [Value; 2] =
@@ -280,7 +280,9 @@ fn a_blob_has_the_samples_names_in_the_samples_order_and_only_listed_additions()
         for (name, why) in sample.more.iter().chain(sample.other) {
             assert_ne!(ours[name], theirs[name], "{}: {name} is no deviation: {why}", sample.blob);
         }
-        for name in names.iter().filter(|name| !sample.other.iter().any(|(of, _)| of == name)) {
+        for name in
+            names.iter().filter(|name| !sample.other.iter().any(|(listed, _)| listed == name))
+        {
             let text = |value: &Value| {
                 value.as_str().map(|text| text.get(..23).unwrap_or(text).to_owned())
             };
@@ -296,18 +298,18 @@ fn the_properties_of_a_namespace_dead_letter_start_with_the_samples_and_its_even
     for sample in SAMPLES.iter().filter(|sample| sample.page == NAMESPACES) {
         let Some(shown) = shown(sample.page, sample.index) else { return };
         let ours = String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text");
-        let of = |text: &str, name| {
+        let member = |text: &str, name| {
             Members::parse(text).expect("an object").get(name).map(str::to_owned)
         };
         let [our_properties, properties] =
-            [&ours, &shown].map(|text| of(text, "deadletterProperties").expect("properties"));
+            [&ours, &shown].map(|text| member(text, "deadletterProperties").expect("properties"));
         assert_eq!(
             names_in_order(&our_properties)[..5],
             names_in_order(&properties),
             "{}",
             sample.blob
         );
-        if let (Some(ours), Some(shown)) = (of(&ours, "event"), of(&shown, "event")) {
+        if let (Some(ours), Some(shown)) = (member(&ours, "event"), member(&shown, "event")) {
             assert_eq!(names_in_order(&ours), names_in_order(&shown), "{}", sample.blob);
         }
     }
@@ -373,7 +375,7 @@ fn object_length(text: &str) -> Option<usize> {
 
 #[test]
 fn errors_in_knatives_format_match_its_documentation_exactly() {
-    let of = |letter: &DeadLetter| {
+    let written = |letter: &DeadLetter| {
         let text = only_letter(&String::from_utf8(blob::bytes(letter, None)).expect("text"), true);
         let added = names_in_order(&text).split_off(5);
         (added, serde_json::from_str::<Value>(&text).expect("JSON"))
@@ -385,7 +387,7 @@ fn errors_in_knatives_format_match_its_documentation_exactly() {
         "errorsubscriberuri",
         "errorreason",
     ];
-    let (names, members) = of(&knative());
+    let (names, members) = written(&knative());
     assert_eq!(names, [&all[..], &["errorretry", "lastmile"]].concat());
     assert_eq!(
         members["knativeerrordest"],
@@ -399,17 +401,17 @@ fn errors_in_knatives_format_match_its_documentation_exactly() {
     );
     let base64 = DeadLetter { error_data: ErrorData::Base64, ..knative() };
     let encoded = "SW50ZXJuYWwgU2VydmVyIEVycm9yOiBGYWlsZWQgdG8gcHJvY2VzcyBldmVudC4=";
-    assert_eq!(of(&base64).1["knativeerrordata"], encoded);
+    assert_eq!(written(&base64).1["knativeerrordata"], encoded);
     assert_golden("knative-base64", &blob::bytes(&base64, None));
     let mut empty = knative();
     empty.delivery.last_response = Some(Vec::new());
-    assert_eq!(of(&empty).1["knativeerrordata"], "");
+    assert_eq!(written(&empty).1["knativeerrordata"], "");
     // No response: neither code nor data, although the page says that the code is always there
     // (§10).
     let mut silent = knative();
     attempted(&mut silent.delivery, PUBLISHED_MS + 1_000, Outcome::TimedOut, None, "");
     assert_eq!(
-        of(&silent).0,
+        written(&silent).0,
         ["knativeerrordest", "errorsubscriberuri", "errorreason", "errorretry", "lastmile"]
     );
     assert_golden("knative-no-answer", &blob::bytes(&silent, None));

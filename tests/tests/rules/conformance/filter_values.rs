@@ -77,7 +77,7 @@ fn row(cells: &[String]) -> Row {
         },
         values: absent
             .into_iter()
-            .chain(codes(value).into_iter().map(|of| Some(of.to_owned())))
+            .chain(codes(value).into_iter().map(|code| Some(code.to_owned())))
             .collect(),
         arrays: match arrays.as_str() {
             "any" => ArrayMode::ALL.to_vec(),
@@ -160,12 +160,14 @@ fn every_filter_makes_of_every_value_what_the_docs_say() {
 #[test]
 fn the_table_has_every_operator_for_every_type_of_value() {
     let rows = rows();
-    for (operator, value) in OPERATORS.iter().flat_map(|of| VALUES.map(|value| (of, value))) {
+    for (operator, value) in
+        OPERATORS.iter().flat_map(|operator| VALUES.map(|value| (operator, value)))
+    {
         for arrays in ArrayMode::ALL {
             for key in ["data.k", "k"] {
                 let has = |row: &Row| {
                     row.filters.iter().any(|filter| filter.operator == *operator)
-                        && row.values.iter().any(|of| of.as_deref() == value)
+                        && row.values.iter().any(|listed| listed.as_deref() == value)
                         && row.arrays.contains(&arrays)
                         && row.keys.contains(&key)
                 };

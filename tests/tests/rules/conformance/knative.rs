@@ -90,7 +90,8 @@ impl World {
         let origin = Origin { message: "m".to_owned(), index: 0 };
         let new = |name| Delivery::new(event.clone(), name, origin.clone(), PUBLISHED_MS);
         let matching = catalogue.matching(&topic, &ALL_NAMES, &event, PUBLISHED_MS);
-        let mut open: VecDeque<Delivery> = matching.map(|of| new(of.name.clone())).collect();
+        let mut open: VecDeque<Delivery> =
+            matching.map(|subscription| new(subscription.name.clone())).collect();
         while let Some(delivery) = open.pop_front() {
             for next in self.deliver(delivery, catalogue) {
                 match next {
@@ -139,7 +140,7 @@ impl World {
 
     /// The number of requests that a receiver got.
     fn count(&self, host: &str) -> usize {
-        self.0.get(&format!("{host}.example.com")).map_or(0, |of| of.received.len())
+        self.0.get(&format!("{host}.example.com")).map_or(0, |receiver| receiver.received.len())
     }
 
     /// The last request that a receiver got.
@@ -294,13 +295,14 @@ fn routes(class: &str, filters: &[Option<&str>], reply: Option<&str>, expected: 
     world.put("t0", Receiver { reply: reply.map(event), ..Receiver::default() });
     let sent = event("full");
     world.publish(&catalogue, "n/b", &sent);
-    let counts: Vec<usize> = (0..filters.len()).map(|of| world.count(&format!("t{of}"))).collect();
+    let counts: Vec<usize> =
+        (0..filters.len()).map(|index| world.count(&format!("t{index}"))).collect();
     // Each trigger gets the published event, or the reply.
     let is_same = |index: usize| match reply {
         Some(kind) if index == 1 => world.last("t1").body == event(kind).as_bytes(),
         Some(_) | None => world.last(&format!("t{index}")).body == sent.as_bytes(),
     };
-    counts == expected && (0..filters.len()).filter(|of| expected[*of] > 0).all(is_same)
+    counts == expected && (0..filters.len()).filter(|index| expected[*index] > 0).all(is_same)
 }
 
 pub(super) fn broker() -> Results {
@@ -369,12 +371,12 @@ fn channel_delivers(kind: &str, subscribed: &[Subscribed]) -> bool {
     }
     world.publish(&catalogue(&file), "n/c", &event("full"));
     let attempts = attempts(own, None);
-    subscribed.iter().enumerate().all(|(index, of)| {
-        let is_lost = attempts <= of.refuses;
-        let is_replied = of.replies && !is_lost;
-        let is_reply_lost = is_replied && attempts <= of.reply_refuses;
-        let replies = if is_replied { attempts.min(of.reply_refuses + 1) } else { 0 };
-        world.count(&format!("sub{index}")) == attempts.min(of.refuses + 1)
+    subscribed.iter().enumerate().all(|(index, subscriber)| {
+        let is_lost = attempts <= subscriber.refuses;
+        let is_replied = subscriber.replies && !is_lost;
+        let is_reply_lost = is_replied && attempts <= subscriber.reply_refuses;
+        let replies = if is_replied { attempts.min(subscriber.reply_refuses + 1) } else { 0 };
+        world.count(&format!("sub{index}")) == attempts.min(subscriber.refuses + 1)
             && world.count(&format!("reply{index}")) == replies
             && world.count(&format!("dlq{index}")) == usize::from(is_lost || is_reply_lost)
     })
@@ -420,7 +422,8 @@ pub(super) fn headers() -> Results {
     let mut world = World::default();
     world.publish(&catalogue(&broker_file("", "", &[String::new()])), "n/b", &event("full"));
     let request = world.last("t0");
-    let header = |name: &str| request.headers.iter().find(|(of, _)| of.eq_ignore_ascii_case(name));
+    let header =
+        |name: &str| request.headers.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
     results.check("Prefer", header("prefer").is_some_and(|(_, value)| value == "reply"), None);
     results.check("Kn-Namespace", header("kn-namespace").is_some(), Some("no-kn-namespace"));
     results

@@ -34,14 +34,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn mapped(reading: &Reading) -> String {
     let missing = reading.findings.iter().filter_map(|finding| finding.reference.as_ref());
     let entries: Map<String, Value> = missing
-        .filter_map(|of| {
-            let address = match of.used_for {
+        .filter_map(|reference| {
+            let address = match reference.used_for {
                 ReferenceUse::Events => "https://a.example.com/",
                 ReferenceUse::DeadLetters => "s3://dead-letters",
                 // A reference that is used for tokens has an address already.
                 ReferenceUse::Token => return None,
             };
-            Some((of.key.clone(), address.into()))
+            Some((reference.key.clone(), address.into()))
         })
         .collect();
     json!({"apiVersion": "lastmile.dev/v1", "kind": "Destinations", "spec": entries}).to_string()
@@ -83,7 +83,7 @@ impl Read {
     fn row(&self) -> String {
         let [warnings, notes] = [Severity::Warning, Severity::Note].map(|severity| {
             let found = of_severity(&self.reading, severity);
-            found.into_iter().map(|of| of.message.as_str()).collect::<BTreeSet<&str>>()
+            found.into_iter().map(|finding| finding.message.as_str()).collect::<BTreeSet<&str>>()
         });
         let warnings: Vec<&str> = warnings.into_iter().chain(notes).collect();
         let errors = of_severity(&self.reading, Severity::Error);
@@ -106,7 +106,8 @@ fn knative_files_are_accepted_once_their_references_have_addresses() {
     let Some(folder) = outside("corpus/manifests") else { return };
     let all: Vec<Read> = files(&folder).iter().map(|path| Read::new(path)).collect();
     assert_eq!(all.len(), 78);
-    let refused: Vec<String> = all.iter().map(Read::errors).filter(|of| !of.is_empty()).collect();
+    let refused: Vec<String> =
+        all.iter().map(Read::errors).filter(|errors| !errors.is_empty()).collect();
     assert!(refused.is_empty(), "{refused:#?}");
     let head = "| file | result | subscriptions | addresses to add | warnings and notes |";
     let rows: Vec<String> = all.iter().map(Read::row).collect();
@@ -130,10 +131,11 @@ fn row(path: &Path) -> String {
         Some(error) => format!("refused: {}", error.message),
     };
     let subscriptions = reading.catalogue.subscriptions();
-    let subscriptions: Vec<String> =
-        subscriptions.map(|of| format!("`{}` ({})", of.name, of.dialect.as_str())).collect();
-    let warnings = reading.findings.iter().filter(|of| of.severity == Severity::Warning);
-    let warnings: BTreeSet<&str> = warnings.map(|of| of.message.as_str()).collect();
+    let subscriptions: Vec<String> = subscriptions
+        .map(|subscription| format!("`{}` ({})", subscription.name, subscription.dialect.as_str()))
+        .collect();
+    let warnings = reading.findings.iter().filter(|finding| finding.severity == Severity::Warning);
+    let warnings: BTreeSet<&str> = warnings.map(|finding| finding.message.as_str()).collect();
     let warnings = warnings.into_iter().collect::<Vec<_>>().join("; ");
     format!("| `{name}` | {} | {result} | {warnings} |", subscriptions.join(", "))
 }

@@ -68,7 +68,7 @@ fn the_docs_show_the_results_of_every_suite() {
 #[test]
 fn the_docs_list_exactly_the_departures_of_the_tests() {
     for (index, Departure { name, .. }) in DEPARTURES.iter().enumerate() {
-        let earlier = DEPARTURES[..index].iter().any(|of| of.name == *name);
+        let earlier = DEPARTURES[..index].iter().any(|departure| departure.name == *name);
         assert!(!earlier, "{name} is listed twice");
     }
     assert_table("reference/conformance.md", "departures", DEPARTURES_HEAD, &departure_rows());

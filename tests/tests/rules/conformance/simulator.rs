@@ -25,29 +25,31 @@ fn compares(AdvancedFilter { operator, operand }: &AdvancedFilter, value: &Value
     let limit = || operand.as_f64().expect("a number");
     let operands = || operand.as_array().expect("values");
     let number = number(value);
-    let is_in = || number.map(|of| operands().iter().any(|one| one.as_f64() == Some(of)));
-    let in_range = || number.map(|of| operands().iter().any(|range| is_within(of, range)));
-    let text_is_in =
-        || operands().iter().any(|one| text(one).to_uppercase() == text(value).to_uppercase());
+    let is_in =
+        || number.map(|number| operands().iter().any(|listed| listed.as_f64() == Some(number)));
+    let in_range = || number.map(|number| operands().iter().any(|range| is_within(number, range)));
+    let text_is_in = || {
+        operands().iter().any(|listed| text(listed).to_uppercase() == text(value).to_uppercase())
+    };
     let passes = |how: fn(&str, &str) -> bool| any_text(value, operands(), how);
     match operator.as_str() {
         "NumberIn" => is_in().unwrap_or(false),
         "NumberNotIn" => is_in().is_some_and(|is_in| !is_in),
         "NumberInRange" => in_range().unwrap_or(false),
         "NumberNotInRange" => in_range().is_some_and(|is_in| !is_in),
-        "NumberLessThan" => number.is_some_and(|of| of < limit()),
-        "NumberLessThanOrEquals" => number.is_some_and(|of| of <= limit()),
-        "NumberGreaterThan" => number.is_some_and(|of| of > limit()),
-        "NumberGreaterThanOrEquals" => number.is_some_and(|of| of >= limit()),
+        "NumberLessThan" => number.is_some_and(|number| number < limit()),
+        "NumberLessThanOrEquals" => number.is_some_and(|number| number <= limit()),
+        "NumberGreaterThan" => number.is_some_and(|number| number > limit()),
+        "NumberGreaterThanOrEquals" => number.is_some_and(|number| number >= limit()),
         "BoolEquals" => boolean(value) == operand.as_bool(),
         "StringIn" => text_is_in(),
         "StringNotIn" => !text_is_in(),
-        "StringContains" => passes(|text, one| text.contains(one)),
-        "StringNotContains" => !passes(|text, one| text.contains(one)),
-        "StringBeginsWith" => passes(|text, one| text.starts_with(one)),
-        "StringNotBeginsWith" => !passes(|text, one| text.starts_with(one)),
-        "StringEndsWith" => passes(|text, one| text.ends_with(one)),
-        "StringNotEndsWith" => !passes(|text, one| text.ends_with(one)),
+        "StringContains" => passes(|text, part| text.contains(part)),
+        "StringNotContains" => !passes(|text, part| text.contains(part)),
+        "StringBeginsWith" => passes(|text, prefix| text.starts_with(prefix)),
+        "StringNotBeginsWith" => !passes(|text, prefix| text.starts_with(prefix)),
+        "StringEndsWith" => passes(|text, suffix| text.ends_with(suffix)),
+        "StringNotEndsWith" => !passes(|text, suffix| text.ends_with(suffix)),
         other => panic!("the operator {other}"),
     }
 }
@@ -64,8 +66,8 @@ fn any_text(value: &Value, operands: &[Value], how: fn(&str, &str) -> bool) -> b
         Value::Object(_) => value.to_string().to_uppercase(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => String::new(),
     };
-    let mut operands = operands.iter().map(|one| text(one).to_uppercase());
-    !value.is_empty() && operands.any(|one| !one.is_empty() && how(&value, &one))
+    let mut operands = operands.iter().map(|operand| text(operand).to_uppercase());
+    !value.is_empty() && operands.any(|operand| !operand.is_empty() && how(&value, &operand))
 }
 
 /// `Convert.ToDouble`, which is no number where it throws.

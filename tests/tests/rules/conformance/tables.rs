@@ -31,7 +31,8 @@ pub(super) fn results() -> Option<Results> {
     for (dialect, never, waits_s, otherwise_s) in STATUSES {
         let policy = Profile::for_dialect(dialect).retry;
         for status in 100..=599 {
-            let least_s = waits_s.iter().find(|(of, _)| *of == status).map(|(_, wait_s)| *wait_s);
+            let least_s =
+                waits_s.iter().find(|(listed, _)| *listed == status).map(|(_, wait_s)| *wait_s);
             let least_wait_ms = least_s.unwrap_or(otherwise_s) * 1_000;
             let passes = match judge(&policy, &answered(status, 0)) {
                 Verdict::Delivered => matches!(status, 200..=204),

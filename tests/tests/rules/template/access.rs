@@ -38,7 +38,9 @@ fn allowed(role: &str) -> BTreeSet<(&'static str, &'static str, &'static str)> {
 /// The resources on which a role always allows this action, in order.
 fn always(role: &str, action: &str) -> Vec<&'static str> {
     let all = allowed(role).into_iter();
-    all.filter(|(of, _, when)| *of == action && *when == "always").map(|(_, on, _)| on).collect()
+    all.filter(|(granted, _, when)| *granted == action && *when == "always")
+        .map(|(_, on, _)| on)
+        .collect()
 }
 
 /// The actions that a role allows under a condition, in order.
@@ -106,10 +108,10 @@ fn dispatch_may_read_the_subscriptions_and_their_earlier_versions() {
 fn dispatch_may_list_the_subscriptions_and_nothing_else() {
     let conditions = |action: &str| -> Vec<&Value> {
         let statements = of_role(DISPATCH).into_iter().map(|(_, statement)| statement);
-        let listing = statements.filter(|it| texts(&it["Action"]).contains(&action));
+        let listing = statements.filter(|statement| texts(&statement["Action"]).contains(&action));
         listing
-            .inspect(|it| assert_eq!(it["Resource"], "ConfigBucket.Arn", "{action}"))
-            .map(|it| &it["Condition"])
+            .inspect(|statement| assert_eq!(statement["Resource"], "ConfigBucket.Arn", "{action}"))
+            .map(|statement| &statement["Condition"])
             .collect()
     };
     // The prefix may be the key of an object, to list its versions, or the folder itself.
@@ -206,9 +208,10 @@ fn both_functions_may_use_further_sinks_and_a_key_where_they_are_named() {
 #[test]
 fn who_sends_to_one_queue_or_reads_one_bucket_uses_the_key_through_that_service_only() {
     let is_through = |use_key: &Value, services: &[&str]| {
-        let of = |service: &&str| json!(format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}"));
-        let named: Vec<Value> = services.iter().map(of).collect();
-        let services = if let [one] = &named[..] { one.clone() } else { json!(named) };
+        let endpoint =
+            |service: &&str| json!(format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}"));
+        let named: Vec<Value> = services.iter().map(endpoint).collect();
+        let services = if let [single] = &named[..] { single.clone() } else { json!(named) };
         use_key["Condition"] == json!({"StringEquals": {"kms:ViaService": services}})
     };
     let (_, use_key) = named(INGRESS, "UseKey").expect("a statement");
@@ -217,7 +220,8 @@ fn who_sends_to_one_queue_or_reads_one_bucket_uses_the_key_through_that_service_
     let template = read("infra/github.yaml");
     let policy = &template["Resources"]["ApplyRole"]["Properties"]["Policies"][0]["PolicyDocument"];
     let statements = policy["Statement"].as_array().expect("a list");
-    let use_key = statements.iter().find(|it| it[1]["Sid"] == "UseKey").expect("a statement");
+    let use_key =
+        statements.iter().find(|statement| statement[1]["Sid"] == "UseKey").expect("a statement");
     assert!(is_through(&use_key[1], &["s3", "dynamodb"]));
 }
 

@@ -47,8 +47,8 @@ fn every_queue_bucket_table_and_function_of_the_stack_is_an_own_resource() {
     ]);
     assert!(patterns.contains(&&queues), "{patterns:#?}");
     let mut expected = BTreeSet::new();
-    for (name, of) in KINDS.iter().flat_map(|kind| resources(kind)) {
-        match of.get("QueueName") {
+    for (name, properties) in KINDS.iter().flat_map(|kind| resources(kind)) {
+        match properties.get("QueueName") {
             Some(queue) => assert_eq!(queue[0], format!("lastmile-${{Id}}-{name}").as_str()),
             None => assert!(expected.insert(format!("${{{name}.Arn}}*"))),
         }
@@ -56,7 +56,7 @@ fn every_queue_bucket_table_and_function_of_the_stack_is_an_own_resource() {
     // Its own ARN would be a circular reference. Lambda gives the function its name.
     assert!(expected.remove("${DispatchFunction.Arn}*"));
     let named: BTreeSet<String> =
-        patterns.iter().filter_map(|of| of.as_str()).map(ToOwned::to_owned).collect();
+        patterns.iter().filter_map(|pattern| pattern.as_str()).map(ToOwned::to_owned).collect();
     assert_eq!(named, expected);
 }
 

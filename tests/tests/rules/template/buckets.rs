@@ -72,7 +72,10 @@ fn a_bucket_is_private_and_encrypted() {
     for (name, properties) in buckets() {
         let blocked = properties["PublicAccessBlockConfiguration"].as_object();
         let blocked = blocked.unwrap_or_else(|| panic!("{name} blocks no public access"));
-        assert!(blocked.len() == 4 && blocked.values().all(|it| it == true), "{name}: {blocked:?}");
+        assert!(
+            blocked.len() == 4 && blocked.values().all(|setting| setting == true),
+            "{name}: {blocked:?}"
+        );
         let owner = json!([{"ObjectOwnership": "BucketOwnerEnforced"}]);
         assert_eq!(properties["OwnershipControls"]["Rules"], owner, "{name}");
         let [rule] = properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]

@@ -99,7 +99,7 @@ fn every_function_knows_its_own_timeout() {
 #[test]
 fn to_each_timeout_belongs_a_visibility_timeout_that_outlasts_it_with_the_longest_window() {
     let parameters = &TEMPLATE["Parameters"];
-    let number = |of: &Value| of.as_u64().expect("a number");
+    let number = |value: &Value| value.as_u64().expect("a number");
     let longest = number(&parameters["DispatchBatchWindow"]["MaxValue"]);
     let allowed = parameters["DispatchTimeout"]["AllowedValues"].as_array().expect("a list");
     let timeouts = TEMPLATE["Mappings"]["Timeouts"].as_object().expect("a mapping");
@@ -110,27 +110,27 @@ fn to_each_timeout_belongs_a_visibility_timeout_that_outlasts_it_with_the_longes
         assert!(visibility >= timeout + longest, "{timeout}");
         // Messages of a crashed function are late by the visibility timeout, and waiting messages
         // by one delay more. Neither raises an alarm yet.
-        let [events, waits] =
-            ["EventsAlarm", "RetryAlarm"].map(|of| number(&timeouts[&timeout.to_string()][of]));
+        let [events, waits] = ["EventsAlarm", "RetryAlarm"]
+            .map(|column| number(&timeouts[&timeout.to_string()][column]));
         assert!(visibility < events && events + DELAY_MAX_SECONDS == waits, "{timeout}");
     }
-    let told = properties("ObservabilityStack");
+    let stack = properties("ObservabilityStack");
     for (parameter, column) in
         [("EventsAgeAlarmSeconds", "EventsAlarm"), ("RetryAgeAlarmSeconds", "RetryAlarm")]
     {
         let found = json!(["Timeouts", "DispatchTimeout", column]);
-        assert_eq!(told["Parameters"][parameter], found);
+        assert_eq!(stack["Parameters"][parameter], found);
     }
 }
 
 #[test]
 fn an_allowed_rate_is_divided_by_all_invocations_that_may_run_at_once() {
-    let told = variables("DispatchFunction")["MAX_CONCURRENCY"].as_array().expect("!Sub");
-    let [text, of] = told.as_slice() else { panic!("{told:?}") };
+    let concurrency = variables("DispatchFunction")["MAX_CONCURRENCY"].as_array().expect("!Sub");
+    let [text, variables] = concurrency.as_slice() else { panic!("{concurrency:?}") };
     assert_eq!(*text, "${Events}+${Retry}+${Slow}+${Isolation}");
-    let of = of.as_object().expect("variables");
-    assert_eq!(of.len(), mappings("DispatchFunction").len());
-    for (name, value) in of {
+    let variables = variables.as_object().expect("variables");
+    assert_eq!(variables.len(), mappings("DispatchFunction").len());
+    for (name, value) in variables {
         let share = json!(["Shares", "Concurrency", name]);
         // Each event poller makes up to ten invocations at once.
         let most = json!(["", [[1, ["-", "${EventsPollers}-"]], "0"]]);
@@ -255,8 +255,10 @@ fn a_deployment_is_gradual_only_if_it_has_a_name() {
 fn a_gradual_deployment_ends_before_what_cannot_be_read_becomes_a_dead_letter() {
     let preference = &properties("DispatchFunction")["DeploymentPreference"];
     let kind = preference["Type"].as_str().expect("a type");
-    let minutes = kind.strip_prefix("Canary10Percent").and_then(|it| it.strip_suffix("Minutes"));
-    let minutes: u64 = minutes.and_then(|it| it.parse().ok()).expect("a canary of some minutes");
+    let minutes =
+        kind.strip_prefix("Canary10Percent").and_then(|rest| rest.strip_suffix("Minutes"));
+    let minutes: u64 =
+        minutes.and_then(|number| number.parse().ok()).expect("a canary of some minutes");
     assert!(2 * minutes * MINUTE_MS <= UNREAD_MS, "{kind}");
 }
 

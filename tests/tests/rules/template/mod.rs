@@ -70,14 +70,14 @@ fn statement(document: &'static Value, id: &str) -> Option<(Option<&'static str>
 /// The statements of a policy document, each with the condition under which it is there.
 fn statements(document: &'static Value) -> Vec<(Option<&'static str>, &'static Value)> {
     let all = document["Statement"].as_array().expect("a policy has statements");
-    let one = |statement: &'static Value| match statement.as_array().map(Vec::as_slice) {
+    let with_condition = |statement: &'static Value| match statement.as_array().map(Vec::as_slice) {
         Some([condition, then, otherwise]) => {
             assert_eq!(otherwise, "AWS::NoValue", "{then:#}");
             (condition.as_str(), then)
         }
         _ => (None, statement),
     };
-    all.iter().map(one).collect()
+    all.iter().map(with_condition).collect()
 }
 
 /// The statement that refuses requests without TLS to these resources.

@@ -35,7 +35,8 @@ fn reports_wait_as_long_as_sqs_keeps_them_and_only_the_rule_sends_them() {
 fn notify_may_take_reports_read_dead_letters_publish_and_nothing_else() {
     let policy = resource("NotifyRole")["Policies"][0]["PolicyDocument"]["Statement"].clone();
     let statements = policy.as_array().expect("statements").iter();
-    let statements = statements.map(|one| if one.is_array() { &one[1] } else { one });
+    let statements =
+        statements.map(|statement| if statement.is_array() { &statement[1] } else { statement });
     let actions = statements.flat_map(|statement| {
         let action = &statement["Action"];
         action.as_array().cloned().unwrap_or_else(|| vec![action.clone()])

@@ -142,12 +142,14 @@ fn a_policy_for_people_uses_the_key_through_the_services_that_it_calls() {
         (PURGE, vec![]),
     ]);
     for (policy, services) in services {
-        let of = |service: &&str| json!(format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}"));
-        let named: Vec<Value> = services.iter().map(of).collect();
-        let named = if let [one] = &named[..] { one.clone() } else { json!(named) };
+        let endpoint =
+            |service: &&str| json!(format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}"));
+        let named: Vec<Value> = services.iter().map(endpoint).collect();
+        let named = if let [single] = &named[..] { single.clone() } else { json!(named) };
         let expected = json!({"StringEquals": {"kms:ViaService": named}});
         let with_key = of_policy(policy).into_iter().filter(|(when, _)| when.is_some());
-        let conditions: Vec<&Value> = with_key.map(|(_, of)| &of["Condition"]).collect();
+        let conditions: Vec<&Value> =
+            with_key.map(|(_, statement)| &statement["Condition"]).collect();
         let count = if services.is_empty() { 0 } else { 2 };
         assert_eq!(conditions, vec![&expected; count], "{policy}");
     }

@@ -21,8 +21,8 @@ pub(super) fn in_case(provisioned: bool, property: &Value) -> &Value {
 fn a_mapping_has_either_a_maximum_of_invocations_or_event_pollers() {
     for provisioned in [false, true] {
         for (name, mapping) in resources(MAPPING) {
-            let of = |property| in_case(provisioned, &mapping[property]).as_object();
-            let [scaling, pollers] = ["ScalingConfig", "ProvisionedPollerConfig"].map(of);
+            let setting = |property| in_case(provisioned, &mapping[property]).as_object();
+            let [scaling, pollers] = ["ScalingConfig", "ProvisionedPollerConfig"].map(setting);
             let share = match name {
                 "DispatchEventsMapping" if provisioned => None,
                 "DispatchEventsMapping" => Some("Events"),
@@ -55,7 +55,7 @@ fn the_limits_of_event_pollers_are_those_of_lambda() {
     };
     let numbers = (0..=12).chain(95..=105).chain(195..=205).chain(995..=1_005).chain(1_995..=2_005);
     let pairs: Vec<(u64, u64)> =
-        numbers.clone().flat_map(|one| numbers.clone().map(move |other| (one, other))).collect();
+        numbers.clone().flat_map(|least| numbers.clone().map(move |most| (least, most))).collect();
     let line = |(least, most): &(u64, u64)| format!("{least}-{most}\n");
     let expected = pairs.iter().filter(|(least, most)| allowed(*least, *most)).map(line);
     let matched = matching(pattern, &pairs.iter().map(line).collect::<String>());

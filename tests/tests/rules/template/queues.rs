@@ -61,22 +61,22 @@ fn a_queue_takes_what_its_own_sources_give_up_and_nothing_else() {
     }
     for (name, properties) in resources(QUEUE) {
         let policy = &properties["RedriveAllowPolicy"];
-        let gives_up = |(of, properties): &(&'static str, &'static Value)| {
+        let gives_up = |(source, properties): &(&'static str, &'static Value)| {
             let target = &properties["RedrivePolicy"]["deadLetterTargetArn"];
-            (*target == format!("{name}.Arn")).then_some(*of)
+            (*target == format!("{name}.Arn")).then_some(*source)
         };
         let sources: Vec<&str> = resources(QUEUE).iter().filter_map(gives_up).collect();
         if sources.is_empty() {
             assert_eq!(*policy, json!({"redrivePermission": "denyAll"}), "{name}");
             continue;
         }
-        let arn = |of: &&str| {
+        let arn = |queue: &&str| {
             assert_eq!(
-                with_id(&super::properties(of)["QueueName"]),
-                format!("lastmile-${{Id}}-{of}")
+                with_id(&super::properties(queue)["QueueName"]),
+                format!("lastmile-${{Id}}-{queue}")
             );
             format!(
-                "arn:${{AWS::Partition}}:sqs:${{AWS::Region}}:${{AWS::AccountId}}:lastmile-${{Id}}-{of}"
+                "arn:${{AWS::Partition}}:sqs:${{AWS::Region}}:${{AWS::AccountId}}:lastmile-${{Id}}-{queue}"
             )
         };
         let allowed: BTreeSet<String> =

@@ -23,8 +23,9 @@ fn a_release_differs_in_how_functions_are_built_and_in_nothing_else() {
         let mut expected = TEMPLATE.clone();
         expected["Globals"]["Function"]["Architectures"] = json!([processor]);
         let resources = expected["Resources"].as_object_mut().expect("the template has resources");
-        let functions =
-            resources.values_mut().filter(|it| it["Type"] == "AWS::Serverless::Function");
+        let functions = resources
+            .values_mut()
+            .filter(|resource| resource["Type"] == "AWS::Serverless::Function");
         for function in functions {
             let members = function.as_object_mut().expect("a function has members");
             let metadata = members.remove("Metadata").expect("it says how it is built");

@@ -12,11 +12,11 @@ use super::TEMPLATE;
 fn environments() -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samconfig.toml");
     let text = fs::read_to_string(path).expect("the file is there");
-    let of = |section: &str| {
+    let environment = |section: &str| {
         let (name, text) = section.split_once(".deploy.parameters]").expect("a heading");
         (name.to_owned(), text.to_owned())
     };
-    text.split("\n[").skip(1).map(of).collect()
+    text.split("\n[").skip(1).map(environment).collect()
 }
 
 /// The parameters that a text overrides: names and values.
@@ -37,12 +37,12 @@ fn there_are_two_environments_with_values_that_the_template_allows() {
         let all = overrides(text);
         for (name, value) in all {
             let parameter = &TEMPLATE["Parameters"][&name];
-            let [least, most] = ["MinValue", "MaxValue"].map(|of| parameter[of].as_i64());
+            let [least, most] = ["MinValue", "MaxValue"].map(|bound| parameter[bound].as_i64());
             let number = value.parse::<i64>().ok();
             let is_within = least.is_none_or(|least| number >= Some(least))
                 && most.is_none_or(|most| number.is_some_and(|number| number <= most));
             let allowed = parameter["AllowedValues"].as_array();
-            let is_allowed = allowed.is_none_or(|of| of.contains(&Value::from(&*value)));
+            let is_allowed = allowed.is_none_or(|values| values.contains(&Value::from(&*value)));
             assert!(
                 parameter.is_object() && is_within && is_allowed,
                 "{environment}: {name}={value}"

@@ -65,8 +65,8 @@ fn template(kind: &str) -> Value {
 }
 
 /// The object that a row changes.
-fn subject(of: &str) -> Value {
-    match of {
+fn subject(target: &str) -> Value {
+    match target {
         "delivery" => json!({"retry": 1}),
         "subscriber by uri" => json!({"uri": "https://a.example.com/"}),
         "subscriber by ref" => {
@@ -101,15 +101,17 @@ fn subject(of: &str) -> Value {
         "RabbitmqBrokerConfig" => {
             object("eventing.knative.dev/v1alpha1", "RabbitmqBrokerConfig", "r", json!({}))
         }
-        "config-br-defaults" | "config-br-default-channel" | "default-ch-webhook" => config_map(of),
+        "config-br-defaults" | "config-br-default-channel" | "default-ch-webhook" => {
+            config_map(target)
+        }
         kind => source(kind),
     }
 }
 
 /// The files that the subject is a part of.
-fn files(of: &str, subject: Value) -> Vec<Value> {
+fn files(target: &str, subject: Value) -> Vec<Value> {
     let linear = || value(LINEAR);
-    match of {
+    match target {
         "delivery" => vec![trigger(&json!({"delivery": subject})), broker("b")],
         "subscriber by uri" | "subscriber by ref" => {
             vec![trigger(&json!({"subscriber": subject})), broker("b")]
@@ -123,8 +125,12 @@ fn files(of: &str, subject: Value) -> Vec<Value> {
             config_map("kafka-channels"),
         ],
         "Channel" => {
-            let of = |spec| subscription("Channel", &spec);
-            vec![subject, of(json!({"delivery": linear()})), named(of(json!({})), "bare")]
+            let channel_subscription = |spec| subscription("Channel", &spec);
+            vec![
+                subject,
+                channel_subscription(json!({"delivery": linear()})),
+                named(channel_subscription(json!({})), "bare"),
+            ]
         }
         "KafkaChannel" => vec![subject, subscription("KafkaChannel", &json!({}))],
         "Subscription" | "Subscription with reply" => {
@@ -152,11 +158,11 @@ fn named(mut object: Value, name: &str) -> Value {
     object
 }
 
-fn reading(of: &str, subject: Value) -> Reading {
+fn reading(target: &str, subject: Value) -> Reading {
     let known = json!({"v1/Service/default/known": "https://known.example.com/"});
     let destinations =
         json!({"apiVersion": "lastmile.dev/v1", "kind": "Destinations", "spec": known});
-    let documents = files(of, subject).into_iter().chain([destinations]);
+    let documents = files(target, subject).into_iter().chain([destinations]);
     let texts: Vec<String> = documents.map(|document| document.to_string()).collect();
     read(&[Source { name: "f", text: &texts.join("\n---\n") }])
 }
@@ -181,18 +187,19 @@ fn changed(mut subject: Value, field: &str, text: &str) -> Value {
 }
 
 /// The effect of a field, and the message of `check` about it.
-fn outcome((of, field, text, _): &Row) -> (Option<Here>, String) {
-    let before = reading(of, subject(of));
-    let after = reading(of, changed(subject(of), field, text));
+fn outcome((target, field, text, _): &Row) -> (Option<Here>, String) {
+    let before = reading(target, subject(target));
+    let after = reading(target, changed(subject(target), field, text));
     assert!(
-        before.findings.iter().all(|it| it.severity != Severity::Error),
-        "{of}: {:?}",
+        before.findings.iter().all(|finding| finding.severity != Severity::Error),
+        "{target}: {:?}",
         before.findings
     );
-    let known: BTreeSet<&str> = before.findings.iter().map(|it| it.message.as_str()).collect();
-    let is_new = |it: &&Finding| !known.contains(it.message.as_str());
+    let known: BTreeSet<&str> =
+        before.findings.iter().map(|finding| finding.message.as_str()).collect();
+    let is_new = |finding: &&Finding| !known.contains(finding.message.as_str());
     let new: Vec<&Finding> = after.findings.iter().filter(is_new).collect();
-    let first = |severity| new.iter().find(|it| it.severity == severity);
+    let first = |severity| new.iter().find(|finding| finding.severity == severity);
     if let Some(error) = first(Severity::Error) {
         return (Some(Error), error.message.clone());
     }
@@ -204,7 +211,7 @@ fn outcome((of, field, text, _): &Row) -> (Option<Here>, String) {
 }
 
 /// A row for the documentation.
-fn documented((of, field, text, here): &Row, message: &str) -> String {
+fn documented((target, field, text, here): &Row, message: &str) -> String {
     let field = match field.strip_prefix('@') {
         Some(annotation) => format!("annotation {annotation}"),
         None => field.replace('/', "."),
@@ -216,7 +223,7 @@ fn documented((of, field, text, here): &Row, message: &str) -> String {
         Error => format!("error: {message}"),
         Nothing(why) => format!("nothing: {why}"),
     };
-    format!("| {of} | `{field}` | {stated} | {here} |").replace("| `` |", "| |")
+    format!("| {target} | `{field}` | {stated} | {here} |").replace("| `` |", "| |")
 }
 
 #[test]
@@ -253,7 +260,8 @@ fn every_kind_that_is_not_read_is_counted_or_a_subscription_to_its_sink() {
                     .any(|group| api.starts_with(group));
             let text = object(api, kind, "x", spec).to_string();
             let reading = read(&[Source { name: "f", text: &text }]);
-            let severities: Vec<Severity> = reading.findings.iter().map(|it| it.severity).collect();
+            let severities: Vec<Severity> =
+                reading.findings.iter().map(|finding| finding.severity).collect();
             let expected = if is_source { Severity::Warning } else { Severity::Note };
             assert_eq!(severities, [expected], "{kind}: {:?}", reading.findings);
             let found = reading.catalogue.subscriptions().count();
