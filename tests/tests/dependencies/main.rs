@@ -2,11 +2,12 @@
 //! only rules.
 //!
 //! These tests enforce the absences that the architecture promises, using the graph that cargo
-//! itself resolves. They also restrict the functions' calls of AWS.
+//! itself resolves. They also restrict the functions' calls of AWS, and the names in the code.
 
 mod aws_calls;
 mod files;
 mod modules;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
