@@ -93,7 +93,7 @@ fn a_small_query_is_made_at_once_and_its_price_is_printed() {
     for part in [
         "shop/told/busy  event told-1  delivered by attempt 2, 2 s after publication\n",
         "503 Service Unavailable (Busy) in 10 ms  retry in 2 s\n",
-        "CloudWatch Logs Insights: one or two queries, each scanning about ",
+        "CloudWatch Logs Insights: at most four queries, each scanning about ",
         "at most the stored 2.0 MB (less than $0.01)",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
