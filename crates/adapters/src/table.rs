@@ -255,7 +255,7 @@ impl Table for DynamoTable {
     async fn take_places(
         &self,
         key: &ItemKey,
-        name: SlotQueue,
+        queue: SlotQueue,
         take: &TakePlaces,
         now_ms: u64,
     ) -> Result<Places, TableError> {
@@ -272,12 +272,12 @@ impl Table for DynamoTable {
                     return Ok(Places { line: Line::Overtaken, recovery: Some(other) });
                 }
             };
-            let request = self.line_update(key, name, begins_anew, take, change, now_ms);
+            let request = self.line_update(key, queue, begins_anew, take, change, now_ms);
             let answer = request.return_values(ReturnValue::AllNew).send().await;
             let old = match answer {
                 Ok(answer) => {
                     let new = answer.attributes.unwrap_or_default();
-                    let end_us = read(&new, name.as_str());
+                    let end_us = read(&new, queue.as_str());
                     let end_us = end_us.unwrap_or_else(|| earliest_us.saturating_add(all_us));
                     let line = Line::Taken { first_us: end_us.saturating_sub(all_us) };
                     return Ok(Places { line, recovery: take.report.and(recovery(&new)) });
@@ -286,7 +286,7 @@ impl Table for DynamoTable {
                     .map_err(|failure| self.failure("reserve turns of", key, failure))?,
             };
             item = take.report.and(recovery(&old));
-            let end_us = read(&old, name.as_str());
+            let end_us = read(&old, queue.as_str());
             begins_anew = !take.follows(end_us);
             if let Err(other) = reported(take, item, now_ms) {
                 return Ok(Places { line: Line::Overtaken, recovery: Some(other) });
@@ -347,7 +347,7 @@ impl DynamoTable {
     fn line_update(
         &self,
         key: &ItemKey,
-        name: SlotQueue,
+        queue: SlotQueue,
         begins_anew: bool,
         take: &TakePlaces,
         change: Option<Change>,
@@ -356,7 +356,7 @@ impl DynamoTable {
         let (earliest_us, all_us) = (take.earliest_us(), take.all_us());
         let mut request = self
             .update(key)
-            .expression_attribute_names("#line", name.as_str())
+            .expression_attribute_names("#line", queue.as_str())
             .expression_attribute_values(":expires", limits_expire(now_ms))
             .expression_attribute_values(":earliest", number(earliest_us))
             .expression_attribute_values(":plausible", number(take.plausible_us()));

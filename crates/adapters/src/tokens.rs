@@ -89,8 +89,8 @@ impl Tokens {
         if destination.signing_scope().is_none() && destination.token_source().is_none() {
             return Ok(keyring);
         }
-        // Boxed, because the future is large and rarely needed, and each caller's future would contain
-        // two copies.
+        // Boxed, because the future is large and rarely needed, and each caller's future would
+        // contain two copies.
         let shown = Box::pin(self.with_shown(ports, keyring, destination));
         within(ports, destination, destination.response_timeout_ms, shown).await
     }

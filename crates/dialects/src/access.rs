@@ -68,8 +68,8 @@ pub(super) enum Wanted {
 }
 
 impl<'a> Access<'a> {
-    /// Reads all fields of an entry except its address. `at` is the position of the entry.
-    pub(super) fn read(entry: DestinationEntry, at: &Cursor<'a>) -> Self {
+    /// Keeps all fields of an entry except its address. `at` is the position of the entry.
+    pub(super) fn new(entry: DestinationEntry, at: &Cursor<'a>) -> Self {
         let written = entry.write();
         let limit = |name: &'static str| Some((name, written.get(name)?.clone(), at.peek(name)?));
         let limits = ["maxPerSecond", "maxConcurrency"].into_iter().filter_map(limit).collect();

@@ -176,7 +176,7 @@ fn whole<'a>(
         }
     });
     let Some(entry) = entry.flatten() else { return (key.clone(), None, Access::default()) };
-    let access = Access::read(entry, value);
+    let access = Access::new(entry, value);
     match value.peek("url") {
         Some(url) => (url.clone(), url.peek_text(), access),
         None => (key.clone(), Some(name), access),

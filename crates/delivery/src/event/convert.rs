@@ -120,8 +120,8 @@ fn moment<'a>(event_time: &'a str, into: &str) -> Result<Cow<'a, str>, String> {
         .ok_or_else(|| impossible("an event", into, "eventTime is not an RFC 3339 time"))
 }
 
-fn impossible(source: &str, into: &str, why: &str) -> String {
-    format!("{source} cannot be delivered as {into}: {why}")
+fn impossible(event: &str, into: &str, why: &str) -> String {
+    format!("{event} cannot be delivered as {into}: {why}")
 }
 
 fn required<'a>(name: &str, value: Option<&'a str>, into: &str) -> Result<&'a str, String> {

@@ -120,11 +120,10 @@ fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {
         retry
             .insert("neverRetry".to_owned(), ranges(own.never_retry.difference(&base.never_retry)));
         retry.insert("retryOn".to_owned(), ranges(retried));
-        let lists = |name: &str, statuses: &Json| {
-            matches!(name, "neverRetry" | "retryOn")
-                && statuses.as_array().is_some_and(Vec::is_empty)
+        let is_empty_list = |name: &str, value: &Json| {
+            matches!(name, "neverRetry" | "retryOn") && value.as_array().is_some_and(Vec::is_empty)
         };
-        retry.retain(|name, statuses| !lists(name, statuses));
+        retry.retain(|name, value| !is_empty_list(name, value));
     }
     let mut spec = Map::new();
     for (section, content) in written {

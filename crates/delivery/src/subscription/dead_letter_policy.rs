@@ -57,7 +57,7 @@ record! {
 const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 
 impl DeadLetterPolicy {
-    /// Returns the default policy of a dialect. The sink is the default container.
+    /// Returns the default policy of a profile. The sink is the default container.
     #[must_use]
     pub fn for_profile(profile: &Profile) -> Self {
         Self {

@@ -123,7 +123,7 @@ pub trait Table {
     fn take_places(
         &self,
         key: &ItemKey,
-        name: SlotQueue,
+        queue: SlotQueue,
         take: &TakePlaces,
         now_ms: u64,
     ) -> impl Future<Output = Result<Places, TableError>> + Send;

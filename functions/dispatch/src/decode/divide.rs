@@ -280,16 +280,16 @@ impl Requests {
 /// the record has several elements, a part without batches may have more requests, because its
 /// elements are divided later.
 fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'a str> {
-    let (mut cuts, mut total, mut batches) = (Vec::new(), 0, false);
+    let (mut cuts, mut in_part, mut batches) = (Vec::new(), 0, false);
     for (name, requests) in names {
         let has_batches = requests.batched.count() > 0;
         let must_fit = is_one_element || batches || has_batches;
-        let joins = !must_fit || total + requests.count() <= REQUESTS_IN_PLACE;
-        if total > 0 && !joins {
+        let joins = !must_fit || in_part + requests.count() <= REQUESTS_IN_PLACE;
+        if in_part > 0 && !joins {
             cuts.push(*name);
-            (total, batches) = (0, false);
+            (in_part, batches) = (0, false);
         }
-        total += requests.count();
+        in_part += requests.count();
         batches |= has_batches;
     }
     if cuts.is_empty() {
@@ -329,12 +329,12 @@ mod tests {
         let event = Event::recall(&"{}".into(), Input::Auto);
         let origin = Origin { message: "m1".to_owned(), index: 0 };
         let delivery = Delivery::new(event, name, origin, 0);
-        let mut own = Requests::default();
+        let mut all = Requests::default();
         match batches {
-            true => (0..requests).for_each(|_| _ = own.batched.place(&subscription, &delivery, 0)),
-            false => own.single = requests,
+            true => (0..requests).for_each(|_| _ = all.batched.place(&subscription, &delivery, 0)),
+            false => all.single = requests,
         }
-        own
+        all
     }
 
     /// Returns the cuts between these names, for a record with one element or with several.

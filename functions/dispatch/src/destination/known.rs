@@ -221,11 +221,11 @@ mod tests {
     #[test]
     fn a_value_is_that_of_a_namespace_and_an_address() {
         let (known, target) = (KnownDestinations::default(), DeliveryTarget::Destination);
-        let find = |name: &str, target| known.of_target(&subscription(name), target);
-        let first = find("n/t/s", &target);
-        assert!(Arc::ptr_eq(&first, &find("n/u/other", &target)));
-        assert!(!Arc::ptr_eq(&first, &find("m/t/s", &target)));
-        let replies = find("n/t/s", &DeliveryTarget::Reply);
+        let destination = |name: &str, target| known.of_target(&subscription(name), target);
+        let first = destination("n/t/s", &target);
+        assert!(Arc::ptr_eq(&first, &destination("n/u/other", &target)));
+        assert!(!Arc::ptr_eq(&first, &destination("m/t/s", &target)));
+        let replies = destination("n/t/s", &DeliveryTarget::Reply);
         assert!(!Arc::ptr_eq(&first, &replies));
         assert_eq!(
             [first.address(), replies.address()],

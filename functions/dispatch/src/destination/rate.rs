@@ -189,7 +189,7 @@ impl<P: DispatchPorts> Destinations<P> {
             }
             rate.learn(report);
             let places = rate.places(wanted, own.line_until_ms, report, now_ms);
-            let asked = self.table.port().take_places(&rate.item, rate.line(), &places, now_ms);
+            let asked = self.table.port().take_places(&rate.item, rate.queue(), &places, now_ms);
             let answer = self.table.answer(asked, rate.deadline).await;
             if answer.is_ok() {
                 own.share_next_ms = 0;
@@ -275,7 +275,7 @@ struct Rate<'a> {
 }
 
 impl<'a> Rate<'a> {
-    fn line(&self) -> SlotQueue {
+    fn queue(&self) -> SlotQueue {
         if self.recovers { SlotQueue::Recovery } else { SlotQueue::Slots }
     }
 

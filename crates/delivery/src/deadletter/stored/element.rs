@@ -29,8 +29,9 @@ pub(super) struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// Determines the format of a blob. `own` is the text of the member [`LASTMILE`].
-    pub(super) fn parse(members: &'a Members<'a>, own: &'a str) -> Result<Self, String> {
+    /// Determines the format of a blob with these members. `own` is the text of the member
+    /// [`LASTMILE`].
+    pub(super) fn from_members(members: &'a Members<'a>, own: &'a str) -> Result<Self, String> {
         // Searches from the end, because added members come after those of the event, which may
         // have the same names.
         let names: Vec<&str> = members.iter().map(|(name, _)| name).collect();

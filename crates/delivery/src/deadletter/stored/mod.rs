@@ -44,14 +44,14 @@ pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<StoredDeadLetter, S
 fn of_element(text: &str, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, String> {
     let members = Members::parse(text).map_err(|error| error.to_string())?;
     let own = members.text(LASTMILE).unwrap_or_default();
-    Element::parse(&members, &own)?.letter(key_parts)
+    Element::from_members(&members, &own)?.letter(key_parts)
 }
 
 /// Returns the published event of a dead letter, given the dead letter's JSON.
 pub(super) fn event_of(text: &str) -> Result<String, String> {
     let members = Members::parse(text).map_err(|error| error.to_string())?;
     let own = members.text(LASTMILE).unwrap_or_default();
-    Ok(Element::parse(&members, &own)?.event())
+    Ok(Element::from_members(&members, &own)?.event())
 }
 
 /// Returns the JSON of the dead letter: the object itself, or the only element of an array.

@@ -26,7 +26,7 @@ struct SlowSpell {
     /// Time from which a response in time ends the slow period.
     until_ms: u64,
     /// End of the slow period that was last published to other processes.
-    published_ms: u64,
+    published_until_ms: u64,
     /// True if this process has abandoned an attempt in this slow period.
     has_abandoned: bool,
 }
@@ -58,14 +58,15 @@ impl Slowness {
     pub fn note_slow(&mut self, now_ms: u64) -> Option<Finding> {
         let until_ms = now_ms.saturating_add(LASTS_MS);
         let Some(spell) = &mut self.spell else {
-            self.spell = Some(SlowSpell { until_ms, published_ms: until_ms, has_abandoned: false });
+            self.spell =
+                Some(SlowSpell { until_ms, published_until_ms: until_ms, has_abandoned: false });
             return Some(Finding::Began { lasts_ms: LASTS_MS });
         };
         spell.until_ms = spell.until_ms.max(until_ms);
-        if until_ms < spell.published_ms.saturating_add(PUBLISH_EVERY_MS) {
+        if until_ms < spell.published_until_ms.saturating_add(PUBLISH_EVERY_MS) {
             return None;
         }
-        spell.published_ms = until_ms;
+        spell.published_until_ms = until_ms;
         Some(Finding::GoesOn { lasts_ms: LASTS_MS })
     }
 
@@ -80,11 +81,11 @@ impl Slowness {
         let Some(Spell { until_ms, .. }) = spell.at_most(LASTS_MS, now_ms) else { return };
         let known = self.spell.get_or_insert(SlowSpell {
             until_ms,
-            published_ms: until_ms,
+            published_until_ms: until_ms,
             has_abandoned: false,
         });
         known.until_ms = known.until_ms.max(until_ms);
-        known.published_ms = known.published_ms.max(until_ms);
+        known.published_until_ms = known.published_until_ms.max(until_ms);
     }
 
     /// Ends the slow period, because another process found its end.
@@ -138,9 +139,9 @@ mod tests {
     #[test]
     fn others_are_told_every_five_minutes_that_it_is_still_slow() {
         let mut slowness = Slowness::default();
-        let notices =
+        let publications =
             (0..1_200).filter(|second| slowness.note_slow(second * 1_000).is_some()).count();
-        assert_eq!(notices, 4);
+        assert_eq!(publications, 4);
     }
 
     #[test]
