@@ -32,7 +32,7 @@ const KEYS_MAX: usize = 200_000;
 /// A snapshot of the dead letters of a container.
 #[derive(Default)]
 pub struct LetterCache {
-    /// The summaries of all matching dead letters in any state, newest first, without duplicates.
+    /// The summaries of the matching dead letters in any state, newest first, without duplicates.
     pub letters: Vec<Arc<StoredDeadLetter>>,
     /// The states of all dead letters of the container, read at the same time.
     pub states: Arc<LetterStates>,

@@ -62,11 +62,8 @@ pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTre
             "{file}: event {event} cannot be read for {topic}: {problem}"
         )));
     }
-    let subscriptions = reports.into_iter().flat_map(|report| report.subscriptions);
-    Ok(subscriptions
-        .filter(|subscription| subscription.matches)
-        .map(|subscription| subscription.subscription)
-        .collect())
+    let entries = reports.into_iter().flat_map(|report| report.subscriptions);
+    Ok(entries.filter(|entry| entry.matches).map(|entry| entry.subscription).collect())
 }
 
 /// Adds the requests that templates render from the event, and the event as published.

@@ -24,7 +24,7 @@ pub(super) struct Templated {
 }
 
 impl Templated {
-    pub(super) fn parse(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         Self::with(template::generalize(text), text)
     }
 
@@ -178,7 +178,7 @@ mod tests {
     use crate::cause::template::TEMPLATE_MAX_CHARS;
 
     fn shown(texts: &[&str]) -> String {
-        let titles: Vec<Templated> = texts.iter().map(|text| Templated::parse(text)).collect();
+        let titles: Vec<Templated> = texts.iter().map(|text| Templated::from_text(text)).collect();
         let mut shared = Shared::new(&titles[0]);
         for title in &titles[1..] {
             shared.add(title);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn titles_with_different_numbers_of_placeholders_show_no_values() {
-        let (longer, shorter) = (Templated::parse("7 of 8"), Templated::parse("7 of"));
+        let (longer, shorter) = (Templated::from_text("7 of 8"), Templated::from_text("7 of"));
         for others in [[&longer, &shorter], [&shorter, &longer]] {
             let mut shared = Shared::new(&longer);
             others.into_iter().for_each(|other| shared.add(other));

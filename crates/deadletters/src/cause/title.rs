@@ -180,7 +180,7 @@ fn of_response(outcome: &str, status: u16, failure: &Failure<'_>) -> Described {
     let said = failure.last_response.map(|response| body::read(response, Some(status)));
     let said = said.unwrap_or_default();
     let detail = || failure.detail.and_then(super::text::first_line);
-    let text = said.title().or_else(|| detail().map(|detail| Templated::parse(&detail)));
+    let text = said.title().or_else(|| detail().map(|detail| Templated::from_text(&detail)));
     let name = || Templated::without_values(status::name(status).unwrap_or_default().to_owned());
     let text = text.unwrap_or_else(name);
     let lines = if said.lines.is_empty() { text.template.clone() } else { said.compared() };

@@ -21,11 +21,11 @@ pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
         return "no subscription\n".to_owned();
     }
     let each: Vec<String> =
-        explained.iter().map(|explained| endpoint_table(explained, endpoint)).collect();
+        explained.iter().map(|explained| subscription_text(explained, endpoint)).collect();
     each.join("\n")
 }
 
-fn endpoint_table(explained: &Explained, endpoint: &Endpoint) -> String {
+fn subscription_text(explained: &Explained, endpoint: &Endpoint) -> String {
     let Explained { subscription, life, probation, now, .. } = explained;
     let retry_after = endpoint
         .retry_after

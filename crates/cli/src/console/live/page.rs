@@ -54,7 +54,8 @@ pub(super) struct StepJson {
     /// The name of the subscription; for a step without a subscription, the name of the topic.
     name: String,
     destination: String,
-    facts: String,
+    #[serde(rename = "what")]
+    step_name: String,
     class: &'static str,
     group: &'static str,
     outcome: String,
@@ -85,8 +86,8 @@ struct Wanted {
 impl Wanted {
     fn read(query: &str) -> Self {
         let pairs = pairs(query.as_bytes());
-        let subject = |name| value(&pairs, name).unwrap_or_default().to_owned();
-        Self { text: subject("text"), name: subject("subscription"), group: subject("outcome") }
+        let field = |name| value(&pairs, name).unwrap_or_default().to_owned();
+        Self { text: field("text"), name: field("subscription"), group: field("outcome") }
     }
 
     fn has(&self, step: &StepJson) -> bool {
@@ -130,7 +131,7 @@ impl StepJson {
             kind: cell(&subject.event_type),
             name: cell(name),
             destination: cell(&facts.destination),
-            facts: cell(&step_name(step)),
+            step_name: cell(&step_name(step)),
             class: class(words.kind),
             group: group(words.kind),
             outcome: cell(&words.outcome),
@@ -171,7 +172,7 @@ impl StepJson {
             &self.kind,
             &self.name,
             &self.destination,
-            &self.facts,
+            &self.step_name,
             &self.outcome,
             &self.detail,
             &self.next,
@@ -382,7 +383,7 @@ fn row(step: &StepJson) -> Markup {
             td .whose data-label="Subscription" { div {
                 span .name { (step.name) } " " span .kind.destination { (step.destination) }
             } }
-            td .facts data-label="What" { (step.facts) }
+            td .what data-label="What" { (step.step_name) }
             td data-label="Outcome" { div {
                 span class={ "outcome " (step.class) } { b { (step.outcome) } }
                 " " b .repeats { @if step.repeats > 1 { "× " (step.repeats) } }

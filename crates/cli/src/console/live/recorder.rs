@@ -94,8 +94,8 @@ impl Recorder {
     fn observe(&mut self, observation: Observation) {
         match observation {
             Observation::Received(record) => self.received(&record),
-            Observation::Exchanged(subject) => {
-                let (request, exchange) = *subject;
+            Observation::Exchanged(exchanged) => {
+                let (request, exchange) = *exchanged;
                 self.pending.push(request, exchange);
             }
         }
@@ -127,7 +127,9 @@ impl Recorder {
         let Some(words) = words(line) else { return };
         let destination = match (&exchange, &subscription) {
             (Some(exchange), _) => exchange.url.clone(),
-            (None, Some(subject)) if words.target.is_empty() => subject.destination.display(),
+            (None, Some(subscription)) if words.target.is_empty() => {
+                subscription.destination.display()
+            }
             (None, _) => String::new(),
         };
         let due_ms = words.wait_ms.map(|wait_ms| line.at_ms.saturating_add(wait_ms));
@@ -199,7 +201,7 @@ impl Pending {
 
 /// Parses the events in a record of the events queue, for the feed.
 fn published(record: &Record, input: Input) -> Vec<Published> {
-    let subject = |index: usize| Published {
+    let with_origin = |index: usize| Published {
         origin: Some(Origin {
             message: record.message.clone(),
             index: u32::try_from(index).unwrap_or(u32::MAX),
@@ -209,7 +211,11 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
     };
     let Ok(elements) = Elements::parse(&record.body, input) else {
         let event_type = "malformed".to_owned();
-        return vec![Published { event_type, body: Some(Arc::clone(&record.body)), ..subject(0) }];
+        return vec![Published {
+            event_type,
+            body: Some(Arc::clone(&record.body)),
+            ..with_origin(0)
+        }];
     };
     let listed = 0..elements.len().min(ELEMENTS_MAX);
     let events = listed.map(|index| match elements.decode(index) {
@@ -221,12 +227,12 @@ fn published(record: &Record, input: Input) -> Vec<Published> {
             let (id, event_type) = (value(members.id()), value(members.event_type()));
             let source = value(members.source());
             let body = Some(Arc::clone(event.text()));
-            Published { id, event_type, source, body, ..subject(index) }
+            Published { id, event_type, source, body, ..with_origin(index) }
         }
         Element::Malformed { .. } => Published {
             event_type: "malformed".to_owned(),
             body: Some(elements.body_of(index..index + 1)),
-            ..subject(index)
+            ..with_origin(index)
         },
     });
     events.collect()
