@@ -236,8 +236,8 @@ impl IngressSettings {
     /// Reads the settings with a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// Returns the first setting that is missing or invalid, including a combination that would
-    /// accept unauthenticated callers.
+    /// Returns the first setting that is missing or invalid. With `keys` as authorization, at least
+    /// one key is required, so that unauthenticated callers are never accepted.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         let events_queue_url = env.queue(EVENTS_QUEUE_URL)?;
@@ -419,8 +419,8 @@ pub fn publisher_key(text: &str) -> Result<SecretName, String> {
     }
 }
 
-/// Parses a sum of positive numbers, because a template can join two parameters but cannot add
-/// them.
+/// Parses a positive number, or a sum of positive numbers. Sums are allowed because a template can
+/// join two parameters, but cannot add them.
 fn sum(text: &str) -> Result<u32, String> {
     let numbers = text
         .split('+')

@@ -67,7 +67,8 @@ struct State {
     /// The failures of topics that have no usable version, by topic.
     failures: BTreeMap<TopicName, Failure>,
     listing: Listing,
-    /// The latest notification about each changed topic, with its time.
+    /// Time of the latest notification about each changed topic, in milliseconds. A notification
+    /// with the same time is ignored.
     announced: BTreeMap<TopicName, u64>,
 }
 
