@@ -60,7 +60,7 @@ pub const AWS_TARGETS: &str = "AWS_TARGETS";
 /// ARNs of the deployment's own resources, comma-separated, optionally with wildcards. No
 /// subscription may use them as targets.
 pub const OWN_RESOURCE_ARNS: &str = "OWN_RESOURCE_ARNS";
-/// Maximum number of dispatch functions that run at once: a number, or a sum such as `50+10`.
+/// Maximum number of concurrent invocations of dispatch: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Timeout of the function in seconds. The deadline of an invocation minus this timeout is the time
 /// at which the invocation began, by the clock of AWS. The function corrects its clock to this time
@@ -140,7 +140,7 @@ pub struct DispatchSettings {
     pub own_resources: OwnResources,
     /// A server that receives requests for AWS targets in place of AWS, such as an emulator.
     pub aws_endpoint: Option<Url>,
-    /// Maximum number of dispatch functions that run at once.
+    /// Maximum number of concurrent invocations of dispatch.
     pub max_concurrency: u32,
     /// The function's timeout, which is needed to detect a wrong clock.
     pub timeout_ms: Option<u64>,

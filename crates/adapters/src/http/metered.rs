@@ -22,9 +22,9 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Maximum number of bytes that one exchange may read in addition to the body of its response. It
-/// adds up the longest head, 64 KiB of body that the HTTP/2 window permits in advance, and 64 KiB
-/// for frames and TLS. The TLS handshake may read the same amount.
+/// Maximum number of bytes that one exchange may read in addition to the body of its response.
+/// Consists of the longest head, 64 KiB of body that the HTTP/2 window permits in advance, and
+/// 64 KiB for frames and TLS. The TLS handshake may read the same amount.
 const EXCHANGE_BYTES: u64 = 384 * 1_024;
 /// Number of bytes that may be read per byte of a body, including that byte. An HTTP/1 chunk with
 /// one byte takes six bytes; a chunk with four bytes in a TLS record of its own takes 31.

@@ -36,8 +36,8 @@ use self::reading::Read;
 use self::settings::WatchedSettings;
 use crate::machine::Machine;
 
-/// Interval between checks of a local folder, in place of [`LOOK_EVERY_MS`]. A check is local, and
-/// people who save a file wait for the effect.
+/// Interval between checks of a local folder, in place of [`LOOK_EVERY_MS`]. Short, because people
+/// who save a file wait for the effect, and a check needs no request.
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
 /// Interval between reads of an object that has no usable version.
 const UNKNOWN_EVERY_MS: u64 = 1_000;
