@@ -1,7 +1,8 @@
 //! The cost of many subscriptions: `bench/catalogues`.
 //!
-//! `lastmile apply` writes the files of each case into a folder of topics, which dispatch reads as
-//! a bucket. Each run adds one subscription, starts dispatch anew, and measures:
+//! `lastmile apply` applies the files of each case to a local folder. The bench copies the folder
+//! into its fake S3, from which dispatch reads. Each run adds one subscription, starts dispatch
+//! anew, and measures:
 //!
 //! - the start of dispatch and its first delivery;
 //! - batches of ten events for one topic;
@@ -162,7 +163,7 @@ fn topic_name(number: usize) -> String {
     format!("topic{number}")
 }
 
-/// The objects that `apply` wrote, by their keys in a bucket.
+/// Returns the files that `apply` wrote, by the keys under which the fake S3 serves them.
 fn objects(here: &Path) -> anyhow::Result<BTreeMap<String, Bytes>> {
     let mut objects = BTreeMap::new();
     let folder = here.join("subscriptions");

@@ -31,7 +31,7 @@ pub(crate) fn can_count() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Returns the instructions that a contender executes per event.
+/// Returns the number of instructions that a contender executes per event.
 pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow::Result<u64> {
     let file = binaries.join(format!("callgrind.{}", contender.name.replace(' ', "-")));
     let (fewer, more) =
@@ -40,7 +40,8 @@ pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow:
     Ok(events / ((MORE - FEWER) * BATCH as u64))
 }
 
-/// Returns the instructions of a whole process with this many invocations.
+/// Runs a process for this many invocations, and returns the number of instructions of the whole
+/// process.
 async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::Result<u64> {
     // An earlier run may have left its profile under the same name.
     let _ = std::fs::remove_file(file);

@@ -2,7 +2,7 @@
 //!
 //! Events are sent at fixed times, even if earlier ones have not arrived (an open loop). A delay
 //! behind a slow event therefore counts in full. Queues, event source mappings and functions behave
-//! as on AWS, without the network:
+//! as on AWS, but without the delays of a network:
 //!
 //! - A mapping passes up to ten messages to one of several processes of dispatch, immediately or
 //!   after its window.
@@ -45,7 +45,8 @@ const BATCH: usize = 10;
 /// The queues that dispatch reads, with the number of processes per queue. Messages to other queues
 /// are dropped.
 const MAPPINGS: [(&str, usize); 4] = [("events", 10), ("retry", 2), ("slow", 2), ("isolation", 2)];
-/// Time at the beginning of a case. Events that are due in this time do not count.
+/// Duration of the warm-up at the beginning of a case. Events that are due during the warm-up are
+/// not counted.
 const WARM_UP: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(20);
 /// The time after the last send within which all events must arrive.

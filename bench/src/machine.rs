@@ -1,11 +1,11 @@
-//! The machine and the versions that were measured.
+//! Describes the machine on which the bench ran, and the versions of the programs.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// One line each for machine, kernel, versions, commit, load and command. `load_before` is the
-/// result of [`load`] before the measurement.
+/// Returns one line each for machine, kernel, versions, commit, load and command. `load_before` is
+/// the result of [`load`] before the measurement.
 pub(crate) fn describe(load_before: &str) -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

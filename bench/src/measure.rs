@@ -20,7 +20,7 @@ use crate::server::Server;
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Long enough for thousands of events of every contender but the slowest.
 const MEASURED: Duration = Duration::from_millis(1_200);
-/// The longest time for a start or an invocation.
+/// Timeout of a start, and of each invocation.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The result of one run.
@@ -33,7 +33,7 @@ pub(crate) struct Run {
     pub(crate) first: Duration,
     /// Events in the measured time.
     pub(crate) events: u64,
-    /// The measured time.
+    /// The measured time: the total duration of the invocations after the warm-up.
     pub(crate) elapsed: Duration,
     /// The CPU time in the measured time.
     pub(crate) cpu: Duration,

@@ -10,7 +10,8 @@ use crate::measure::Run;
 pub(crate) enum Scenario {
     /// Batches of this many records, all of which are delivered or stored.
     Accepted(usize),
-    /// Batches of ten, all of which are refused and sent to the retry queue.
+    /// Batches of ten records. The destination refuses each, and dispatch sends it to the retry
+    /// queue.
     Refused,
     /// One invocation with many records.
     Many(Topic),
@@ -29,7 +30,8 @@ impl Results {
         self.runs.push((contender, scenario, run));
     }
 
-    /// Returns the median of a number over a contender's runs of a scenario; `None` without runs.
+    /// Returns the median of `number` over a contender's runs of a scenario; `None` if there are no
+    /// runs.
     pub(crate) fn median(
         &self,
         contender: &str,
@@ -46,12 +48,13 @@ impl Results {
         counted.map(|(_, per_event)| *per_event as f64)
     }
 
-    /// Returns the median start of a contender over all of its runs.
+    /// Returns the median duration of a contender's starts, over the runs of all scenarios; `None`
+    /// if there are no runs.
     pub(crate) fn start_ms(&self, contender: &str) -> Option<f64> {
         median(&self.numbers(contender, |_| true, |run| ms(run.start)))
     }
 
-    /// Returns the shortest start of a contender.
+    /// Returns the duration of a contender's shortest start; `None` if there are no runs.
     pub(crate) fn shortest_start_ms(&self, contender: &str) -> Option<f64> {
         self.numbers(contender, |_| true, |run| ms(run.start)).first().copied()
     }

@@ -31,7 +31,8 @@ async fn serve() -> Result<(), Error> {
     .await
 }
 
-/// Posts a record's body; returns the record as failed if that did not succeed.
+/// Posts a record's body. Returns the record's failure if the request fails, or the response is an
+/// error or incomplete.
 async fn post(
     client: &reqwest::Client,
     target: &str,

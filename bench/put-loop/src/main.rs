@@ -25,7 +25,8 @@ async fn main() -> Result<(), Error> {
     .await
 }
 
-/// Puts a record's body under its message id; returns the record as failed if that did not succeed.
+/// Stores a record's body under a key with the message id. Returns the record's failure if the
+/// request fails.
 async fn put(client: &Client, bucket: &str, record: SqsMessage) -> Option<BatchItemFailure> {
     let id = record.message_id.unwrap_or_default();
     let body = ByteStream::from(record.body.unwrap_or_default().into_bytes());

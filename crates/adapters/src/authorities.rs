@@ -4,8 +4,8 @@
 //! Separate because both clients need them. Finding and reading the authorities takes milliseconds,
 //! so a process does this once, when the first client needs TLS, and not at start.
 //!
-//! Promises: an unusable certificate is ignored, as other programs on the machine do. While no
-//! authority has been found, each request searches again.
+//! Promises: ignores unusable certificates, as other programs on the machine do. While no authority
+//! has been found, each request searches again.
 
 use std::sync::OnceLock;
 

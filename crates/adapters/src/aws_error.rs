@@ -21,7 +21,7 @@ pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) 
     }
 }
 
-/// Describes a response that ended before it was complete.
+/// Describes the error of a response that ended before it was complete.
 pub fn interrupted(error: &(dyn Error + 'static)) -> String {
     format!("the response ended early: {}", cause_words(error))
 }

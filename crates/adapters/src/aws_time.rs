@@ -15,8 +15,8 @@ use crate::telemetry;
 /// The tolerated clock error. An invocation may begin shortly after Lambda has computed its
 /// deadline.
 pub const TOLERATED_MS: u64 = 5 * SECOND_MS;
-/// 1 January 2020. An earlier start of an invocation is not a real time: `cargo lambda watch` sends
-/// a deadline of 600,000 ms after 1970.
+/// 1 January 2020. If an invocation seems to have started earlier, its deadline is not a real time:
+/// `cargo lambda watch` sends the deadline 600,000, which is ten minutes after 1970 began.
 const EARLIEST_MS: u64 = 1_577_836_800_000;
 
 /// Corrects the clock of this process at the beginning of an invocation, and logs each change. Does

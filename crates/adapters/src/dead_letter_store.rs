@@ -26,7 +26,7 @@ pub struct BlobLocation {
 /// Returns the location if the dead letter was stored in a container.
 ///
 /// # Errors
-/// [`PutError`] if the dead letter may not have been stored.
+/// [`PutError`] if the dead letter was not stored, or if the outcome is unknown.
 pub async fn store(
     ports: &impl StoragePorts,
     default: &Container,

@@ -3,7 +3,8 @@
 //! Separate because the functions and the command line read the same files: `check` must accept
 //! exactly what dispatch accepts. Text is UTF-8, or UTF-16 as PowerShell writes it.
 //!
-//! Promises: the error for any other encoding names the line and a command that converts the file.
+//! Promises: the error for any other encoding shows how to convert the file. The error for an
+//! invalid character contains its line.
 
 use std::io;
 use std::path::Path;

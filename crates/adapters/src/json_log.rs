@@ -19,7 +19,8 @@ use crate::machine::Machine;
 
 /// Initial capacity of a line; most lines are shorter.
 const LINE_BYTES: usize = 512;
-/// Maximum size of the buffer. A larger buffer is written first, unless a single line is longer.
+/// Maximum size of the buffer, which is written before a line that does not fit is added. Only a
+/// single longer line exceeds the limit.
 const BUFFER_MAX_BYTES: usize = 16 * 1_024;
 
 /// The lines of this process that are not written yet.
@@ -101,7 +102,7 @@ impl Line {
         self.0.push_str("\":");
     }
 
-    /// Writes a JSON string. The check avoids escaping, which nearly no text needs.
+    /// Writes a JSON string. Checks first if the text needs escapes, because almost no text does.
     fn text(&mut self, text: &str) {
         if is_plain(text) {
             self.0.push('"');

@@ -32,7 +32,7 @@ impl Machine {
         OFFSET_MS.load(Ordering::Relaxed)
     }
 
-    /// Returns random bytes of the operating system, for new keys.
+    /// Returns random bytes from the operating system, which may be used as a key.
     ///
     /// # Errors
     /// Fails if the operating system cannot provide them.

@@ -2,7 +2,7 @@
 //!
 //! Each caller sends one message and gets its own result. Sends within a few milliseconds share one
 //! `SendMessageBatch`, so ten failures in one batch of records cost one call. Messages that were
-//! refused for a temporary reason ([`crate::resend`]) are sent again, all tries within
+//! refused for a temporary reason ([`crate::resend`]) are sent again. All tries together end within
 //! [`OPERATION_TIMEOUT`]. A message that has to wait is delayed by [`delay_seconds`]. If its wait
 //! is longer than SQS can delay it, the message is received early and re-enqueued.
 
@@ -36,10 +36,11 @@ use crate::timeouts::OPERATION_TIMEOUT;
 pub const BATCH_ENTRIES_MAX: usize = 10;
 /// Time that the first message of a batch waits for others.
 pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
-/// Maximum number of concurrent calls per queue: 32 in a process that sends to four queues. Each
-/// call needs a socket and up to 1 MiB of messages, in addition to the requests to destinations
-/// (`dispatch::destination`). At 20 ms per call, eight concurrent calls send 4,000 messages a
-/// second. The limit is per queue, so that a stuck queue cannot block the queue that replaces it.
+/// Maximum number of concurrent calls per queue. A process that sends to four queues makes at most
+/// 32. Each call needs a socket and up to 1 MiB of messages, in addition to the requests to
+/// destinations (`dispatch::destination`). At 20 ms per call, eight concurrent calls send 4,000
+/// messages a second. The limit is per queue, so that a stuck queue cannot block the queue that
+/// replaces it.
 const CALLS_AT_ONCE: usize = 8;
 
 /// Sends messages to the queues of a deployment.
@@ -102,7 +103,7 @@ impl SqsQueues {
         queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Sends one batch, and sends the result of each message to its sender.
+    /// Sends one batch, and passes the result of each message to the task that waits for it.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
         // The batch may already have been sent because it was full.
         if batch.is_empty() {
@@ -118,7 +119,8 @@ impl SqsQueues {
         batch.into_iter().for_each(Pending::refuse);
     }
 
-    /// Sends a batch repeatedly, until each message was accepted or permanently refused.
+    /// Sends a batch repeatedly. Stops when each message was accepted or permanently refused, or
+    /// when [`resend_ms`] permits no further try.
     async fn send_again(&self, to: &KnownQueue, batch: &mut Vec<Pending>) {
         for tries in 1.. {
             self.send_once(to, batch).await;

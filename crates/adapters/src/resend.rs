@@ -1,5 +1,5 @@
-//! Decides whether a message that SQS refused is sent to the same queue again; `delivery::waits`
-//! has the delay. Pure.
+//! Decides whether a message that SQS refused is sent to the same queue again. `delivery::waits`
+//! decides when. Pure.
 //!
 //! Separate from the SDK's retries, which repeat whole calls only, and do not treat KMS throttling
 //! as temporary.

@@ -60,7 +60,7 @@ pub const AWS_TARGETS: &str = "AWS_TARGETS";
 /// ARNs of the deployment's own resources, comma-separated, optionally with wildcards. No
 /// subscription may use them as targets.
 pub const OWN_RESOURCE_ARNS: &str = "OWN_RESOURCE_ARNS";
-/// Maximum number of dispatch functions that run at once: a number, or a sum such as `50+10`.
+/// Maximum number of concurrent invocations of dispatch: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Timeout of the function in seconds. The deadline of an invocation minus this timeout is the time
 /// at which the invocation began, by the clock of AWS. The function corrects its clock to this time
@@ -140,7 +140,7 @@ pub struct DispatchSettings {
     pub own_resources: OwnResources,
     /// A server that receives requests for AWS targets in place of AWS, such as an emulator.
     pub aws_endpoint: Option<Url>,
-    /// Maximum number of dispatch functions that run at once.
+    /// Maximum number of concurrent invocations of dispatch.
     pub max_concurrency: u32,
     /// The function's timeout, which is needed to detect a wrong clock.
     pub timeout_ms: Option<u64>,
@@ -236,8 +236,8 @@ impl IngressSettings {
     /// Reads the settings with a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// Returns the first setting that is missing or invalid, including a combination that would
-    /// accept unauthenticated callers.
+    /// Returns the first setting that is missing or invalid. With `keys` as authorization, at least
+    /// one key is required, so that unauthenticated callers are never accepted.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         let events_queue_url = env.queue(EVENTS_QUEUE_URL)?;
@@ -419,8 +419,8 @@ pub fn publisher_key(text: &str) -> Result<SecretName, String> {
     }
 }
 
-/// Parses a sum of positive numbers, because a template can join two parameters but cannot add
-/// them.
+/// Parses a positive number, or a sum of positive numbers. Sums are allowed because a template can
+/// join two parameters, but cannot add them.
 fn sum(text: &str) -> Result<u32, String> {
     let numbers = text
         .split('+')

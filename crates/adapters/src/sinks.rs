@@ -1,8 +1,8 @@
 //! Sends dead letters to external queues.
 //!
 //! Separate from [`crate::queues`], which sends internal messages to the deployment's own queues.
-//! Here a message is a dead letter for an external consumer. Each dead letter has its own call,
-//! because they are too rare for batching.
+//! Here a message is a dead letter for an external consumer. Each dead letter is sent in its own
+//! call, because dead letters are too rare for batches.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata as _, SdkError};

@@ -1,8 +1,8 @@
 //! Decodes responses in gzip, deflate and br before their bodies are read. Requests do not accept
 //! these codings, but some servers ignore this.
 //!
-//! Promises: at most [`CODINGS_MAX`] codings are decoded, each to at most as many bytes as are read
-//! of an unencoded response.
+//! Promises: decodes at most [`CODINGS_MAX`] codings. The size limit of an unencoded response also
+//! applies to the output of each coding.
 
 use std::io::{self, Read};
 

@@ -103,14 +103,14 @@ impl Turn {
         }
     }
 
-    /// True if another exchange waits. The references are those of [`LongAnswers`], of the turns,
-    /// and of waiting exchanges.
+    /// True if another exchange waits. The semaphore then has more references than [`LongAnswers`]
+    /// and [`AT_ONCE`] turns hold.
     fn is_wanted(&self) -> bool {
         Arc::strong_count(self.of_all.semaphore()) > 1 + AT_ONCE
     }
 }
 
-/// True if a turn of this duration and size may be ended for another exchange.
+/// True if a turn that has read this many bytes in this time may be ended for another exchange.
 fn is_slow(lasted_ms: u64, bytes: u64) -> bool {
     lasted_ms >= UNDISTURBED_MS && bytes < lasted_ms.saturating_mul(FAST_ENOUGH)
 }

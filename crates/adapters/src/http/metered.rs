@@ -22,9 +22,9 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Maximum number of bytes that one exchange may read in addition to the body of its response. This
-/// is the longest head, 64 KiB of body that the HTTP/2 window permits in advance, and 64 KiB for
-/// frames and TLS. The TLS handshake may take the same amount.
+/// Maximum number of bytes that one exchange may read in addition to the body of its response.
+/// Consists of the longest head, 64 KiB of body that the HTTP/2 window permits in advance, and
+/// 64 KiB for frames and TLS. The TLS handshake may read the same amount.
 const EXCHANGE_BYTES: u64 = 384 * 1_024;
 /// Number of bytes that may be read per byte of a body, including that byte. An HTTP/1 chunk with
 /// one byte takes six bytes; a chunk with four bytes in a TLS record of its own takes 31.
@@ -188,14 +188,14 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Creates the usage of an exchange that has no connection yet.
+    /// Starts to track an exchange, which has no connection yet.
     pub(super) fn new(captured: CaptureConnection) -> Self {
         Self { captured, meter: None, is_read: false }
     }
 
-    /// Records the connection that the client has chosen. The client chooses while its future is
-    /// polled, and chooses again if the first connection was closed before anything was sent. A
-    /// response contains its connection.
+    /// Records the connection that the client has chosen; must be called after each poll of the
+    /// client's future. The client may choose a second connection, if the first one was closed
+    /// before anything was sent. A response has the meter of its connection as an extension.
     pub(super) fn notice<B, E>(&mut self, polled: &Poll<Result<Response<B>, E>>) {
         let meter = match polled {
             Poll::Ready(Ok(response)) => response.extensions().get().cloned(),

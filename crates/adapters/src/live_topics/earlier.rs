@@ -10,7 +10,7 @@ const VERSIONS_TRIED: usize = 5;
 pub(super) enum Earlier<T> {
     /// The newest usable earlier version.
     Version(T),
-    /// The object has earlier versions, but none of the newest ones is usable.
+    /// The object has earlier versions, but the newest [`VERSIONS_TRIED`] of them are unusable.
     NoneUsable,
     /// The object has no earlier versions.
     None,

@@ -21,8 +21,8 @@ const TOPIC_BYTES: usize = 512;
 /// Memory above which a topic counts as large.
 pub(super) const LARGE_BYTES: usize = 128 * 1_024;
 /// Time after which a topic is requested again, if neither a request nor the listing has confirmed
-/// it. Needed because a process with few events makes few checks, and then takes longer than this
-/// to list many topics.
+/// it. Limits the age of unconfirmed topics in a process with few events, whose checks need longer
+/// than this to reach every topic of a long listing.
 const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
 
 /// A cached topic, as it was last read.

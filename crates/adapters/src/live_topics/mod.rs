@@ -36,8 +36,8 @@ use self::reading::Read;
 use self::settings::WatchedSettings;
 use crate::machine::Machine;
 
-/// Interval between checks of a local folder, in place of [`LOOK_EVERY_MS`]. A check is local, and
-/// people who save a file wait for the effect.
+/// Interval between checks of a local folder, in place of [`LOOK_EVERY_MS`]. Short, because people
+/// who save a file wait for the effect, and a check needs no request.
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
 /// Interval between reads of an object that has no usable version.
 const UNKNOWN_EVERY_MS: u64 = 1_000;
@@ -67,7 +67,8 @@ struct State {
     /// The failures of topics that have no usable version, by topic.
     failures: BTreeMap<TopicName, Failure>,
     listing: Listing,
-    /// The latest notification about each changed topic, with its time.
+    /// Time of the latest notification about each changed topic, in milliseconds. A notification
+    /// with the same time is ignored.
     announced: BTreeMap<TopicName, u64>,
 }
 

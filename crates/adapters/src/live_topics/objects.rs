@@ -81,7 +81,7 @@ impl TopicObjects {
         self.get_at_most(OBJECT_MAX_BYTES as u64, key, known_etag).await
     }
 
-    /// Reads an object of at most `max_bytes`, as [`Self::get`] does.
+    /// Reads an object as [`Self::get`] does, but with the size limit `max_bytes`.
     pub(super) async fn get_at_most(
         &self,
         max_bytes: u64,

@@ -131,7 +131,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     }
 
     /// Parses an object within the memory limit. A large object is parsed on another thread. If
-    /// topics in use occupy the memory, the parser waits for some time.
+    /// topics in use occupy the memory, waits up to [`MEMORY_LOOKS`] times,
+    /// [`MEMORY_LOOK_EVERY_MS`] each.
     async fn parse(&self, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
         let (mut needed, mut tried) = (bytes.len() * MEMORY_OF_TEXT, 0);
         if bytes.len() <= SMALL_MAX_BYTES {

@@ -73,8 +73,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         }
     }
 
-    /// Returns the version to use if the object is unchanged. It is as usable or unusable as
-    /// before.
+    /// Returns the version to use if the object is unchanged: the cached one. An object that was
+    /// unusable at the last read is still unusable.
     fn unchanged(&self, name: &TopicName, kept: Option<Kept>) -> Read {
         match kept {
             Some(kept) if kept.unusable_etag.is_none() => {

@@ -2,7 +2,7 @@
 //!
 //! Each combination of dimension values has a line with one dimension set, because a line with two
 //! sets would attribute its values to both. Values beyond the limit of a line continue in further
-//! lines, without counts. The lines are built as text, because no part needs escaping.
+//! lines, which contain no counts. The lines are built as text, because no part needs escaping.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use super::tally::{Tally, Totals};

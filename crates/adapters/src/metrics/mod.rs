@@ -39,7 +39,8 @@ pub enum Metric {
     DeadLetteredCount,
     /// Stored dead letters of paused subscriptions and disabled destinations.
     SetAsideCount,
-    /// Deliveries that failed without a dead letter, as their subscription configures.
+    /// Deliveries that failed without a dead letter, because of `deadLetter: none` in their
+    /// subscription.
     DroppedEventCount,
     /// Dead letters that storage refused for too long.
     FailedDeadLetteredCount,
@@ -57,8 +58,8 @@ pub enum Metric {
     DestinationProcessingDurationInMs,
     /// Time from publication to the successful delivery of an event.
     EventAgeAtDeliveryInMs,
-    /// Time from publication until a delivery was deferred before its first attempt, if at least a
-    /// minute.
+    /// Age of an event whose delivery was deferred before its first attempt. An age below one
+    /// minute is not recorded.
     EventAgeBeforeAttemptInMs,
 }
 

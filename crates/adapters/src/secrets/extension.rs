@@ -38,8 +38,8 @@ const RESPONSE_MAX_BYTES: usize = 128 * 1_024;
 const NOT_READY: &[u8] = b"not ready to serve traffic";
 /// Wait before the next try if the extension is not ready.
 const NOT_READY_WAIT_MS: u64 = 100;
-/// Maximum number of tries while the extension is not ready. The deadline passes at about the same
-/// time.
+/// Maximum number of tries while the extension is not ready. With the waits between them they take
+/// at least 2.5 seconds, a little less than [`DEADLINE`].
 const NOT_READY_TRIES: u32 = 25;
 
 /// A secret that the extension can read.

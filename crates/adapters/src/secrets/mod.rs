@@ -5,9 +5,9 @@
 //!
 //! Promises: a value is cached for five minutes. Concurrent lookups of one secret share one
 //! request, as do lookups of two members of one JSON secret. If a refresh fails, the last value is
-//! used and a warning is logged: a deferred delivery would gain nothing, and the endpoint refuses a
-//! value that is no longer valid. A failure without a last value is cached for a few seconds, so a
-//! batch of a thousand records makes one request.
+//! used and a warning is logged. Deferring the delivery would gain nothing, and the endpoint
+//! refuses a value that is no longer valid. A failure without a last value is cached for a few
+//! seconds, so a batch of a thousand records makes one request.
 //!
 //! Does not call AWS itself: see [`extension`]. Does not decide how a missing secret affects a
 //! delivery.

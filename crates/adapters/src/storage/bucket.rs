@@ -186,7 +186,7 @@ impl Bucket {
         })
     }
 
-    /// Deletes objects, at most [`PAGE_MAX`] in one request, as S3 allows.
+    /// Deletes objects. A request deletes at most [`PAGE_MAX`] objects, which is the limit of S3.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html>
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
         for keys in keys.chunks(PAGE_MAX) {

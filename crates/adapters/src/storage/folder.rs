@@ -243,8 +243,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Replaces a file if it still has the ETag `known_etag`. A lock prevents writes and deletes after
-/// the comparison.
+/// Replaces a file if it still has the ETag `known_etag`; `None` means that no file may exist. A
+/// lock prevents other writes and deletes between comparison and replacement.
 fn replace_known(path: &Path, bytes: &[u8], known_etag: Option<&str>) -> io::Result<Replaced> {
     let is_known =
         || Ok::<_, io::Error>(listing::file(path)?.as_ref().map(etag).as_deref() == known_etag);
@@ -282,9 +282,9 @@ fn link(temporary: &Path, path: &Path) -> io::Result<PutOutcome> {
     }
 }
 
-/// Sets the modification time of a temporary file, and returns the lock that prevents replacements
-/// until the file is moved to its final name. Without a lock file, no file of the folder is
-/// replaced conditionally, so no lock is needed.
+/// Makes the modification time of a temporary file later than that of the file in `path`. Returns
+/// the lock that prevents replacements until the temporary file is moved to `path`. In a folder
+/// without a lock file, returns `None`, because no file there is replaced conditionally.
 fn dated(temporary: &Path, path: &Path) -> io::Result<Option<Lock>> {
     let lock = Lock::hold_if_made(folder_of(path))?;
     lock.as_ref().map(|lock| lock.date(temporary, path)).transpose()?;
