@@ -1,4 +1,4 @@
-//! Tests which actions of the console S3 allows, by writes that cannot succeed.
+//! Tests which actions of the console are allowed by S3. The test sends writes that cannot succeed.
 //!
 //! S3 checks permissions before the digest of a body. Therefore, a write with a wrong digest fails
 //! in either case: with `AccessDenied` if the permission is missing, otherwise because of the
@@ -32,7 +32,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Creates the result from the reason why each action is denied; `None` allows the action.
+    /// Creates a result without a test. Each argument is the reason why the action is denied;
+    /// `None` allows the action.
     pub(crate) fn new(replay: Option<String>, dismiss: Option<String>) -> Self {
         Self { replay, dismiss }
     }
