@@ -1,5 +1,5 @@
-//! Estimates costs that do not depend on the load: deliveries that wait for an unavailable
-//! destination, dead letters, and their replay. Each cost is per million deliveries or dead
+//! Estimates costs that do not depend on the load: those of deliveries that wait for an unavailable
+//! destination, of stored dead letters, and of replays. Each cost is per million deliveries or dead
 //! letters.
 //!
 //! During probation, a waiting delivery makes no attempts. The numbers of its messages and
