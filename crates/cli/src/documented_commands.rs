@@ -1,5 +1,5 @@
-//! Tests that the program accepts every `lastmile …` command in the documentation: its options,
-//! their values, and which options are required or exclude each other. No command is executed.
+//! Tests that the program accepts every `lastmile …` command in the documentation. The test parses
+//! each command, which also checks values, required options and conflicts. It executes none.
 
 use clap::Parser as _;
 
@@ -54,8 +54,8 @@ fn refusal(line: &str) -> Option<String> {
     Arguments::try_parse_from(words(line)).err().map(|error| error.to_string())
 }
 
-/// Returns the part of a line that begins with a `lastmile` command, also within a pipe or `$(…)`;
-/// `None` if the line runs no such command.
+/// Returns the rest of a line from its `lastmile` command on. The command may follow a pipe or
+/// `$(`. Returns `None` if the line runs no such command.
 fn call(line: &str) -> Option<&str> {
     let start = line.find("lastmile ")?;
     let before = line.split_at(start).0.trim_end();

@@ -1,9 +1,9 @@
-//! Tests which actions of the console S3 allows, by writes that cannot succeed.
+//! Tests which actions of the console are allowed by S3. The test sends writes that cannot succeed.
 //!
 //! S3 checks permissions before the digest of a body. Therefore, a write with a wrong digest fails
 //! in either case: with `AccessDenied` if the permission is missing, otherwise because of the
 //! digest. The test stores nothing, needs no IAM permission, and takes bucket policies into
-//! account. Replays and dismissals both begin with such a write.
+//! account. Replays and dismissals both begin with a write to S3.
 //!
 //! SQS has no similar request, so permissions of the queue are not tested. If SQS refuses a replay,
 //! the replay reports the error and has sent nothing.
@@ -32,7 +32,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Creates the result from the reason why each action is denied; `None` allows the action.
+    /// Creates the result from two reasons: why replays are denied, and why dismissals are denied.
+    /// `None` allows the action.
     pub(crate) fn new(replay: Option<String>, dismiss: Option<String>) -> Self {
         Self { replay, dismiss }
     }

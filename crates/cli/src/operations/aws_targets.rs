@@ -120,8 +120,8 @@ pub(crate) fn refused_here(reading: &Reading) -> anyhow::Result<Vec<Finding>> {
     Ok(found.collect())
 }
 
-/// Returns the ARNs of the queues and functions of a stack. The services of its buckets and its
-/// table are never targets.
+/// Returns the ARNs of the queues and functions of a stack. Its buckets and its table are omitted,
+/// because no target can be in S3 or DynamoDB.
 fn own_resources(stack: &Stack) -> anyhow::Result<OwnResources> {
     let named = stack.own_queues().filter_map(|url| url.rsplit('/').next());
     let queues = named.filter_map(|name| Some(format!("{}:{name}", stack.arn_of("sqs")?)));

@@ -26,7 +26,7 @@ use crate::terminal::output::note;
 /// name.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum length of a message, in characters. One character needs up to twelve bytes: four in
-/// UTF-8, each percent-encoded as three. All metadata of an object has at most 2 KB.
+/// UTF-8, each percent-encoded as three. S3 allows 2 KB for all metadata of an object.
 const MESSAGE_MAX_CHARACTERS: usize = 140;
 /// The name under which the author is stored in the metadata.
 const BY: &str = "by";

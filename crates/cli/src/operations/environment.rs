@@ -1,12 +1,12 @@
 //! Decides which environment variables of this machine a command may send.
 //!
-//! A subscription names its secrets, and `env:NAME` may be any variable of the person who runs a
-//! command. Both the file and the address may come from another person. This module is separate
-//! because `try` and `dev` both send requests from a developer's machine.
+//! A subscription can use any variable of the person who runs a command as a secret: `env:NAME`.
+//! The file with the subscription, and the address in it, may come from another person. This module
+//! is separate because `try` and `dev` both send requests from a developer's machine.
 //!
-//! The person's AWS identity needs the same protection. A signature is valid for one host only. But a
-//! token is valid for every receiver that accepts its audience, which the file also sets. An AWS
-//! target needs no consent: `AWS_TARGETS` lists the allowed targets, and only AWS sees the
+//! The person's AWS identity needs the same protection. A signature is valid for one host only, but
+//! a token is valid for every receiver that accepts its audience. The file sets the audience too.
+//! An AWS target needs no consent: `AWS_TARGETS` lists the allowed targets, and only AWS sees the
 //! signature.
 //!
 //! Promises: a variable is sent only if the person named it with `--env` (then to any host), or
@@ -197,8 +197,8 @@ pub(crate) fn lookup(
     }
 }
 
-/// Returns the hosts that would receive variables, without subscriptions that send variables only to
-/// this machine.
+/// Returns the hosts that would receive variables. Ignores subscriptions that send variables only
+/// to this machine.
 pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     let all = catalogue.subscriptions().map(AsRef::as_ref);
     let is_elsewhere = |subscription: &&Subscription| {

@@ -19,8 +19,8 @@ use serde::Serialize;
 use crate::operations::exchange_text;
 use crate::operations::shown_exchange::ShownExchange;
 
-/// The result of an event for each subscription of a topic. The members and their order are a
-/// public interface.
+/// The report about one event: the result of matching it with each subscription of a topic. The
+/// members and their order are a public interface.
 #[derive(Serialize)]
 pub(crate) struct EventReport {
     /// The position of the event in the file, from 1.
@@ -39,7 +39,7 @@ pub(crate) struct EventReport {
     pub(crate) onward: Vec<OnwardReport>,
 }
 
-/// The results for a topic to which the event is forwarded.
+/// The results for the subscriptions of another topic, to which the event is forwarded.
 #[derive(Serialize)]
 pub(crate) struct OnwardReport {
     pub(crate) topic: String,
@@ -48,7 +48,7 @@ pub(crate) struct OnwardReport {
     pub(crate) subscriptions: Vec<SubscriptionReport>,
 }
 
-/// The result of an event for one subscription.
+/// The result of matching an event with one subscription.
 #[derive(Serialize)]
 pub(crate) struct SubscriptionReport {
     pub(crate) subscription: String,

@@ -101,7 +101,7 @@ impl FromHere {
     }
 
     /// Checks that the policy allows the secrets of a destination to be sent there. The author of
-    /// the policy may be a different person than the author of the subscription.
+    /// the subscription may not be the author of the policy, so the subscription is not trusted.
     fn check(&self, destination: &Destination) -> Result<(), Unsendable> {
         match self.policy.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),

@@ -30,8 +30,9 @@ pub(in crate::console) const COUNT_MAX_AGE_MS: u64 = 5 * SECOND_MS;
 /// The maximum time for which a request waits if there is no previous result, or if an action has
 /// made the previous result stale.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// The maximum time for which a request waits if it can show the previous result. The page shows
-/// the age of that result. A list updates itself, and a replay reads again before it starts.
+/// The maximum time for which a request waits if it can show the previous result. The time is short
+/// because an old result does no harm. The page shows its age, a list updates itself, and a replay
+/// reads again before it starts.
 const REREAD_TIMEOUT: Duration = Duration::from_millis(300);
 /// The maximum number of caches of a container.
 const CACHES_MAX: usize = 4;

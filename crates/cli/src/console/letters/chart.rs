@@ -118,8 +118,8 @@ impl Chart {
         }
     }
 
-    /// Draws the chart with axes, legend and table. `reasons` are those of the shown dead letters,
-    /// most frequent first.
+    /// Draws the chart with axes, legend and table. `reasons` contains each reason of the shown
+    /// dead letters with its count, most frequent first.
     pub(in crate::console) fn draw(
         &self,
         query: &Query,

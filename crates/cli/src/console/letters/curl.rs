@@ -1,8 +1,8 @@
 //! Formats the event of a dead letter as a curl command that posts it to the destination. Pure.
 //!
-//! Separate because the command must not contain credentials: people paste it into terminals and
-//! tickets. The command uses only data in the dead letter, but the original request also depended
-//! on the subscription. Therefore, the command may send a different request.
+//! The command contains no credentials, because people paste it into terminals and tickets. It uses
+//! only data in the dead letter. The original request also depended on the subscription, so it may
+//! have been different.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::event::Members;

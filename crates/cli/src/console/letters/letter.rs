@@ -217,7 +217,7 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
     } }
 }
 
-/// Renders the cause of a dead letter, with a link to its page.
+/// Renders the title of a dead letter's cause, as a link to the page of the cause.
 fn cause(letter: &StoredDeadLetter) -> Markup {
     let (id, title) = titled_cause(letter);
     html! { a href={ "/causes/" (id) } { (line(&title)) } }
@@ -295,8 +295,8 @@ fn event(console: &Console, letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// Renders the request: headers of the subscription as they were sent, and a curl command for the
-/// event.
+/// Renders the headers that the subscription added to the request, and a curl command that sends
+/// the event.
 fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
     let is_large = letter.event.len() > SHOWN_MAX_BYTES;
     let command = curl::command(letter).filter(|_| !is_large && !console.hides_events);
@@ -314,8 +314,8 @@ fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
             details .command {
                 summary { "The event as a curl command" }
                 p .hint {
-                    "Sends the event as it was published. The command does not contain \
-                     credentials, signatures and the query of the address, and the subscription \
+                    "Sends the event as it was published. The command contains no \
+                     credentials, no signatures and no query of the address. The subscription \
                      may use another schema."
                     @if !command.left_out.is_empty() {
                         " Omitted: "

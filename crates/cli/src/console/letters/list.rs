@@ -140,7 +140,8 @@ fn cells(
     }
 }
 
-/// Renders the name of a dead letter: the id of its event, or its own short id.
+/// Renders the name of a dead letter: the id of its event. If the event has no id, renders the
+/// short id of the dead letter.
 pub(in crate::console) fn name(letter: &StoredDeadLetter) -> Markup {
     html! { @match letter.event_id.as_deref().filter(|id| !id.trim().is_empty()) {
         Some(id) => (line(&cut(id))),

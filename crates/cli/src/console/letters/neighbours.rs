@@ -54,7 +54,8 @@ impl ListPlace {
     }
 }
 
-/// Renders dead letters of the same event in other subscriptions.
+/// Renders links to the other dead letters of the same event, each with its subscription and its
+/// reason.
 pub(in crate::console) fn related(letter: &StoredDeadLetter, cache: &LetterCache) -> Markup {
     let is_same = |other: &StoredDeadLetter| {
         other.id != letter.id && other.event_id == letter.event_id && other.source == letter.source

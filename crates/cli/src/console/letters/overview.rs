@@ -144,7 +144,8 @@ fn time_of_day(ms: u64) -> Markup {
     html! { time datetime=(rfc3339(ms)) title=(text) { (time) } }
 }
 
-/// Renders an explanation of which dead letters are not shown.
+/// Renders notices about data that is missing from the page: older dead letters above the limit of
+/// a cache, blobs that are not dead letters, and unreadable replays or dismissals.
 pub(in crate::console) fn notices(console: &Console, cache: &LetterCache) -> Markup {
     let unreadable = console.letters.unreadable_blobs();
     html! {

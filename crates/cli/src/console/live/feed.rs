@@ -1,4 +1,4 @@
-//! Stores events and steps since the start, newest last, up to fixed limits. Pure.
+//! Stores the events and steps of this run, newest last, up to fixed limits. Pure.
 //!
 //! - An event is created from a record that the events queue delivered. If that record was not
 //!   seen, the log line of a delivery supplies the event. This applies to replays, and to
@@ -10,7 +10,7 @@
 //!
 //! - The constants below limit memory, whatever is published.
 //! - The oldest entries are dropped first, and the number of dropped ones is counted.
-//! - The id of a delivery determines its event.
+//! - All steps of a delivery are added to the same event while the feed stores that event.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -229,9 +229,10 @@ impl Feed {
         Some(event)
     }
 
-    /// Finds the event that a step belongs to: the newest event from whose SQS message the id of the
-    /// delivery is derived. A step without a delivery names its message and event. Otherwise, for
-    /// example for a replay, finds the newest event with the same id, source and topic.
+    /// Finds the event that a step belongs to. The id of a delivery is derived from the SQS message
+    /// of its event. A step without a delivery contains the ids of its message and its event. If no
+    /// message matches, for example after a replay, finds the newest event with the same id, source
+    /// and topic.
     fn find(&self, subject: &Subject) -> Option<u64> {
         let newest = || self.events.iter().rev();
         let name = subject.subscription.parse::<SubscriptionName>().ok();

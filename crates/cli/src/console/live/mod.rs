@@ -5,7 +5,7 @@
 //!   to statistics of `traffic`.
 //! - `shown_exchange` is the only module that reads headers. It hides credentials.
 //! - `stream` sends new steps to open pages.
-//! - An id on a page includes its `run`.
+//! - `run` identifies one run of `lastmile dev`. Every id on a page contains it.
 //!
 //! Promises: no page shows a credential; memory is limited; the pages can be read without scripts.
 //! Nothing here changes how events are delivered: the console publishes through the ingress.
@@ -50,7 +50,7 @@ pub(super) struct Live {
     pub(super) ingress: String,
     /// The key with which the console publishes; `None` if the ingress requires none.
     ingress_key: Option<Secret>,
-    /// The environment variables that requests from this machine may contain.
+    /// The environment variables that a preview may contain.
     allowed: Allowed,
     client: reqwest::Client,
     pub(super) run: Run,

@@ -22,7 +22,7 @@ use crate::console::shell::query::{pairs, value};
 use crate::operations::line_words::Kind;
 use crate::terminal::text;
 
-/// The maximum number of rows of the table. Scripts keep the same number.
+/// The maximum number of rows of the table. Scripts that add rows enforce the same limit.
 const ROWS_MAX: usize = 200;
 /// The maximum number of attempts under way on the page, newest first.
 pub(super) const UNDER_WAY_SHOWN: usize = 50;

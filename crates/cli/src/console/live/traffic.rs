@@ -1,7 +1,10 @@
 //! Counts the successes, failures and durations of attempts, by subscription and minute. Pure.
 //!
-//! Promises: at most [`CELLS_MAX`] pairs of minute and subscription are stored, the newest ones. A
-//! stored duration is too short by at most 1/16.
+//! Promises:
+//!
+//! - At most [`CELLS_MAX`] pairs of minute and subscription are stored, unless one minute has more.
+//!   The oldest minutes are dropped first.
+//! - A stored duration is too short by at most 1/16.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,7 +111,8 @@ impl Recorded {
         }
     }
 
-    /// Returns the statistics of each subscription since this time, rounded down to a minute.
+    /// Returns the statistics of each subscription since the beginning of the minute that contains
+    /// this time.
     pub(in crate::console) fn since(&self, since_ms: u64) -> BTreeMap<String, Traffic> {
         let mut all: BTreeMap<String, Traffic> = BTreeMap::new();
         for (name, traffic) in

@@ -2,8 +2,8 @@
 //!
 //! The page of a running job reads its progress from memory. All other pages read the ledgers.
 //!
-//! Promises: if only a ledger names a URL or a queue outside this machine, the user must confirm it
-//! before the job is resumed.
+//! Promises: a ledger may name a URL, or a queue outside this machine, that the user did not
+//! configure. The user must confirm such an address before the job is resumed.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -181,7 +181,8 @@ fn refused(form: &ReplayForm, why: &str) -> Markup {
     } }
 }
 
-/// Renders the exact count, and the button that starts the replay.
+/// Renders the exact number of dead letters that the replay would send, and the button that starts
+/// the replay.
 async fn count(
     console: &Console,
     form: &ReplayForm,

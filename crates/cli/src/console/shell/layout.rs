@@ -12,8 +12,8 @@ use super::super::app::Console;
 use super::markup::line;
 use crate::terminal::text;
 
-/// The time added to the wait before scripts update a page, because cached data has not yet expired
-/// at the exact end of the period.
+/// The time for which scripts wait after the end of the period before they update a page. Cached
+/// data has not yet expired at the exact end of the period.
 const UPDATE_MARGIN_MS: u64 = 200;
 /// The minimum wait before scripts update a page.
 const UPDATE_MIN_MS: u64 = 2 * SECOND_MS;

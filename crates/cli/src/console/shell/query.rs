@@ -103,7 +103,7 @@ pub(in crate::console) struct Query {
     /// The number of the page of the list, from 1.
     pub(in crate::console) page: usize,
     pub(in crate::console) limit: usize,
-    /// True if the user requests that the container is read again.
+    /// True if the console must read the container again for this page, with `read=again`.
     pub(in crate::console) is_reread: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Estimates costs that do not depend on the load: deliveries that wait for an unavailable
-//! destination, dead letters, and their replay. Each cost is per million deliveries or dead
+//! Estimates costs that do not depend on the load: those of deliveries that wait for an unavailable
+//! destination, of stored dead letters, and of replays. Each cost is per million deliveries or dead
 //! letters.
 //!
 //! During probation, a waiting delivery makes no attempts. The numbers of its messages and
@@ -75,8 +75,8 @@ fn waiting_day(plan: &Plan) -> Vec<Line> {
     lines
 }
 
-/// Returns the number of requests that send one message for each record of the queue. Messages of
-/// one invocation share requests.
+/// Returns the number of billed send requests if each record of the queue causes one message.
+/// Messages of one invocation share requests.
 fn sends_together(plan: &Plan, queue: &Queue) -> f64 {
     let together = f64::from(queue.fill).min(REQUEST_ENTRIES);
     queue.records / together * chunks(together * message_bytes(plan))

@@ -75,7 +75,7 @@ pub(crate) fn sum(lines: &[Line]) -> f64 {
     lines.iter().map(Line::usd).sum()
 }
 
-/// Returns the bill of a month, without lines whose quantity is zero.
+/// Returns the bill of a month. Omits lines with a quantity below [`QUANTITY_MIN`].
 pub(super) fn lines(plan: &Plan, load: &Load) -> Vec<Line> {
     let mut lines = published(plan, load);
     lines.extend(waits(plan, load));
@@ -210,9 +210,9 @@ fn logs(plan: &Plan, load: &Load) -> [Line; 2] {
     logged("logs of deliveries", &lines)
 }
 
-/// Returns the cost of the deployment's metrics, without those per topic or subscription. A process
-/// logs a line every half minute if it has counted anything. The line contains the measured values
-/// of each attempt.
+/// Returns the cost of the metrics and the alarm that every deployment has. Metrics of single
+/// topics or subscriptions are omitted. A process logs a line every half minute if it has counted
+/// anything. The line contains the measured values of each attempt.
 fn metrics(load: &Load) -> [Line; 4] {
     let attempts = load.deliveries * load.average.attempts;
     let every_s = KEPT_MS as f64 / 1_000.0;

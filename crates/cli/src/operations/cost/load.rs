@@ -154,8 +154,8 @@ fn parts(deliveries: f64) -> f64 {
     sum
 }
 
-/// Returns the number of messages of a wait. SQS delays a message by at most 15 minutes, so a
-/// longer wait needs several.
+/// Returns the number of messages that a wait needs. SQS delays a message by at most 15 minutes, so
+/// a longer wait needs several messages, one after another.
 pub(super) fn messages(wait_ms: u64) -> f64 {
     u32::try_from(wait_ms.div_ceil(DELAY_MAX_MS)).map_or(f64::MAX, f64::from)
 }

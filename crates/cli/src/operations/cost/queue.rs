@@ -1,11 +1,11 @@
 //! Models a queue and the invocations that empty it: batch size, duration, concurrency and
 //! requests.
 //!
-//! Separate because this module models Lambda and SQS, without retry policies. The most important
-//! assumption is the number of records per invocation. Without a batch window, a poller passes on
-//! the messages that it finds. The model then assumes the smallest number that keeps up with the
-//! load within the concurrency, usually one. With a window, the model assumes the number of
-//! messages that arrive at one poller during the window.
+//! Separate because this module models only Lambda and SQS; it does not depend on retry policies.
+//! The most important assumption is the number of records per invocation. Without a batch window, a
+//! poller passes on the messages that it finds. The model then assumes the smallest number with
+//! which the allowed concurrency keeps up with the load, usually one. With a window, the model
+//! assumes the number of messages that arrive at one poller during the window.
 
 use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
 

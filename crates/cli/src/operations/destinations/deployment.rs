@@ -1,7 +1,8 @@
 //! Opens a deployment: the location of its subscriptions, and the table with the state of its
 //! destinations.
 //!
-//! Separate because the state of a destination is described together with its subscriptions.
+//! Both are opened together, because a description of a destination needs its state and its
+//! subscriptions.
 //!
 //! Promises: unreadable subscriptions are a problem in the result, not an error, because the state
 //! can still be shown.

@@ -1,8 +1,8 @@
 //! Reads and changes items in the table of destinations, without losing concurrent changes.
 //!
-//! Separate because functions write the same items at the same time. A change is a conditional
-//! write of the newest version. If another writer was faster, the change is repeated after a random
-//! pause.
+//! Functions write the same items at the same time. Therefore, a change reads the newest version of
+//! an item, and replaces it only if it is still the newest. If another writer was faster, the
+//! change is repeated after a random pause.
 
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;

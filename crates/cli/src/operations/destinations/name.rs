@@ -14,7 +14,8 @@ use url::Url;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Name {
     Subscription(SubscriptionName),
-    /// The whole address, or the shorter form that `list` shows, without the query.
+    /// The address of the destination: either complete, or in the shorter form that `list` shows,
+    /// which has no credentials and no query.
     Address(Url),
     /// The key of the destination in the table, as `list` shows it.
     Key(DestinationKey),

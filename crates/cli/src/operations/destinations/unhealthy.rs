@@ -7,7 +7,8 @@ use super::state::conditions;
 use crate::operations::stack::Stack;
 use crate::terminal::text;
 
-/// Describes each unhealthy destination of a stack for people.
+/// Returns a line of text for each unhealthy destination of a stack: its address, a subscription
+/// and its conditions.
 ///
 /// # Errors
 /// If the stored state cannot be read.
