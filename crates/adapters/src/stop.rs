@@ -75,8 +75,12 @@ async fn register() -> Result<BoxFuture<'static, ()>, String> {
         register.body(Body::from(r#"{"events":[]}"#)).map_err(|error| error.to_string())?;
     let response = client.call(register).await.map_err(|error| error.to_string())?;
     let id = response.headers().get(ID_HEADER).filter(|_| response.status().is_success());
-    let id =
-        id.ok_or_else(|| format!("status {} without the header {ID_HEADER}", response.status()))?;
+    let id = id.ok_or_else(|| {
+        format!(
+            "the registration responded with status {}; expected success and the header {ID_HEADER}",
+            response.status()
+        )
+    })?;
     let next = Request::get(NEXT).header(ID_HEADER, id).body(Body::empty());
     let next = client.call(next.map_err(|error| error.to_string())?);
     Ok(Box::pin(async move {

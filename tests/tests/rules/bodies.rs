@@ -251,7 +251,7 @@ fn what_cannot_be_a_request_is_refused_at_its_field() {
         (", body: \"{{ secret('KEY') }}\"", "\"KEY\" is not the name of a secret"),
         (
             ", headers: [{name: x-real-ip, value: \"{{ event.id }}\"}]",
-            "cannot have a value of the event",
+            "cannot contain a value from the event",
         ),
     ] {
         let findings = read(&with(destination)).findings;

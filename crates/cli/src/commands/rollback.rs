@@ -181,7 +181,7 @@ async fn version_of(
             Ok(Some(at_that_time.with_context(|| {
                 let oldest = text::at(Some(oldest_ms));
                 format!(
-                    "the topic {name} has no version of that time; its oldest version is of \
+                    "the topic {name} has no version from that time; its oldest version is from \
                      {oldest}"
                 )
             })?))

@@ -180,9 +180,11 @@ impl FileSources {
         let name = self.names();
         match count {
             0 => None,
-            1 => Some(format!("1 error in {name}, which is ignored until the error is corrected.")),
+            1 => {
+                Some(format!("1 error in {name}; the files are not applied until it is corrected."))
+            }
             count => Some(format!(
-                "{count} errors in {name}, which is ignored until they are corrected."
+                "{count} errors in {name}; the files are not applied until they are corrected."
             )),
         }
     }

@@ -61,8 +61,9 @@ impl TargetRules {
 
     fn of_stack(stack: &Stack) -> anyhow::Result<Self> {
         let targets = AwsTargets::parse(stack.parameter("AwsTargets")).map_err(anyhow::Error::msg);
-        let targets = targets
-            .with_context(|| format!("the stack {} has an invalid AwsTargets", stack.name))?;
+        let targets = targets.with_context(|| {
+            format!("the parameter AwsTargets of the stack {} is invalid", stack.name)
+        })?;
         let role = Some(stack.parameter("InvokeRoleArn")).filter(|arn| !arn.is_empty());
         Ok(Self {
             policy: AwsPolicy::new(targets, own_resources(stack)?, role),

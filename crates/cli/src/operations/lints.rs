@@ -128,7 +128,7 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     let Settings { publishers, notices, .. } = catalogue.settings();
     let lost = publishers.iter().filter(|(_, topic)| catalogue.topic(topic).is_none());
     let lost = lost.map(|(publisher, topic)| {
-        format!("the publisher {publisher} has the topic {topic}, which does not exist: its records become dead letters")
+        format!("the publisher {publisher} belongs to the topic {topic}, which does not exist: records of this publisher become dead letters")
     });
     let unread = notices.iter().filter(|topic| has_no_subscription(topic, catalogue));
     let unread = unread.map(|topic| {

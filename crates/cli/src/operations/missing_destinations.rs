@@ -54,7 +54,9 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
         only_destinations(path)?;
     } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
         let path = text::path(path);
-        return Err(usage_error(format!("{path} is not written: use a file that ends with .yaml")));
+        return Err(usage_error(format!(
+            "{path} was not written: use a file name that ends with .yaml"
+        )));
     }
     let is_listed = is_among(path, files);
     let mut read = files.clone();
@@ -82,7 +84,9 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
 /// Describes the entries that were written, and the next step.
 fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> String {
     if entries == 0 {
-        return format!("{path} written: remove the # in front of the sinks for dead letters");
+        return format!(
+            "{path} written: to set a sink for dead letters, remove the # before its line"
+        );
     }
     let tokens = if missing.values().any(|entry| !entry.needs.is_empty()) { TOKENS } else { "" };
     format!(

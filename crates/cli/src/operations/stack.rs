@@ -156,7 +156,9 @@ impl Stack {
     /// Returns the private or plain-HTTP destinations to which the stack's functions may send.
     pub(crate) fn private_destinations(&self) -> anyhow::Result<PrivateDestinations> {
         let allowed = self.parameter("AllowPrivateDestinations");
-        let problem = || format!("the stack {} has an invalid AllowPrivateDestinations", self.name);
+        let problem = || {
+            format!("the parameter AllowPrivateDestinations of the stack {} is invalid", self.name)
+        };
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 

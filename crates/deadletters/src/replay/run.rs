@@ -220,7 +220,7 @@ impl<'a, 'h> Run<'a, 'h> {
         let stop = self.failures().add(&results);
         for (item, result) in items.iter().zip(results) {
             let entry = entries.iter_mut().find(|entry| entry.delivery == item.delivery);
-            entry.context("every item was made of an entry")?.apply(result);
+            entry.context("every item belongs to an entry")?.apply(result);
         }
         container.put(&key, write_entries(&entries)).await?;
         Ok(SentChunk { number, entries, sent, stop })

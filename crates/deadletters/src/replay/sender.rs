@@ -83,7 +83,10 @@ impl ReplayTarget {
         if of_job == given.shown() {
             Ok(given)
         } else {
-            Err(format!("the job sends to {of_job}, not to {}", given.shown()))
+            Err(format!(
+                "the job sends to {of_job}, not to {}: use the address of the job, or start a new job",
+                given.shown()
+            ))
         }
     }
 }

@@ -34,7 +34,7 @@ impl<T> Word<T> {
         match known {
             Some(value) => Ok(Self::Known(value)),
             None if is_word => Ok(Self::Other(text.into())),
-            None => Err(format!("{text:?} is not a known name")),
+            None => Err(format!("{text:?} is not a valid name: expected letters, digits, _ and -")),
         }
     }
 }

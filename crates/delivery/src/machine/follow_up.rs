@@ -76,9 +76,9 @@ fn to_topic(
 ) -> Vec<FollowUp> {
     let Delivery { subscription: SubscriptionName { topic: from, .. }, via, .. } = &letter.delivery;
     if from == name || via.contains(name) {
-        return dead_letter(
-            letter.store_in_default(format!("the dead letter came from topic {name}")),
-        );
+        return dead_letter(letter.store_in_default(format!(
+            "topic {name} is the sink, but the dead letter came from it"
+        )));
     }
     let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.settings.input);
     let event = match decode_one(&enriched(&letter).json.into(), input) {

@@ -91,7 +91,7 @@ impl Routes {
                 "{topic} is the subscription's own topic: dead letters go to the default container"
             )
         } else if self.has_subscribers.get(topic) == Some(&false) {
-            format!("{topic} has no subscription: its dead letters go to the default container")
+            format!("{topic} has no subscription: dead letters go to the default container")
         } else if self.reaches(topic, own) {
             format!(
                 "the sinks of {topic} lead back to {own}: dead letters in a loop go to the default \

@@ -107,7 +107,7 @@ fn reader<'a, 'r>(
     };
     let sources = pattern::sources(&pattern).unwrap_or_else(|| {
         let help = format!(
-            "add the sources to from of the topic {topic}, or set the topic as DefaultTopic"
+            "add the sources to `from` of the topic {topic}, or set the topic as DefaultTopic"
         );
         filter_at.warn(Message::new("the pattern does not name every source exactly").help(help));
         Vec::new()

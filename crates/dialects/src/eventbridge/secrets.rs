@@ -31,7 +31,8 @@ impl Secrets<'_> {
         let name = self.variable(part, at);
         let why = if stated.is_some() { "is not copied" } else { "is not in the file" };
         let message = format!("the secret {why}: the Subscription refers to it as env:{name}");
-        let help = format!("set {name} for dispatch, or use a secret in a store instead");
+        let help =
+            format!("set the environment variable {name} of dispatch, or use a secret in a store");
         at.warn(Message::new(message).help(help));
         format!("env:{name}")
     }

@@ -44,7 +44,7 @@ fn a_subscription_has_to_suit_the_topic_that_another_owner_describes() {
 fn dead_letters_need_a_way_to_their_topic() {
     let sink =
         subscription("t", ", deadLetter: {sink: {topic: n/lost}}") + &native_topic("n/lost", "");
-    let warned = "n/t/s:1:1: warning: deadLetter.sink: n/lost has no subscription: its dead letters go to the default container";
+    let warned = "n/t/s:1:1: warning: deadLetter.sink: n/lost has no subscription: dead letters go to the default container";
     assert_eq!(found(&[&sink]), [warned]);
     assert_eq!(found(&[&sink, &subscription("lost", "")]), [""; 0]);
     let mut catalogue = Catalogue::default();

@@ -21,7 +21,7 @@ fn to(topic: &str) -> String {
 fn a_topic_that_dead_letters_never_reach_is_a_warning_at_its_position() {
     let at = |line: usize| format!("f:{line}:68: warning: spec.deadLetter.sink.topic: ");
     let own = "n/a is the subscription's own topic: dead letters go to the default container";
-    let unheard = "n/lost has no subscription: its dead letters go to the default container";
+    let unheard = "n/lost has no subscription: dead letters go to the default container";
     let round = |topic: &str, own: &str| {
         format!(
             "the sinks of n/{topic} lead back to n/{own}: dead letters in a loop go to the default \

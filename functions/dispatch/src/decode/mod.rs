@@ -493,7 +493,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
             [audit(0), audit(1)]
         );
         let why = "Custom TopicNotFound: the message names no topic, and no topic lists bucket \
-                   other in its from"
+                   other in its `from`"
             .to_owned();
         assert_eq!(
             decoded_from(&notification("other"), None, None),

@@ -242,7 +242,7 @@ impl<'a> Published<'a> {
         match (&self.publication.topic, &self.publisher) {
             (Some(named), _) => format!("{named:?}"),
             (None, Some(publisher)) => {
-                format!("the message names no topic, and no topic lists {publisher} in its from")
+                format!("the message names no topic, and no topic lists {publisher} in its `from`")
             }
             (None, None) => "the message names no topic".to_owned(),
         }

@@ -188,8 +188,8 @@ fn waits_for_queue(quiet_ms: u64, in_queue: u64) -> String {
 
 fn stays_full(in_queue: u64) -> String {
     format!(
-        "the stack's dead-letter queue still contains about {} after {}, which may be dead letters \
-         to replay. Run the command again when the queue is empty",
+        "the stack's dead-letter queue still contains about {} after {}. These messages may become \
+         dead letters to replay. Run the command again when the queue is empty",
         text::counted(in_queue, "message"),
         text::duration(QUEUE_WAIT_MAX_MS)
     )

@@ -211,7 +211,8 @@ impl Change {
         published.with_context(|| {
             let outcome = if has_changed { "was changed" } else { "already has this state" };
             format!(
-                "{address} {outcome}, but the functions may not be notified; repeat the command"
+                "{address} {outcome}, but the functions may not have been notified; repeat the \
+                 command"
             )
         })?;
         Ok(Changed { state, is_new: has_changed })

@@ -56,7 +56,10 @@ fn judge(limits: Limits, wanted: u32) -> Item {
     let fits = SHARES.iter().rev().map(|row| row.all).find(|row| *row <= unreserved);
     let help = match fits {
         Some(fits) => format!("set the parameter Concurrency to {fits}, or {REQUEST}"),
-        None => format!("the minimum of the mappings is {}, so {REQUEST}", SHARES[0].all),
+        None => format!(
+            "the mappings require at least {} concurrent executions, so {REQUEST}",
+            SHARES[0].all
+        ),
     };
     Item::warning(
         "account",
@@ -87,7 +90,7 @@ mod tests {
             let help = format!("set the parameter Concurrency to {fits}, or {REQUEST}");
             assert_eq!(judged(all, unreserved, 100), (State::Warning, help));
         }
-        let help = format!("the minimum of the mappings is 10, so {REQUEST}");
+        let help = format!("the mappings require at least 10 concurrent executions, so {REQUEST}");
         assert_eq!(judged(1_000, 9, 10), (State::Warning, help));
     }
 }

@@ -46,10 +46,10 @@ fn items(stack: &str, left: &LeftBehind) -> Vec<Item> {
         let letters = text::dead_letters(*count);
         let of_newest = match left.is_all {
             true => String::new(),
-            false => format!(" (of about the newest {})", text::grouped(LEFT_BEHIND_READS_MAX)),
+            false => format!(" (among about the newest {})", text::grouped(LEFT_BEHIND_READS_MAX)),
         };
         let message = format!(
-            "{name} has {letters} with the reason {reason}{of_newest} that were not replayed"
+            "{name} has {letters} that were not replayed, with the reason {reason}{of_newest}"
         );
         Item::warning(ITEM, message, set_aside::command(Some(stack), name, *reason))
     };
@@ -72,11 +72,11 @@ mod tests {
         assert_eq!(
             line(true),
             format!(
-                "warning  left behind: shop/orders/billing has 12 dead letters with the reason \
-                 Paused that were not replayed; {command}\n"
+                "warning  left behind: shop/orders/billing has 12 dead letters that were not \
+                 replayed, with the reason Paused; {command}\n"
             )
         );
-        assert!(line(false).contains("(of about the newest 5,000) that were"), "{}", line(false));
+        assert!(line(false).contains("Paused (among about the newest 5,000); "), "{}", line(false));
         assert!(items("live", &LeftBehind::default()).is_empty());
     }
 }

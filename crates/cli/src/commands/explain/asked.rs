@@ -112,7 +112,7 @@ fn name_of(path: &Path, has_place: bool) -> anyhow::Result<Option<Named>> {
         Ok(name) => Ok(Some(name)),
         Err(_) if path.exists() => Ok(None),
         Err(expected) => Err(usage_error(format!(
-            "{} is not a file and not a name: {expected}",
+            "{} is neither a file nor a name: {expected}",
             text::path(path)
         ))),
     }

@@ -37,7 +37,7 @@ fn event(report: &EventReport) -> String {
     for OnwardReport { topic, problem, subscriptions } in onward {
         lines.push_str("\nforwarded to ");
         lines.push_str(&match problem {
-            Some(problem) => format!("{topic}: the event becomes a dead letter there, {problem}\n"),
+            Some(problem) => format!("{topic}, where the event becomes a dead letter: {problem}\n"),
             None => of_topic(topic, subscriptions),
         });
     }

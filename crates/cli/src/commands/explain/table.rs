@@ -85,8 +85,8 @@ fn probation_text(terms: Option<&ProbationTerms>) -> String {
     };
     format!(
         "probation: after {after_failures} consecutive failures of at least two events, no request \
-         for {}; then one delivery probes the endpoint, and each failed probe doubles the wait, \
-         up to {}\n",
+         is sent for {}; then one delivery probes the endpoint, and each failed probe doubles the \
+         wait, up to {}\n",
         hms(*first_ms),
         hms(*longest_ms)
     )

@@ -129,7 +129,7 @@ pub(in crate::console) fn onward(report: &OnwardReport) -> Markup {
     html! { p {
         "The event is forwarded to " (line(&report.topic)) ": "
         @match &report.problem {
-            Some(problem) => { "it becomes a dead letter there, " (line(problem)) },
+            Some(problem) => { "it becomes a dead letter there: " (line(problem)) },
             None => { (count) " of " (report.subscriptions.len()) " subscriptions match" },
         }
     } }

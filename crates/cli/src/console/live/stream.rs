@@ -64,7 +64,7 @@ pub(in crate::console) async fn answer(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, PageError> {
     let live = console.live()?;
     let Ok(permit) = Arc::clone(&live.streams).try_acquire_owned() else {
-        let why = format!("{STREAMS_MAX} pages are open already.");
+        let why = format!("{STREAMS_MAX} pages are already open. Close one, and reload this page.");
         return Err(PageError::new(StatusCode::SERVICE_UNAVAILABLE, "Too many pages", why));
     };
     let pairs = pairs(query.unwrap_or_default().as_bytes());

@@ -80,7 +80,7 @@ impl Place {
             (Some(To::Dev(folder)), _) => Ok(Dev::in_folder(folder)?.subscriptions()),
             (None, Some(stack)) => stack.subscriptions(),
             (None, None) if self.table.table.is_some() => Err(usage_error(
-                "--to is missing: with --table, it names the location of the subscriptions; --stack finds both",
+                "--to is missing: specify the location of the subscriptions, or replace --table with --stack",
             )),
             (None, None) => Ok(Dev::here()?.subscriptions()),
         }
@@ -110,8 +110,7 @@ impl Place {
         match (self.named_table().await?, &self.to.to) {
             (Some(table), _) => Ok(table),
             (None, Some(_)) => Err(usage_error(
-                "--table is missing: with a location of subscriptions, it names the table of the deployment; --stack \
-                 finds both",
+                "--table is missing: specify the table of the deployment, or replace --to with --stack",
             )),
             (None, None) => dev_table(&Dev::here()?),
         }
@@ -125,7 +124,7 @@ impl Place {
         let table = match (&self.table.table, &self.to.to, self.stack().await?) {
             (Some(_), Some(To::Dev(_)), _) => {
                 return Err(usage_error(
-                    "--table is for a deployment in AWS; leave it out for the `lastmile dev` that runs in a folder",
+                    "--table is for a deployment in AWS; omit it if --to is the folder of `lastmile dev`",
                 ));
             }
             (Some(name), _, _) => DynamoTable::new(&stack::aws().await, name.clone()),

@@ -157,7 +157,9 @@ pub fn check_parameter(value: &str) -> Result<(), String> {
 /// A description of the problem, if it cannot.
 pub fn check_parameter_name(name: &str) -> Result<(), String> {
     if NAMED_PARAMETERS.contains(&name) {
-        return Err(format!("{name} has its own field, or is always sent"));
+        return Err(format!(
+            "set {name} in its own field; only grant_type has none, because it is always sent"
+        ));
     }
     check_parameter(name)
 }

@@ -94,12 +94,12 @@ fn check_name(member: &Entry<'_>, input: Input) {
     if input != Input::Custom {
         let message = format!("{} is not the name of an attribute", quoted(name));
         let help = format!(
-            "{VISIBLE}; with input: custom of the Topic, filters match top-level members of JSON"
+            "{VISIBLE}; if the Topic has input: custom, filters match top-level members of JSON"
         );
         return key.error(Message::new(message).help(help));
     }
     if name.contains('.') {
-        let message = format!("compares the top-level member named {}", quoted(name));
+        let message = format!("the filter compares the top-level member {}", quoted(name));
         key.warn(Message::new(message).help("a filter cannot match nested members"));
     }
 }

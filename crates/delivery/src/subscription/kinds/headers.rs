@@ -90,7 +90,7 @@ pub fn list<'a>(
             && !may_come_from_event(&header.name)
         {
             element.error(format!(
-                "the header {} cannot have a value of the event: set a fixed value, or choose \
+                "the header {} cannot contain a value from the event: set a fixed value, or choose \
                  another name",
                 quoted(&header.name)
             ));

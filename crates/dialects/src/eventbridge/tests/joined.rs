@@ -142,7 +142,7 @@ fn what_has_no_equivalent_is_a_warning_with_the_next_step() {
         (
             vec![any_source, targets, destination, connection],
             "1.json: warning: EventPattern: the pattern does not name every source exactly; add \
-             the sources to from of the topic eventbridge/default, or set the topic as \
+             the sources to `from` of the topic eventbridge/default, or set the topic as \
              DefaultTopic",
         ),
     ] {

@@ -62,7 +62,7 @@ id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, de
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [{name: ^aeg-x, type: Static, properties: {value: v}}]}}}
     error: properties.destination.properties.deliveryAttributeMappings[0].name: the header "aeg-x" cannot be set by a subscription
 id: @id, properties: {destination: {endpointType: WebHook, properties: {@url, deliveryAttributeMappings: [^{name: x-forwarded-for, type: Dynamic, properties: {sourceField: data.a}}]}}}
-    error: properties.destination.properties.deliveryAttributeMappings[0]: the header "x-forwarded-for" cannot have a value of the event: set a fixed value, or choose another name
+    error: properties.destination.properties.deliveryAttributeMappings[0]: the header "x-forwarded-for" cannot contain a value from the event: set a fixed value, or choose another name
 # addresses and topics
 name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: ^/hub}}}
     error: properties.destination.properties.resourceId: this resource needs an address in a Destinations document; add to its spec: {"/hub": https://…}

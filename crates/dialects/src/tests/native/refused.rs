@@ -171,7 +171,7 @@ filter: ^{}
 filter: ^[]
     filter: expected a mapping, found a list
 filter: {exact: {^data.total: 5}}
-    filter.exact.data.total: "data.total" is not the name of an attribute; filters match only attributes, not data: names of lower-case letters and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion (Event Grid); with input: custom of the Topic, filters match top-level members of JSON
+    filter.exact.data.total: "data.total" is not the name of an attribute; filters match only attributes, not data: names of lower-case letters and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion (Event Grid); if the Topic has input: custom, filters match top-level members of JSON
 filter: {not: {any: [{suffix: {^orderKind: x}}]}}
     filter.not.any[0].suffix.orderKind: "orderKind" is not the name of an attribute
 filter: {prefix: {^'': x}}
@@ -335,7 +335,7 @@ destination: {url: http://h/, auth: {header: {name: ^content-type, value: env:A}
 destination: {url: http://h/, auth: {oauth2: {tokenUrl: ^nowhere, clientId: a, clientSecret: env:C}}}
     destination.auth.oauth2.tokenUrl: not an address; https://… or http://…
 destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: a, clientSecret: env:C, parameters: {^scope: b}}}}
-    destination.auth.oauth2.parameters.scope: "scope" cannot be a parameter; scope has its own field
+    destination.auth.oauth2.parameters.scope: "scope" cannot be a parameter; set scope in its own field
 destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: ^'', clientSecret: env:C}}}
     destination.auth.oauth2.clientId: must be 1 to 4096 bytes
 destination: {url: ^http://h/, auth: {clientCertificate: {certificate: env:C, key: env:K}}}
