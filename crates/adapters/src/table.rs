@@ -392,7 +392,8 @@ impl DynamoTable {
     }
 }
 
-/// Returns the change of the recovery that the report of a process causes; `None` without a report.
+/// Returns the change of the recovery that the report of a process causes; `None` if there is no
+/// report. If the report is based on an outdated recovery, returns the current one as the error.
 fn reported(
     take: &TakePlaces,
     item: Option<Recovery>,

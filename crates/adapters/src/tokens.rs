@@ -41,7 +41,7 @@ pub struct Tokens {
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
 }
 
-/// The ports of a command that makes requests outside a function.
+/// The ports of a command of the CLI, which sends requests from the machine of its user.
 #[derive(Debug)]
 pub struct CommandPorts {
     /// The sender of HTTP requests.

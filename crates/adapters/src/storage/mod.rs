@@ -157,7 +157,7 @@ pub struct Page {
 /// A version of an object, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// The id of the version.
+    /// The id with which [`Storage::get_version`] reads the version.
     pub id: String,
     /// Time at which the version was written.
     pub modified_ms: u64,
@@ -173,7 +173,7 @@ pub type Metadata = BTreeMap<String, String>;
 /// The content of a version of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredVersion {
-    /// The bytes of the version.
+    /// The content of the object in this version.
     pub bytes: Vec<u8>,
     /// The metadata of the version; empty for a folder.
     pub metadata: Metadata,

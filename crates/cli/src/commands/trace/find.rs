@@ -127,8 +127,8 @@ impl Reading {
     }
 
     /// Reads and adds the dead letters that the lines name. If no line belongs to a delivery,
-    /// searches all dead letters of the time range. The log lines may have expired before the dead
-    /// letters, or `LogLevel=warn` may omit lines about deliveries.
+    /// searches all dead letters of the time range. This finds dead letters whose log lines have
+    /// expired, or were omitted because of `LogLevel=warn`.
     async fn read_letters(
         &mut self,
         letters: &DeadLetters,
