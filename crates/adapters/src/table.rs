@@ -342,8 +342,9 @@ impl DynamoTable {
         request.condition_expression(condition)
     }
 
-    /// Builds the update that adds slots to a queue that ends in the future, or starts a new queue
-    /// at the earliest time. The recovery changes in the same update.
+    /// Builds the update that adds slots to a queue. If `begins_anew` is false, extends a queue
+    /// that ends in the future; otherwise, starts a new queue at the earliest time. The same update
+    /// makes the `change` of the recovery.
     fn line_update(
         &self,
         key: &ItemKey,
@@ -391,7 +392,8 @@ impl DynamoTable {
     }
 }
 
-/// Returns the change of the recovery that the report of a process causes; `None` without a report.
+/// Returns the change of the recovery that the report of a process causes; `None` if there is no
+/// report. If the report is based on an outdated recovery, returns the current one as the error.
 fn reported(
     take: &TakePlaces,
     item: Option<Recovery>,
@@ -530,8 +532,8 @@ fn limits_expire(now_ms: u64) -> AttributeValue {
     number(now_ms.saturating_add(LIMITS_LAST_MS) / SECOND_MS)
 }
 
-/// Returns the paths of permits in an expression, and the request with the names for their
-/// placeholders.
+/// Returns the path of each permit for an expression, and the request with the names that the
+/// placeholders in these paths stand for.
 fn with_paths(
     request: UpdateItemFluentBuilder,
     prefix: &str,

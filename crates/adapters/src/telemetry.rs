@@ -58,9 +58,10 @@ macro_rules! line {
     };
 }
 
-/// Writes the log to standard output as JSON lines; [`crate::runtime`] decides when. `RUST_LOG`
-/// sets the level, by default `info`: one level for all, or a list of `target=level`. Filters by
-/// span or field are not supported, because they require a regular expression crate.
+/// Sets up the log as JSON lines on standard output; [`crate::runtime`] decides when buffered lines
+/// are written. `RUST_LOG` sets one level for all lines, or is a list of `target=level`. The
+/// default is `info`. Filters by span or field are not supported, because they require a regular
+/// expression crate.
 pub fn log_json() {
     let wanted = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let levels = wanted.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
@@ -79,8 +80,8 @@ fn short(value: &str) -> &str {
     value.get(..value.floor_char_boundary(VALUE_MAX_BYTES)).unwrap_or(value)
 }
 
-/// Writes metric lines to standard output, from where CloudWatch reads them, after all buffered log
-/// lines.
+/// Writes all buffered log lines to standard output, and then the metric lines. CloudWatch reads
+/// the metrics from there.
 fn write(lines: &[String]) {
     lines.iter().for_each(|line| write_line(Level::INFO, &format!("{line}\n")));
     flush();
@@ -116,7 +117,7 @@ pub enum LogDeliveries {
     Failures,
 }
 
-/// Logs and counts for one function.
+/// Writes the log lines and counts the metrics of one function.
 #[derive(Debug, Default)]
 pub struct Telemetry {
     meter: Meter,
@@ -147,7 +148,7 @@ impl Telemetry {
         write(&self.meter.due_at_begin(Machine.now_ms()));
     }
 
-    /// Writes the metrics that are due when an invocation ends, after all buffered log lines.
+    /// Writes all buffered log lines, and then the metrics that are due when an invocation ends.
     pub fn invocation_ends(&self) {
         write(&self.meter.due_at_end(Machine.now_ms()));
     }
@@ -306,8 +307,9 @@ impl Telemetry {
         );
     }
 
-    /// Counts a change of a destination once for all processes, and logs a destination that was
-    /// disabled. Each process logs its other findings itself.
+    /// Counts a destination that became failing, slow or disabled. Also logs one that was disabled;
+    /// each process logs failing and slow destinations itself. Only the process that stored the
+    /// change calls this method, so each change is counted once.
     pub fn destination_changed(&self, state: &DestinationState, change: Transition) {
         let count = |metric| self.meter.count_alone(metric);
         match change {
@@ -322,8 +324,8 @@ impl Telemetry {
         }
     }
 
-    /// Logs and counts a delivery that failed without a dead letter, as its subscription
-    /// configures.
+    /// Logs and counts a failed delivery that has no dead letter, because its subscription is
+    /// configured to drop failed deliveries.
     pub fn dropped(&self, delivery: &Delivery, reason: &Word<Reason>) {
         self.count_end(Metric::DroppedEventCount, delivery, reason);
         line!(
@@ -502,8 +504,8 @@ pub fn consent_answered(subscription: &Subscription, answer: &Answer) {
     }
 }
 
-/// Logs that a consent could not be read or stored. Deliveries wait, or other processes request the
-/// consent again.
+/// Logs that a consent could not be read or stored. If reading failed, deliveries wait. If storing
+/// failed, the consent applies only once, and is then requested again.
 pub fn consent_unknown(subscription: &Subscription, problem: &str) {
     warn!(subscription = %subscription.name, problem, "consent.unknown");
 }

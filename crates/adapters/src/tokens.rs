@@ -41,7 +41,7 @@ pub struct Tokens {
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
 }
 
-/// The ports of a command that makes requests outside a function.
+/// The ports of a command of the CLI, which sends requests from the machine of its user.
 #[derive(Debug)]
 pub struct CommandPorts {
     /// The sender of HTTP requests.
@@ -138,8 +138,8 @@ impl Tokens {
         }
     }
 
-    /// Returns the secrets with a different token, if the destination refused the token of a
-    /// request and a different one exists.
+    /// Returns the secrets with a different token if the destination refused the token of a
+    /// request. Returns `None` if it did not refuse the token, or if no different token exists.
     ///
     /// # Errors
     /// Fails if no different token can be fetched. The text is for people and contains no secret.

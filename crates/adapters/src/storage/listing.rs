@@ -119,8 +119,8 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
         folder <= self.after && !self.after.starts_with(folder)
     }
 
-    /// True if the page has space for one more entry. Called when an entry follows, so a page that
-    /// just fits has no next page.
+    /// True if the page has space for one more entry; if it has none, sets the token of the next
+    /// page. Called only before another entry is added, so a page that just fits has no next page.
     fn has_room(&mut self) -> bool {
         let Page { entries, folders, next } = &mut self.page;
         let has_room = entries.len() + folders.len() < self.max_keys;
@@ -148,8 +148,8 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
     }
 }
 
-/// Returns the metadata of a file; `None` if the file is missing, or is a link to a folder, a pipe
-/// or a device.
+/// Returns the metadata of the file at this path; follows links. Returns `None` if nothing exists
+/// at the path, or if it leads to a folder, a pipe or a device.
 pub(super) fn file(path: &Path) -> io::Result<Option<Metadata>> {
     Ok(unless_missing(fs::metadata(path))?.filter(Metadata::is_file))
 }

@@ -45,9 +45,9 @@ impl Lock {
         Ok(Self(file))
     }
 
-    /// Sets the modification time of a new file: later than that of the file that it will replace,
-    /// and than all times assigned in this folder. The clock alone is not sufficient: it may stand
-    /// still for milliseconds, or be set back.
+    /// Sets the modification time of a new file. The time is later than that of the file that it
+    /// will replace, and later than all times assigned in this folder. The clock alone is not
+    /// sufficient: it may stand still for milliseconds, or be set back.
     pub(super) fn date(&self, new: &Path, replaced: &Path) -> io::Result<Metadata> {
         let mut last = self.0.metadata()?.modified()?;
         if let Some(replaced) = unless_missing(std::fs::metadata(replaced))? {

@@ -123,7 +123,7 @@ pub struct Entry {
     pub bytes: u64,
     /// Time at which the object was last written.
     pub modified_ms: u64,
-    /// The ETag, equal to that of a read.
+    /// The ETag that reading the object returns.
     pub etag: String,
 }
 
@@ -132,7 +132,8 @@ pub struct Entry {
 pub struct ListRequest {
     /// Lists only keys with this prefix.
     pub prefix: String,
-    /// If true, keys with a further slash after the prefix are listed only as their folder, once.
+    /// If true, lists each folder once instead of the keys in it. The name of a folder ends at the
+    /// first slash after the prefix.
     pub by_folder: bool,
     /// Lists only keys after this one, in byte order.
     pub start_after: Option<String>,
@@ -156,7 +157,7 @@ pub struct Page {
 /// A version of an object, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// The id of the version.
+    /// The id with which [`Storage::get_version`] reads the version.
     pub id: String,
     /// Time at which the version was written.
     pub modified_ms: u64,
@@ -172,7 +173,7 @@ pub type Metadata = BTreeMap<String, String>;
 /// The content of a version of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredVersion {
-    /// The bytes of the version.
+    /// The content of the object in this version.
     pub bytes: Vec<u8>,
     /// The metadata of the version; empty for a folder.
     pub metadata: Metadata,
@@ -260,8 +261,8 @@ impl Storage {
         of_either!(self, backend => backend.put(key, bytes).await)
     }
 
-    /// Writes an object unless it exists, with the content type of [`Self::put`]. A folder ignores
-    /// the tag.
+    /// Writes an object unless the object already exists. Sets the content type of [`Self::put`]. A
+    /// folder ignores the tag.
     ///
     /// # Errors
     /// [`StorageError`] if it is unknown whether the object exists now.
@@ -299,8 +300,8 @@ impl Storage {
     }
 
     /// Replaces an object as [`Self::replace`] does, and sets its labels. The next write removes
-    /// the labels. After percent-encoding, all metadata together is at most [`METADATA_MAX_BYTES`]
-    /// bytes.
+    /// the labels. After percent-encoding, all metadata together must not exceed
+    /// [`METADATA_MAX_BYTES`] bytes.
     ///
     /// # Errors
     /// Fails as [`Self::replace`] does. A tag also requires the permission `s3:PutObjectTagging` on a
@@ -328,7 +329,7 @@ impl Storage {
     }
 
     /// Returns the content of a version of at most `max_bytes`; `None` if the version does not
-    /// exist.
+    /// exist. A larger version is an error.
     ///
     /// # Errors
     /// [`StorageError`] if the version could not be read.

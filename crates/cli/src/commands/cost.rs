@@ -38,7 +38,8 @@ const DELIVERIES_MAX: f64 = 1e14;
     )
 )]
 pub(crate) struct Arguments {
-    /// Number of published events, evenly spread over the period: 1000000, 1_000_000 or 1e6
+    /// Number of published events, such as 1000000, 1_000_000 or 1e6. The estimate assumes that
+    /// they are evenly spread over the period
     #[arg(long, value_name = "NUMBER", value_parser = number)]
     events: f64,
     /// Period of --events

@@ -205,7 +205,8 @@ fn watch(arguments: &Arguments) -> anyhow::Result<UnboundedReceiver<Line>> {
     Ok(log_view::watch(LevelFilter::DEBUG, is_json, Some(kept)))
 }
 
-/// Starts the stack. Its functions may only send the allowed environment variables.
+/// Starts the stack. Its functions can send the values of the allowed environment variables, and of
+/// no others.
 async fn start_stack(
     arguments: &Arguments,
     config: &StackConfig,

@@ -41,8 +41,8 @@ fn at(text: &str) -> Result<Moment, String> {
     Ok(Moment { at_ms, text: text.to_owned() })
 }
 
-/// The time of publishing, and the time for which events are scheduled; `None` leaves events
-/// unchanged.
+/// The time of publishing, and the time for which events are scheduled. If no time is scheduled,
+/// events are not changed.
 #[derive(Debug)]
 pub(crate) struct PublishMoment {
     now_ms: u64,

@@ -70,8 +70,8 @@ pub(crate) struct Arguments {
     more_files: Vec<PathBuf>,
     #[command(flatten)]
     place: SubscriptionsPlace,
-    /// Add an entry to this Destinations file for each reference that has no address yet, with a
-    /// placeholder to replace. The file is also checked
+    /// Add an entry to this Destinations file for each reference that has no address yet. The new
+    /// entries contain placeholders to replace. The file is also checked
     #[arg(long, value_name = "FILE", requires = "given")]
     write_destinations: Option<PathBuf>,
     /// Output format

@@ -17,7 +17,7 @@ use crate::operations::lints::AddressRules;
 use crate::terminal::text;
 
 const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
-/// The maximum number of rows of the table. A longer table would be too long to read.
+/// The maximum number of rows of the table, because people do not read longer tables.
 const ROWS_MAX: usize = 10_000;
 
 /// The rules of the deployment that decide which destinations it may use.

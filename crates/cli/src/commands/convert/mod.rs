@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Yaml, help_heading = OUTPUT)]
     output: Output,
-    /// Write the stored form of each topic below this folder, as apply does, instead of printing
+    /// Instead of printing, write each topic below this folder, in the form in which apply stores
+    /// it
     #[arg(long, value_name = "DIR", conflicts_with = "output", help_heading = OUTPUT)]
     objects: Option<PathBuf>,
     /// Owner of the entries that --objects writes

@@ -56,8 +56,9 @@ enum Verb {
     List(list::Arguments),
     /// Shows a dead letter: its event, history and last response
     Show(show::Arguments),
-    /// Groups dead letters with the same failure and message, across subscriptions, ids, numbers
-    /// and times. With --by, counts dead letters by reason, subscription, destination or hour
+    /// Groups dead letters with the same failure and message, even if their subscriptions, ids,
+    /// numbers or times differ. With --by, counts dead letters by reason, subscription, destination
+    /// or hour
     Why(why::Arguments),
     /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),

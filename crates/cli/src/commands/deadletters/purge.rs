@@ -1,4 +1,4 @@
-//! `lastmile deadletters purge`: deletes dead letters after counting them and asking.
+//! `lastmile deadletters purge`: counts dead letters, asks for confirmation, and deletes them.
 //!
 //! Ledgers and dismissals are kept. A versioned bucket keeps the deleted versions until its
 //! lifecycle rules remove them.

@@ -95,8 +95,8 @@ pub(super) struct Arguments {
     /// delivered
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms)]
     pub(super) wait: Option<u64>,
-    /// Repeat until no new dead letter has arrived for this long, such as 12m after a pause. With
-    /// --stack, also wait until the dead-letter queue is empty
+    /// Repeat until no new dead letter has arrived for this long. Use 12m after a pause has ended.
+    /// With --stack, also wait until the dead-letter queue is empty
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
 }

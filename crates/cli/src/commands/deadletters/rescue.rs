@@ -1,9 +1,9 @@
 //! `lastmile deadletters rescue`: moves the messages of a last-resort queue into the container.
 //!
-//! A dead letter is sent to the last-resort queue if its storage refuses it for too long. Each
-//! message is parsed as the deadletter function does, stored under its normal key, and only then
-//! deleted. Therefore, an interruption loses nothing, and a message that is stored twice gives one
-//! blob.
+//! A dead letter is sent to the last-resort queue if its storage refuses it for too long. The
+//! command parses each message in the same way as the deadletter function, stores it under its
+//! normal key, and only then deletes it. Therefore, an interruption loses nothing, and a message
+//! that is stored twice gives one blob.
 
 use std::process::ExitCode;
 

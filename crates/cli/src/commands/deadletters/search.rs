@@ -66,7 +66,8 @@ impl Search {
         Ok(self.finish(found))
     }
 
-    /// Prints other containers that have dead letters; otherwise, the existing names or causes.
+    /// Prints other containers if this container has no dead letters. Otherwise prints the existing
+    /// names or causes if the filter contains a missing name or cause.
     async fn note_alternatives(&self, filter: Filter) -> anyhow::Result<()> {
         let nearby = self.letters.nearby().await?;
         if !nearby.is_empty() {

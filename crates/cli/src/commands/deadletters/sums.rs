@@ -1,4 +1,4 @@
-//! `lastmile deadletters why --by`: counts dead letters by a field, as bars.
+//! `lastmile deadletters why --by`: counts dead letters by a field, and prints the counts as bars.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::terminal::text;
 const BAR_MAX_CHARS: u64 = 40;
 /// The maximum length of a name in characters. Longer names are cut.
 const NAME_MAX_CHARS: usize = 60;
-/// The number of hours for which counts by hour are shown.
+/// The maximum number of hours that are shown; the most recent hours are kept.
 const HOURS_MAX: usize = 48;
 /// The maximum number of names that are shown; those with the highest counts come first.
 const NAMES_MAX: usize = 20;

@@ -23,7 +23,8 @@ pub(super) fn broken(title: &str, room: usize) -> [&str; 2] {
     [first, rest.trim_start()]
 }
 
-/// Fits a title into two lines of these lengths. An ellipsis replaces omitted text.
+/// Fits a title into two lines of at most `room` and `rest_room` characters. An ellipsis replaces
+/// omitted text.
 pub(super) fn fitted(title: &str, room: usize, rest_room: usize) -> [String; 2] {
     let [first, rest] = broken(title, room);
     if rest.chars().count() <= rest_room {
@@ -47,8 +48,9 @@ pub(super) fn fitted(title: &str, room: usize, rest_room: usize) -> [String; 2] 
     [format!("{}…", first_chars(title, room.saturating_sub(1))), end]
 }
 
-/// Returns as many complete sentences as fit, at least the first. Returns `None` if the title ends
-/// with the name of a field, which must stay visible.
+/// Returns as many complete sentences as fit; if none fits, returns the shortest beginning of
+/// complete sentences. Every result is longer than a third of `room`. Returns `None` if no sentence
+/// ends after that, or if the title ends with the name of a field, which must stay visible.
 fn first_sentences(title: &str, room: usize) -> Option<String> {
     let names_field = title.rsplit_once(": ").is_some_and(|(_, last)| !last.contains(' '));
     let is_end = |at: &usize| {

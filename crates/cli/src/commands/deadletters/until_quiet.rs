@@ -27,7 +27,8 @@ use crate::terminal::interrupt;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The maximum time between two rounds. Each round lists the container.
+/// The maximum time between two rounds, which is otherwise a quarter of the quiet time. More
+/// frequent rounds would list the container too often.
 const BETWEEN_ROUNDS_MAX_MS: u64 = 30 * SECOND_MS;
 /// The maximum time to wait until the dead-letter queue is empty. The queue may never become empty,
 /// because it also contains dead letters of other subscriptions.

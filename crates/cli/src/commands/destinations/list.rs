@@ -85,7 +85,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Listed {
-    /// Returns when the destination's oldest unhealthy condition, or its recovery, began.
+    /// Returns when the destination's oldest unhealthy condition began. For a healthy destination,
+    /// returns when its state was last written.
     fn since_ms(&self) -> u64 {
         let began = self.conditions.iter().map(|condition| condition.since_ms).min();
         let changed = self.destination.state.as_ref().map(|state| state.changed_ms);

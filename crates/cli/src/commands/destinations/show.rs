@@ -78,7 +78,8 @@ fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Stri
     description
 }
 
-/// Formats a title, and events with their times below it. Returns an empty text without events.
+/// Formats a title, and events with their times below it. Returns an empty text if there are no
+/// events.
 fn section(title: &str, lines: impl Iterator<Item = (u64, String)>) -> String {
     let lines: String =
         lines.map(|(at_ms, event)| format!("  {}  {event}\n", text::at(Some(at_ms)))).collect();

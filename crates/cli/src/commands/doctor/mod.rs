@@ -2,8 +2,8 @@
 //! problem.
 //!
 //! Separate from `check --stack`, which checks subscriptions. Doctor checks the stack as it is, not
-//! as its template describes it. Each type of resource has one file. The file reads through the SDK
-//! of the service, and then judges in pure functions.
+//! as its template describes it. Each type of resource has one file, which reads the resources with
+//! the SDK of their service, and then judges them in pure functions.
 //!
 //! Promises: without `--try`, doctor only reads, and calls no destination. It does not read the
 //! values of secrets. A part that the user's credentials may not read is reported as a warning,

@@ -1,5 +1,5 @@
-//! Parses the positional arguments of `explain`: files, as `check` reads them, and an optional
-//! topic or subscription.
+//! Parses the positional arguments of `explain`: the same files as for `check`, and an optional
+//! name of a topic or subscription.
 //!
 //! Separate because an argument may be a file or a name. It is a file if the path exists, or has the
 //! extension of subscription files. With `--to` or `--stack`, a valid name of a topic or

@@ -1,6 +1,7 @@
 //! Formats explanations as JSON. The members and their order are a public interface.
 //!
-//! Separate because the JSON must not change with internal types:
+//! Separate because the JSON must not change when internal types change. These members can be
+//! `null` or missing:
 //!
 //! - `container` is `null` for the default container of the deployment, and for sinks that are not
 //!   containers.
@@ -65,8 +66,8 @@ struct End {
     format: Option<&'static str>,
 }
 
-/// The sink of dead letters, with the members of the status of a Knative object, and additional
-/// members.
+/// The sink of dead letters. It is serialized with the members of a Knative object's status, and
+/// with `container` and `format`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Status {

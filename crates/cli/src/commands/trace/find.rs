@@ -4,8 +4,8 @@
 //! The log is queried at most four times:
 //!
 //! 1. The first query finds lines with the text.
-//! 2. If no line has the text and the text is an id, two queries find the deliveries of the request
-//!    with this id, and their lines. Such a request has several events.
+//! 2. If no line has the text and the text is an id, it may be the id of a request with several
+//!    events. Two queries find the deliveries of this request, and their lines.
 //! 3. The last query finds missing lines of deliveries and of replays.
 
 use std::collections::{BTreeSet, HashSet};
@@ -127,8 +127,8 @@ impl Reading {
     }
 
     /// Reads and adds the dead letters that the lines name. If no line belongs to a delivery,
-    /// searches all dead letters of the time range. The log lines may have expired before the dead
-    /// letters, or `LogLevel=warn` may omit lines about deliveries.
+    /// searches all dead letters of the time range. This finds dead letters whose log lines have
+    /// expired, or were omitted because of `LogLevel=warn`.
     async fn read_letters(
         &mut self,
         letters: &DeadLetters,

@@ -1,7 +1,8 @@
 //! `lastmile trace`: traces an event, from the log and the dead letters.
 //!
-//! One file reads the log of `lastmile dev`, another that of a stack. `find` queries either of
-//! them, and `report` prints the result. [`crate::operations::trace`] interprets the lines.
+//! `log_source` reads the log of `lastmile dev` or, through `stack_log`, the log of a stack. `find`
+//! queries the log, and `report` prints the result. [`crate::operations::trace`] interprets the
+//! lines.
 //!
 //! Promises: the command only reads. A query of CloudWatch Logs is billed by the scanned bytes, so
 //! its cost is printed first, and an expensive query needs confirmation.
@@ -52,7 +53,7 @@ pub(crate) struct Arguments {
     search: bool,
     #[command(flatten)]
     stack: StackArg,
-    /// Data folder of `lastmile dev` whose log and dead letters to read
+    /// Data folder of `lastmile dev` that contains the log and the dead letters to read
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
     /// Start of the time range to search: RFC 3339, a day in UTC, or an age such as 2h or 7d

@@ -3,7 +3,7 @@
 //!
 //! Calls the functions of dispatch to build and send the request, and to evaluate the response.
 //! Separate from `explain`, which sends nothing, and from `publish`, which needs a deployment:
-//! `try` tests an endpoint before anything is deployed. The address policy is that of this machine.
+//! `try` tests an endpoint before anything is deployed. The address policy of this machine applies.
 //!
 //! With `--consent` it validates endpoints instead ([`consent`]).
 //!
@@ -17,8 +17,8 @@
 //! - No credential is printed.
 //! - The same event gives the same `webhook-id`.
 //!
-//! Exit code 0 means that the event would be delivered, or was printed; 1 that it would not be
-//! delivered.
+//! Exit code 0 means that the event would be delivered, or that `--print` printed the request; 1
+//! that the event would not be delivered.
 
 mod consent;
 mod curl;
@@ -86,8 +86,8 @@ pub(crate) struct Arguments {
     /// batches them into one request
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     event: Option<String>,
-    /// Send the sample of the topic, or a generated event in a form that the topic accepts (the
-    /// default)
+    /// Send the sample of the topic or, if the topic has none, a generated event in a form that the
+    /// topic accepts. This is the default
     #[arg(long)]
     sample: bool,
     /// Send nothing; print the request as a curl command. The command contains no secrets; it reads

@@ -3,8 +3,8 @@
 //!
 //! CloudWatch has metrics by subscription only if the stack is deployed with
 //! `MetricsPer=subscription`. One request reads three metrics of at most [`SUBSCRIPTIONS_MAX`]
-//! subscriptions. Such a request costs $0.0015 ($0.01 for 1,000 metrics). A response is cached for
-//! a minute.
+//! subscriptions. It costs at most $0.0015 ($0.01 for 1,000 metrics). A response is cached for a
+//! minute.
 
 use std::collections::BTreeMap;
 
@@ -149,8 +149,8 @@ fn queries(namespace: &str, names: &[String], period_ms: u64) -> Vec<MetricDataQ
     queries
 }
 
-/// Computes the statistics of each subscription: the sums of the counts of all periods, and the
-/// highest percentile.
+/// Computes the statistics of each subscription: the sums of its counts in all periods, and the
+/// highest 95th percentile of any period.
 fn figures(names: &[String], results: &[MetricDataResult]) -> BTreeMap<String, Traffic> {
     let mut found: BTreeMap<&str, [f64; 3]> = BTreeMap::new();
     for result in results {

@@ -35,7 +35,7 @@ pub(in crate::console) struct Rates {
 }
 
 impl Rates {
-    /// Creates statistics of which some may be missing: subscriptions without statistics were not
+    /// Creates statistics that may be incomplete: a subscription without statistics was not
     /// measured.
     #[cfg(feature = "aws")]
     pub(super) fn measured(subscriptions: BTreeMap<String, Traffic>, note: Option<String>) -> Self {

@@ -1,7 +1,8 @@
 //! Caches the dead letters of a container for the pages.
 //!
 //! A separate task reads the container. A request waits for the task briefly, then shows the
-//! previous result, or the progress. Requests for the same dead letters share one reading.
+//! previous result or, during the first reading, the progress. Requests for the same dead letters
+//! share one reading.
 //!
 //! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of
 //! a cache, the filters that were used last have caches of their own. The limit on the number of

@@ -1,9 +1,9 @@
 //! `lastmile try --consent`: validates endpoints by their consent handshake.
 //!
-//! Requests and responses are those of `delivery::machine::consent`, as in the function. Separate
-//! because the command can also offer a URL that confirms a consent (`confirmation_server`), and
-//! wait for a request to this URL. If the options name a table, the command stores consents there
-//! for the functions.
+//! Builds requests and evaluates responses with `delivery::machine::consent`, as dispatch does.
+//! Separate because the command can also offer a URL that confirms a consent
+//! (`confirmation_server`), and wait for a request to this URL. If the options name a table, the
+//! command stores consents there for the functions.
 //!
 //! Environment variables that requests contain as secrets are sent only with permission
 //! ([`crate::operations::environment`]).
@@ -64,9 +64,10 @@ const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
         .conflicts_with_all(ONE_REQUEST)
 ))]
 pub(super) struct ConsentArgs {
-    /// Send no event; ask endpoints for consent: those of the named subscriptions, or all that
-    /// require consent. --to, --table and --stack need this option; a stack, a table or a folder of
-    /// `lastmile dev` also stores the consents. Exit with code 1 unless all consent
+    /// Send no event; ask the endpoints of the named subscriptions for consent. Without a name, ask
+    /// the endpoints of all subscriptions that require consent. --to, --table and --stack need this
+    /// option; a stack, a table or a folder of `lastmile dev` also stores the consents. Exit with
+    /// code 1 unless all endpoints consent
     #[arg(long, help_heading = HEADING, conflicts_with_all = ONE_REQUEST)]
     pub(super) consent: bool,
     #[command(flatten)]
