@@ -109,7 +109,7 @@ pub struct Delivery {
     /// Time at which the next attempt is due. After the end of the delivery, it is the time at
     /// which the last attempt was due.
     pub due_ms: u64,
-    /// The type of recipient to which the requests are sent.
+    /// The recipient of the requests: the destination, the reply address or the sink.
     pub target: DeliveryTarget,
     /// Number of replies and forwards between the original event and this delivery.
     pub hops: u32,
@@ -122,11 +122,11 @@ pub struct Delivery {
     /// The permission to share a request with other deliveries. An unknown value counts as
     /// disabled.
     pub batching: Word<Batching>,
-    /// True if an attempt was abandoned because the destination is slow to respond. A delivery is
-    /// abandoned at most once. All later attempts are made in the slow lane, where no other
-    /// delivery waits for them.
+    /// True if an attempt was abandoned because the destination is slow to respond. At most one
+    /// attempt of a delivery is abandoned. All later attempts are made in the slow lane, where no
+    /// other delivery waits for them.
     pub abandoned: bool,
-    /// Numbers of waits since the last attempt, by cause.
+    /// Counts the waits since the last attempt, by cause.
     pub hold: Hold,
     /// The attempts so far: the first and the last ones.
     pub history: History,
@@ -176,7 +176,7 @@ pub struct DeadLetter {
     pub layout: Layout,
     /// The encoding of the last response in the Knative format.
     pub error_data: ErrorData,
-    /// Duration after the decision during which storing is retried if storage fails.
+    /// Time after `decided_ms` during which a failed write of the dead letter is retried.
     pub keep_trying_for_ms: u64,
     /// The headers of the delivery's requests, without secret ones.
     pub headers: Vec<(String, String)>,

@@ -48,8 +48,8 @@ pub struct History {
 }
 
 impl History {
-    /// Restores a history from the entries in a message. `omitted` is the number that the message
-    /// states.
+    /// Restores a history from the entries in a message. `omitted` is the number of entries that
+    /// were omitted before the message was sent.
     #[must_use]
     pub fn restore(entries: Vec<Entry>, omitted: u32) -> Self {
         let mut history = Self::default();

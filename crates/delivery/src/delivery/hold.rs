@@ -28,8 +28,8 @@ pub struct Hold {
     /// Number of waits without a slot while the destination is recovering.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub away: u32,
-    /// Number of waits for a permit of the destination. The first wait lasts until the estimated
-    /// time of a free permit.
+    /// Number of waits for a permit of the destination. The first wait lasts until a permit is
+    /// expected to be free.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub permits: u32,
     /// End of the wait for subscriptions, in milliseconds since 1970. A wait that is longer than

@@ -32,7 +32,7 @@ pub struct Publication {
     /// The trace of the published record (W3C `traceparent`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-    /// Numbers of waits of the record so far.
+    /// Counts the waits of the record so far, by cause.
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
     /// The part of the record that this message contains; `None` for the whole record.
@@ -70,7 +70,7 @@ pub struct Part {
     /// The input format of the topic when the record was divided. A later change of the topic must
     /// not change the indexes of elements.
     pub input: Input,
-    /// The range of subscription names that this part is for.
+    /// The range of names of the subscriptions for which this part is processed.
     #[serde(flatten)]
     pub names: NameRange,
 }
@@ -90,8 +90,8 @@ impl Publication {
         }
     }
 
-    /// Returns the delivery of the event with this index to a subscription. It has no attempts yet,
-    /// and the whole reply budget.
+    /// Returns the delivery of the event with this index to a subscription. It has no attempts yet
+    /// and gets the whole reply budget.
     #[must_use]
     pub fn delivery_to(&self, index: u32, event: Event, to: &Subscription) -> Delivery {
         self.delivery(index, event, to.name.clone()).delayed(to.delay_ms)

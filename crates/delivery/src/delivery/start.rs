@@ -2,8 +2,8 @@
 //! counts from it.
 //!
 //! The start is the latest of three moments: the publication, the event's `deliverat`, and the
-//! publication plus the subscription's `delay`. Example: an event is published at 9:00 for 10:00.
-//! With a `delay` of PT30M its delivery starts at 10:00, with PT2H at 11:00.
+//! publication plus the subscription's `delay`. Example: an event is published at 9:00, and its
+//! `deliverat` is 10:00. With a `delay` of PT30M its delivery starts at 10:00, with PT2H at 11:00.
 //!
 //! This module is separate because all code that publishes calls [`check_moment`]. A start is at
 //! most 14 days after publication. [`check_moment`] refuses moments that leave no time for an

@@ -11,7 +11,7 @@ use super::outcome::Outcome;
 /// The reason why a delivery waits without an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitReason {
-    /// The start of the delivery is later: its event or its subscription states a later time.
+    /// The delivery has not started yet: its event or its subscription delays the start.
     Scheduled,
     /// The next attempt is not due yet.
     NotDue,
@@ -35,8 +35,8 @@ pub enum WaitReason {
     /// The destination is recovering, and no slot in its rate is free. The next try is at a random
     /// time.
     Away,
-    /// Other functions use all permits of the destination. The delivery waits for its turn, which
-    /// is the estimated time of a free permit.
+    /// Other functions use all permits of the destination. The delivery waits for its turn, the
+    /// time at which a permit is expected to be free.
     Turn,
     /// Other functions use all permits of the destination, and other deliveries have taken all
     /// turns so far.

@@ -27,7 +27,7 @@ words! {
 /// One problem at one position of one file. `lastmile check` prints it as JSON in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The severity of the problem.
+    /// The severity. Only an error makes the document unusable.
     pub severity: Severity,
     /// The name of the file, as the caller stated it.
     pub file: String,

@@ -20,7 +20,8 @@ pub fn sort_nearest_first(word: &str, words: &mut [String]) {
     words.sort_by_cached_key(|candidate| (distance(word, candidate), candidate.clone()));
 }
 
-/// Maximum number of characters that are compared, because the time grows with the length.
+/// Maximum number of characters that are compared. The limit exists because the time of a
+/// comparison grows with the length of the words.
 const WORD_MAX: usize = 64;
 
 /// Returns the edit distance between two words; case is ignored.

@@ -2,7 +2,7 @@
 //! findings.
 //!
 //! This module is separate because it contains no concrete field. Other modules declare fields with
-//! `record`. Of this crate it imports only `time`.
+//! `record`. It imports no other module of this crate except `time`.
 
 #[macro_use]
 pub mod record;

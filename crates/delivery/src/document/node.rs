@@ -26,8 +26,8 @@ impl Node {
         Self::of_json_at(value, SourcePosition::NOWHERE)
     }
 
-    /// Converts a JSON value, and gives all nodes in it this position. For example, the position is
-    /// that of the text from which the value was derived.
+    /// Converts a JSON value, and gives all nodes in it this position. A caller that derived the
+    /// value from a text in a file passes the position of that text.
     pub fn of_json_at(value: &serde_json::Value, position: SourcePosition) -> Self {
         use serde_json::Value as Json;
 

@@ -153,7 +153,7 @@ impl<T: Copy> Kind for Word<T> {
 /// The field type of strings that are parsed into `T`. Messages do not quote the string, because a
 /// user may have written a secret there by mistake.
 pub struct Parsed<T> {
-    /// A noun for the string, for messages.
+    /// A noun for the string, for messages, such as `the name of a secret`.
     noun: &'static str,
     /// The syntax of the string, for messages.
     rule: &'static str,

@@ -70,12 +70,13 @@ pub fn header_text(value: &[u8]) -> String {
     text
 }
 
-/// Returns the structured form of a binary-mode event from an HTTP message. The names of the
-/// attributes lack the prefix `ce-`. The values have the form of header values, which may be quoted
-/// and percent-encoded. `content_type` is the content type of the data.
+/// Returns the structured form of a binary-mode event from an HTTP message. `attributes` contains
+/// the `ce-*` headers: names without `ce-`, and values as received, which may be quoted and
+/// percent-encoded. `content_type` is the content type of the data.
 ///
 /// # Errors
-/// A message that names the first header whose value is not percent-encoded UTF-8.
+/// Fails if the value of a header is not percent-encoded UTF-8. The error names the first such
+/// header.
 pub fn structured(
     attributes: &[(String, String)],
     content_type: Option<&str>,
@@ -186,7 +187,7 @@ fn data_member(content_type: Option<&str>, data: &[u8]) -> Option<String> {
     }
 }
 
-/// True if a content type is `*/json` or `*/*+json`. Case and parameters are ignored.
+/// Returns true if a content type is `*/json` or `*/*+json`. Case and parameters are ignored.
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();

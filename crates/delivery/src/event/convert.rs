@@ -26,7 +26,7 @@ const CLOUD_EVENT: &str = "a CloudEvent";
 ///
 /// # Errors
 /// Fails if the event cannot be converted, for example because it lacks a required attribute. The
-/// error names the reason.
+/// error states the reason.
 pub(crate) fn cloud_event(
     event: &Event,
     topic: &impl fmt::Display,
@@ -82,7 +82,7 @@ fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str
 ///
 /// # Errors
 /// Fails if the event cannot be converted, for example because it lacks a required field. The error
-/// names the reason.
+/// states the reason.
 pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<Arc<str>, String> {
     const SCHEMA: &str = "an Event Grid event";
     match (published.shape(), mapped) {

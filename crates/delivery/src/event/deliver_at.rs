@@ -4,7 +4,7 @@
 //! This module is separate because every entry point needs it: the queue, HTTP, replies and the
 //! command line. An event with an invalid `deliverat` is malformed, so no delivery ignores the
 //! attribute. Only CloudEvents have extension attributes. In other events `deliverat` is data. The
-//! maximum distance in the future is a rule of deliveries (`delivery/start.rs`).
+//! module `delivery/start.rs` checks that the time is not too far in the future.
 
 use crate::event::malformed::Malformed;
 use crate::event::members::Members;

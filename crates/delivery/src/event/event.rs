@@ -122,7 +122,7 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
     }
 }
 
-/// True if the text is a valid structured CloudEvent.
+/// Returns true if the text is a valid structured CloudEvent.
 pub(crate) fn is_cloud_event(text: &str) -> bool {
     text.trim_start().starts_with('{')
         && Members::parse(text).is_ok_and(|members| check_cloud_event(&members).is_ok())

@@ -77,8 +77,8 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }
 
-/// True if SQS accepts this character. SQS accepts the characters of XML 1.0, and refuses a message
-/// with any other character.
+/// Returns true if SQS accepts this character. SQS accepts the characters of XML 1.0, and refuses a
+/// message with any other character.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 #[must_use]
 pub const fn is_queue_character(c: char) -> bool {

@@ -47,7 +47,8 @@ record! {
     pub struct Mapping {
         /// Id of the event. Without a mapping, it is the id of the message.
         "id" => pub id: Field = Or(FOUND, Field::default()),
-        /// Event Grid topic or CloudEvents source of the event. Without a mapping, it is namespace/topic.
+        /// Topic of the event in the Event Grid schema, or its source as a CloudEvent. Without a
+        /// mapping, it is namespace/topic.
         "topic" => pub topic: Field = Or(FOUND, Field::default()),
         /// Time of the event in RFC 3339, such as 2026-12-01T00:00:00Z. Without a mapping, it is the time of
         /// publication.

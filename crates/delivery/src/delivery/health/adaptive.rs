@@ -2,15 +2,14 @@
 //! destination.
 //!
 //! A destination has its full limit (`maxConcurrency`, the ceiling) until responses show overload:
-//! 429, 503 or timeouts. Then the limit is halved. After as many successes as the limit allows
-//! concurrent requests, the limit grows by one. At the ceiling, it is removed. TCP congestion
-//! control works in the same way.
+//! 429, 503 or timeouts. Then the limit is halved. While the limit is N, every N successes raise it
+//! by one. At the ceiling, it is removed. TCP congestion control works in the same way.
 //!
 //! - One unlucky response does not change the limit. At least two responses, and a fifth of the
 //!   latest ones, must show overload.
 //! - The share of overload responses is computed as if there were at least as many responses as
 //!   requests in flight, because timeouts arrive last.
-//! - An event itself may cause a timeout, so timeouts alone leave a few concurrent requests.
+//! - An event itself may cause a timeout, so timeouts alone never reduce the limit below five.
 //! - Subscriptions of one address may have different ceilings. The highest one decides when the
 //!   limit is removed, and each subscription keeps its own ceiling.
 //! - Requests that were under way when the limit was halved do not count, because they did not test
@@ -56,7 +55,7 @@ pub struct AdaptiveLimit {
     answers: u32,
     /// Number of counted responses that show overload.
     too_much: u32,
-    /// Maximum number of requests that were in flight since the limit was last halved.
+    /// Maximum number of simultaneous requests in flight since the limit was last halved.
     under_way: u32,
     /// The highest `maxConcurrency` of the subscriptions that share this destination.
     ceiling: u32,

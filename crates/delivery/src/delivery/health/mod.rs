@@ -1,7 +1,7 @@
 //! The health of destinations: failing, slow or overloaded ones, and the state that all processes
 //! of a deployment share.
 //!
-//! Each file contains one rule, whose state is a value for a single destination.
+//! Each file contains one rule. The state of a rule is a value that describes one destination.
 
 pub mod adaptive;
 pub mod news;
@@ -36,11 +36,10 @@ const KEY_BYTES: usize = 16;
 #[serde(try_from = "String", into = "String")]
 pub struct DestinationKey([u8; KEY_BYTES]);
 
-/// A change in the health of a destination that an attempt revealed. The destination may be failing
-/// or slow.
+/// The effect of an attempt: its destination became failing or slow, remained so, or recovered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// The destination began to be failing or slow.
+    /// The destination became failing or slow.
     Began {
         /// Duration of the condition, counted from the attempt.
         lasts_ms: u64,

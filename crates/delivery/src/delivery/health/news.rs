@@ -4,7 +4,8 @@
 //! A change is published if a destination becomes failing, slow, disabled or healthy, or if a topic
 //! changes. Each process reads the changes every half minute, newest first, up to [`NEWS_MAX`].
 //! They are hints: a process that misses a change finds it by itself. Disabled destinations are the
-//! exception. Their items stay until they are enabled, and are read first.
+//! exception. The item of a disabled destination is read first, and stays until an operator enables
+//! the destination.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,7 @@ pub struct News {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Subject {
-    /// The destination began to be failing or slow, or recovered.
+    /// The destination became failing or slow, or recovered.
     Health(Health),
     /// The destination was disabled or enabled.
     Switch {
@@ -66,7 +67,7 @@ pub enum Subject {
 /// The health of a destination, as one process publishes it to the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// The key of the destination whose health this is.
+    /// The key of the destination that has this health.
     pub destination: DestinationKey,
     /// The current probation; `None` if the destination is not on probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +85,8 @@ pub struct Health {
     /// End of the last probation, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// Maximum rate of requests after the outage, and the time at which this maximum expires.
+    /// Maximum rate after the outage, in requests per second, and the time at which this maximum
+    /// expires, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<(u32, u64)>,
 }
@@ -144,7 +146,7 @@ impl News {
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))
     }
 
-    /// Returns the published change of a topic that was changed at this time.
+    /// Returns the change to publish for a topic that was changed at `now_ms`.
     #[must_use]
     pub fn of_topic(topic: &TopicName, now_ms: u64) -> Self {
         Self::new(&topic.namespace, Subject::Topic(topic.to_string()), now_ms)

@@ -39,7 +39,8 @@ pub const PROBE_MS: u64 = 10 * SECOND_MS;
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 
 /// Returns the duration of the first probation, which depends on the last outcome. Returns `None`
-/// for outcomes that do not depend on the destination.
+/// for outcomes that never begin a probation: successes, failures that the event may have caused,
+/// and attempts without a request.
 #[must_use]
 pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
     match outcome {
@@ -206,7 +207,7 @@ impl Failures {
         self.count_only(outcome, ended_ms);
         self.count_failure(deliveries);
         let Some(first_ms) = first_ms(outcome, status) else {
-            // The outcome does not depend on the destination, so another probe is needed.
+            // The event may have caused this failure, so another probe is needed.
             self.release();
             return None;
         };
@@ -269,8 +270,8 @@ impl Failures {
         ended.map(|_| Finding::Ended)
     }
 
-    /// Adopts a probation that another process began. The clock of that process may be ahead or
-    /// wrong.
+    /// Adopts a probation that another process began. Limits its remaining time, or ignores it if
+    /// the clock of that process must have been wrong.
     pub fn adopt(&mut self, spell: Spell, now_ms: u64) {
         let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
         // The probe of this process will have a newer result.

@@ -32,13 +32,13 @@ struct SlowSpell {
 }
 
 impl Slowness {
-    /// Returns true if the destination is slow, so that its deliveries go to the slow lane.
+    /// Returns true if the destination is slow. Its deliveries then go to the slow lane.
     #[must_use]
     pub fn is_slow(&self) -> bool {
         self.spell.is_some()
     }
 
-    /// Returns true if an attempt may be abandoned: at most one is abandoned in a slow period.
+    /// Returns true unless this process has abandoned an attempt in the current slow period.
     #[must_use]
     pub fn may_abandon(&self) -> bool {
         self.spell.is_none_or(|spell| !spell.has_abandoned)

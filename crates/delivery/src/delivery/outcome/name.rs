@@ -28,7 +28,7 @@ words! {
         Dns = "dns",
         /// The TLS certificate of the destination was refused.
         Tls = "tls",
-        /// Requests to the address are not allowed, so none was sent.
+        /// Requests to the address are not allowed, so no request was sent.
         Blocked = "blocked",
     }
 }

@@ -88,9 +88,9 @@ pub struct StoredReplayEnd {
 }
 
 impl ReplayEnd {
-    /// Returns the replay result that a successful delivery implies; `None` if the delivery belongs
-    /// to no replay. A successful delivery to a dead-letter sink means that the replayed delivery
-    /// failed again, unless the replay itself was a delivery to the sink.
+    /// Returns the replay result that a successful delivery implies; `None` if it implies none. If
+    /// the delivery itself is a replay, the result is `Delivered`. If it brought the dead letter of
+    /// a replayed delivery to a sink, the result is `DeadAgain`.
     #[must_use]
     pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
         match &delivery.target {

@@ -90,8 +90,8 @@ impl<'a> Cursor<'a> {
         Self { is_translated: true, ..self }
     }
 
-    /// Returns a node at the position of this value that contains `value`, its translation.
-    /// Findings about the translation name the original field.
+    /// Converts `value`, the translation of the value at this cursor, to a node with the position
+    /// of the original. Findings about the translation name the original field.
     pub fn translation(&self, value: &serde_json::Value) -> Node {
         self.findings.note_translated(self.position, &self.field);
         Node::of_json_at(value, self.position)

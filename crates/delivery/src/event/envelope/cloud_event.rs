@@ -23,7 +23,7 @@ pub(super) fn non_empty<'a>(members: &Members<'a>, name: &str) -> Option<&'a str
     members.get(name).filter(|value| inner(value).is_some_and(|text| !text.is_empty()))
 }
 
-/// Returns the raw JSON of a member, or an error unless it is a non-empty string.
+/// Returns the raw JSON of a member. Fails if the member is missing or not a non-empty string.
 pub(super) fn required<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
     non_empty(members, name).ok_or_else(|| format!("{name} must be a non-empty string"))
 }

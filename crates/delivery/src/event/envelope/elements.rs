@@ -1,7 +1,8 @@
 //! Splits the body of a record into the texts of its elements.
 //!
 //! This module is separate from decoding, because a large record is divided before its events are
-//! decoded. The text of an element costs a few bytes, and a decoded event costs many more.
+//! decoded. An undecoded element needs little memory, because it usually borrows its text from the
+//! body; a decoded event needs much more.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,7 +16,8 @@ use crate::event::json::{array, without_mark};
 use crate::event::{Element, Input, Malformed};
 
 /// The undecoded elements of a record's body, in order. Each value of a JSON array is an element,
-/// and so is each record of an S3 notification. Any other body is one element.
+/// and so is each record of an S3 notification. Any other body, and every body of an opaque topic,
+/// is one element.
 #[derive(Debug)]
 pub struct Elements<'a> {
     body: &'a Arc<str>,
@@ -51,13 +53,14 @@ impl<'a> Elements<'a> {
         Ok(Self { body, input, texts })
     }
 
-    /// Returns the number of elements; 1 unless the body is an array or an S3 notification.
+    /// Returns the number of elements. It is always 1 for an opaque topic, and for a body that is
+    /// neither an array nor an S3 notification.
     #[must_use]
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// True if the body is an empty array.
+    /// Returns true if the body is an empty array.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()

@@ -2,10 +2,10 @@
 //!
 //! This module is separate because AWS defines these formats and may change them. The mappings of
 //! SNS and S3 are those of the CloudEvents project
-//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>). The mapping of
-//! EventBridge is in its module. Values keep the publisher's spelling: their raw text is copied,
-//! and never parsed and serialized again. After the conversion, only the new event is queued,
-//! posted and stored.
+//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>). The module `eventbridge`
+//! documents the mapping of EventBridge. Values keep the publisher's spelling: their raw text is
+//! copied, and never parsed and serialized again. After the conversion, only the new event is
+//! queued, posted and stored.
 //!
 //! A message that is already a CloudEvent stays unchanged, because a publisher may send one through
 //! any of the three services. The `input` of the topic decides whether a record is converted. For a

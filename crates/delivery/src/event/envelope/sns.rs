@@ -32,8 +32,8 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
-/// Returns an error message if the message requests confirmation of a subscription or of its end;
-/// `None` for other messages.
+/// Returns an error text if SNS asks with this message for the confirmation of a subscription or of
+/// its end; `None` for other messages.
 fn unconfirmed(members: &Members<'_>) -> Option<String> {
     publisher(members)?;
     let kind = members.text("Type").filter(|kind| kind != NOTIFICATION)?;

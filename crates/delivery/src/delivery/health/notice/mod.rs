@@ -1,7 +1,7 @@
 //! Notices about destinations: slow, failing, recovered, disabled or enabled.
 //!
-//! A notice is a CloudEvent. It is stored beside the state of its destination until it is sent. If
-//! it is sent again, it has the same id.
+//! A notice is a CloudEvent. The state of its destination contains the notice until it is sent. If
+//! the notice is sent again, it has the same id.
 
 mod event;
 mod transition;

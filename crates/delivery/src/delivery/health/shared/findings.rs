@@ -39,7 +39,8 @@ impl Attempted {
     }
 }
 
-/// Consecutive failures of all attempts at a destination, with any outcome.
+/// A series of consecutive failed requests to a destination, or its end. Failures count even if
+/// they concern only one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureStreak {
     /// At least the last ten attempts failed.
@@ -63,16 +64,16 @@ pub struct Findings {
     pub destination: String,
     /// The full name of the subscription to which the attempts belong.
     pub subscription: String,
-    /// The change of the probation, and the time of the finding.
+    /// The change of the probation, and the time of the finding in milliseconds since 1970.
     pub failing: Option<(Finding, u64)>,
-    /// Maximum rate of requests for the next recovery, and the time at which this maximum expires.
-    /// Present after a relapse during recovery.
+    /// Maximum rate of the next recovery, in requests per second, and the time at which this
+    /// maximum expires, in milliseconds since 1970. Present after a relapse during recovery.
     pub ceiling: Option<(u32, u64)>,
     /// Consecutive failures that began, continue or ended; `None` without such a change.
     pub row: Option<FailureStreak>,
     /// True if the process claimed the probe but did not make it.
     pub is_unprobed: bool,
-    /// The change of slowness, and the time of the finding.
+    /// The change of slowness, and the time of the finding in milliseconds since 1970.
     pub slow: Option<(Finding, u64)>,
     /// The last failure; present while the destination is failing.
     pub last_failure: Option<FailingDestination>,

@@ -46,8 +46,8 @@ pub struct DestinationState {
     /// End of the last probation, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// Maximum rate of requests for the next recovery, and the time at which this maximum expires.
-    /// Present after a relapse.
+    /// Maximum rate of the next recovery, in requests per second, and the time at which this
+    /// maximum expires, in milliseconds since 1970. Present after a relapse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<(u32, u64)>,
     /// Latest time at which the probe under way ends; `None` if no probe is claimed.
