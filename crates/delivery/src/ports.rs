@@ -351,7 +351,7 @@ pub trait RequestPorts: Clock + Send + Sync {
     fn http(&self) -> &Self::Http;
     /// Returns the source of the secrets that requests contain or are signed with.
     fn secrets(&self) -> &Self::Secrets;
-    /// Returns the AWS role whose credentials and tokens requests contain.
+    /// Returns the port for AWS credentials and tokens that requests contain or are signed with.
     fn identity(&self) -> &Self::Identity;
 }
 
@@ -366,9 +366,9 @@ pub trait StoragePorts: Clock + Send + Sync {
 
     /// Returns the queues of the deployment.
     fn queues(&self) -> &Self::Queues;
-    /// Returns the containers of dead letters.
+    /// Returns the port that writes dead letters to containers.
     fn blobs(&self) -> &Self::Blobs;
-    /// Returns the queues outside the deployment that receive dead letters.
+    /// Returns the port that sends dead letters to queues outside the deployment.
     fn sinks(&self) -> &Self::Sinks;
 }
 
@@ -383,7 +383,7 @@ pub trait DispatchPorts: StoragePorts + RequestPorts + JitterSource {
 
     /// Returns the source of topics and subscriptions.
     fn subscriptions(&self) -> &Self::Subscriptions;
-    /// Returns the consents of destinations.
+    /// Returns the port that stores the consents of destinations.
     fn consents(&self) -> &Self::Consents;
     /// Returns the table that all processes of the deployment share.
     fn table(&self) -> &Self::Table;

@@ -62,11 +62,9 @@ record! {
     }
 }
 
-/// The field type of an attribute that has a different value in each event, so that it has no
-/// default.
+/// The field type of an attribute without a default, because each event needs a value of its own.
 const FOUND: Attribute = Attribute { may_have_default: false };
-/// The field type of an attribute that may have the same value in all events, so that it may have a
-/// default.
+/// The field type of an attribute that may have a default, because all events may share one value.
 const FOUND_OR_DEFAULT: Attribute = Attribute { may_have_default: true };
 
 /// The field type of a mapped attribute: a path, and possibly a default (Event Grid, "input schema
@@ -154,8 +152,8 @@ fn not_empty(at: &Cursor<'_>) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct MappedV1")]
 pub struct Mapped {
-    /// The id. If it is not mapped, it is the message id, followed by the index in the record
-    /// unless that is 0.
+    /// The id. If it is not mapped, the first event of a record gets the message id. The other
+    /// events get the message id and their index, such as `MESSAGE-1`.
     pub id: String,
     /// The Event Grid topic, or the CloudEvents source. If it is not mapped, it is
     /// `namespace/topic`.

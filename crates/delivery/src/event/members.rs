@@ -21,9 +21,9 @@ pub struct Members<'a> {
     spans: Cow<'a, [Span]>,
 }
 
-/// The position of a member in its text. An event stores the positions of all of its members. In
-/// the worst case, a Lambda payload of maximum size with the shortest possible members, they need
-/// about 30 MB.
+/// The position of a member in its text. An event stores the positions of all of its members. For a
+/// Lambda payload of maximum size with the shortest possible members, the positions need about
+/// 30 MB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
     name: Name,
@@ -131,14 +131,15 @@ impl<'a> Members<'a> {
         format!("{}}}", self.at(&(0..end)).trim_start())
     }
 
-    /// Returns the text before and after the value of a member; `None` without such a member.
+    /// Returns the text before and after the value of a member; `None` if the object has no member
+    /// with this name.
     #[must_use]
     pub(crate) fn around(&self, name: &str) -> Option<(&'a str, &'a str)> {
         let span = self.spans.iter().find(|span| self.name(span) == name)?;
         Some((self.at(&(0..span.value.start)), self.at(&(span.value.end..self.text.len()))))
     }
 
-    /// Returns a range of the text. Every stored range is valid.
+    /// Returns the part of the text at a stored range. Every stored range is valid.
     fn at(&self, range: &Range<usize>) -> &'a str {
         self.text.get(range.clone()).unwrap_or_default()
     }

@@ -2,8 +2,9 @@
 //!
 //! [`Event`] holds the text, and [`Members`] is a view of the text. [`envelope`] decodes a record
 //! of the queue into events, and [`binary`] decodes a request in binary mode. `convert` converts an
-//! event into another schema, with the topic's [`mapping`] for a custom event. [`portable`] embeds
-//! an event in JSON of our own. This module does not depend on subscriptions or deliveries.
+//! event into another schema, and applies the topic's [`mapping`] to a custom event. [`portable`]
+//! makes an event safe to embed in other JSON. This module does not depend on subscriptions or
+//! deliveries.
 
 pub mod binary;
 pub(crate) mod convert;

@@ -12,8 +12,8 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-/// Maximum nesting of embedded JSON. jq 1.6 reads 127 nested objects, and `serde_json` reads 127
-/// nested values. A dead letter adds up to two levels around its event.
+/// Maximum nesting of embedded JSON. jq 1.6 reads at most 127 nested objects, and `serde_json` at
+/// most 127 nested values. A dead letter adds up to two levels around its event.
 pub const NESTING_MAX: usize = 100;
 
 /// Escape of U+FFFD, which replaces an unpaired surrogate without changing the length of the text.

@@ -10,7 +10,7 @@ words! {
         CloudEventsBinary = "cloudevents-binary",
         /// The Event Grid event schema. The body is an array.
         EventGrid = "eventgrid",
-        /// The payload exactly as it was published. The body is an array.
+        /// An array of payloads, each exactly as it was published.
         Custom = "custom",
     }
 }

@@ -1,11 +1,12 @@
-//! Computes the changes from one set of subscriptions to another, in the native form.
+//! Compares two sets of subscriptions, and returns the changed fields of their native documents.
 //!
 //! The module compares the effective values of two catalogues, document by document and field by
 //! field, so stating a default is not a change. A new document is listed with the values that it
 //! states. A changed input mapping is listed once, at its topic, and not at each subscription.
 //!
-//! Values of headers, queries and credentials of addresses may be secret, so the result contains
-//! only the fact that they changed. Secrets are listed by name, with the hosts that receive them.
+//! Header values may be secret, and so may the query and the credentials of an address. The result
+//! contains only the fact that they changed. Secrets are listed by name, with the hosts that
+//! receive them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -69,8 +70,8 @@ pub struct FieldChange {
     pub new: String,
 }
 
-/// Returns every change from the old catalogue to the new one: first the hosts of secrets, then
-/// topics by name, then subscriptions by name.
+/// Returns every change from the old catalogue to the new one: first the hosts of secrets and the
+/// topic of notices, then topics by name, then subscriptions by name.
 #[must_use]
 pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let topics: BTreeSet<&TopicName> =
@@ -107,7 +108,8 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     of_deployment.chain(of_topics).chain(of_subscriptions).collect()
 }
 
-/// Returns the change of the topic to which notices are published, if there is one.
+/// Returns the change of the Notifications document; `None` if both catalogues publish notices to
+/// the same topic.
 fn of_notices(old: &Catalogue, new: &Catalogue) -> Option<(Subject, Change)> {
     let [old, new] = [old, new].map(|catalogue| catalogue.settings().notices.as_ref());
     let field = || "topic".to_owned();

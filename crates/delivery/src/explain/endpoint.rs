@@ -31,8 +31,8 @@ pub enum Always {
 }
 
 impl Always {
-    /// Returns the behaviour that this exchange shows. Returns `None` if no request was sent for a
-    /// reason on our side.
+    /// Returns the behaviour that this exchange shows; `None` if a problem on our side prevented
+    /// the request.
     #[must_use]
     pub fn as_in(exchange: &Exchange) -> Option<Self> {
         match exchange.result {

@@ -19,7 +19,7 @@ use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 /// The result for one subscription and one event: whether it matches, and why.
 #[derive(Debug, Clone)]
 pub struct EventMatch {
-    /// The subscription, which may or may not match the event.
+    /// A subscription of the topic, even if it does not match the event.
     pub subscription: Arc<Subscription>,
     /// True if the subscription matches the event, so that it gets a delivery.
     pub matches: bool,

@@ -44,14 +44,15 @@ pub struct Attempt {
     pub at_ms: u64,
 }
 
-/// The time, the container and the format in which a dead letter is stored.
+/// The storage of a dead letter: its delay, its container and its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// Time between the decision to end the delivery and the write, in milliseconds.
     pub after_ms: u64,
     /// The container; `None` for the default container of the deployment.
     pub container: Option<Container>,
-    /// Name of the blob's format, or of the rule that selects the format.
+    /// Name of the blob's format. If the format depends on the event, this is the name of the rule
+    /// that selects it.
     pub format: &'static str,
 }
 

@@ -7,19 +7,20 @@ use super::endpoint::Endpoint;
 use crate::delivery::health::probation::{FAILURES, LONGEST_MS, first_ms};
 use crate::subscription::Subscription;
 
-/// The conditions under which probation begins, and its duration.
+/// The number of failures that begin a probation, and the duration of the probation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbationTerms {
-    /// Number of consecutive failed attempts, of at least two events, after which probation begins.
+    /// Number of consecutive failed attempts that begin a probation. The attempts must be for at
+    /// least two different events.
     pub after_failures: u32,
-    /// Duration of the first probation in milliseconds; `None` if the endpoint's behaviour begins
-    /// no probation.
+    /// Duration of the first probation in milliseconds; `None` if the endpoint's behaviour never
+    /// causes a probation.
     pub first_ms: Option<u64>,
     /// Maximum duration of a probation in milliseconds, reached after failed probes.
     pub longest_ms: u64,
 }
 
-/// Returns when probation begins at this endpoint; `None` if the subscription disables probation.
+/// Returns the terms of probation for this endpoint; `None` if the subscription disables probation.
 #[must_use]
 pub fn probation(subscription: &Subscription, endpoint: &Endpoint) -> Option<ProbationTerms> {
     let exchange = endpoint.exchange(subscription, 0);

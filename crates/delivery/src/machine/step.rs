@@ -352,8 +352,8 @@ fn with_exchange_detail(end: End, exchange: &Exchange) -> End {
     }
 }
 
-/// Returns the next step of a delivery that ended without success: a dead letter, or none if the
-/// subscription drops dead letters.
+/// Returns the next step of a delivery that ended without success. The delivery becomes a dead
+/// letter, unless its subscription drops dead letters. A set-aside delivery is never dropped.
 #[must_use]
 pub fn end_without_success(
     delivery: &Delivery,

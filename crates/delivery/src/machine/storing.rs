@@ -11,15 +11,15 @@ use crate::subscription::sink::{Container, SinkQueue};
 /// The container or queue to which a dead letter is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreTarget<'a> {
-    /// A blob in a container.
+    /// The dead letter is written to a container, as a blob.
     Container {
         /// The container of the blob.
         container: &'a Container,
-        /// The reason why the dead letter is not stored where its subscription specifies. The blob
-        /// contains it.
+        /// The reason why the dead letter is not stored where its subscription specifies;
+        /// `None` if it is stored there. The blob contains the reason.
         sink_error: Option<String>,
     },
-    /// A message in an SQS queue outside the deployment.
+    /// The dead letter is sent to this SQS queue outside the deployment, as a message.
     Queue(&'a SinkQueue),
 }
 

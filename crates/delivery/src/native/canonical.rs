@@ -1,8 +1,8 @@
 //! Writes the canonical form: every subscription as a native document, whatever its dialect.
 //!
-//! This module is separate because the other files of `native` read what it writes. `spec` states
-//! only the differences from the defaults of a profile. The document also contains the name of the
-//! profile and its defaults, so that the document keeps its meaning when a later version has
+//! This module is separate because it only writes documents; most of `native` reads them. `spec`
+//! states only the differences from the defaults of a profile. The document also contains the name
+//! of the profile and its defaults, so that the document keeps its meaning when a later version has
 //! different defaults. Members are sorted. Secrets are written as names. Credentials that a file
 //! has in clear text, in a URL or a hidden header, are written unchanged.
 //!

@@ -11,9 +11,11 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// Names of fields, for findings.
+/// The field that findings about the schema name.
 const SCHEMA: &str = "schema";
+/// The field that findings about batches name.
 const BATCH: &str = "batch";
+/// The field that findings about the sink of dead letters name.
 const SINK: &str = "deadLetter.sink";
 const SECRETS: &str = "secrets";
 

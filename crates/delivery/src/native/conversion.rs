@@ -56,8 +56,8 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     }
 }
 
-/// Returns the reason why events of a subscription with batches can never share a request; `None`
-/// without such a reason, or without batches.
+/// Returns the reason why events of a subscription with batches can never share a request. Returns
+/// `None` if they can, or if the subscription has no batches.
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
     let schema = subscription.destination.schema?;
@@ -72,7 +72,7 @@ pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
 }
 
 /// Returns the reason why the topic's events never share a request, although the subscription has
-/// batches; `None` without such a reason, or without batches.
+/// batches. Returns `None` if they may share one, or if the subscription has no batches.
 pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     subscription.batch?;
     if topic.settings.input != Input::Opaque {

@@ -8,7 +8,7 @@ use crate::document::record::Record as _;
 use crate::subscription::DeliverySettings;
 use crate::subscription::profile::Dialect;
 
-/// Cache of the documents, which are the same for every subscription.
+/// Caches the document with the defaults of each profile.
 static DEFAULTS: LazyLock<Vec<(Dialect, Json)>> =
     LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, defaults_of(dialect))).to_vec());
 

@@ -162,7 +162,8 @@ pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
     }
 }
 
-/// Returns the name of a definition for the name of a type: its first letter is lower case.
+/// Converts the name of a type to the name of its definition, by changing its first letter to lower
+/// case.
 fn lower(name: Option<&str>) -> String {
     let mut letters = name.unwrap_or_default().chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()

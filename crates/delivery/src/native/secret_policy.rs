@@ -1,8 +1,8 @@
 //! Reads `SecretPolicy` documents.
 //!
-//! This module is separate because they belong to the deployment, not to a dialect. The rules are
-//! in `subscription::secret_policy`. With such a document, a subscription that sends a secret to an
-//! unlisted host is left out.
+//! This module is separate because these documents belong to the deployment, not to a dialect. The
+//! rules are in `subscription::secret_policy`. If there is such a document, a subscription that
+//! sends a secret to an unlisted host is left out.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Checks whether dead letters can reach the sinks of subscriptions, and whether all options for
 //! dead letters are used.
 //!
-//! This module is separate because the checks need all documents. Any of them may define a topic. A
-//! topic may not accept every format of dead letters, and the sinks of its subscriptions may be
-//! other topics. An option of a Topic may be intended for only one of its subscriptions.
+//! This module is separate because the checks need all documents. Any of them may define a topic.
+//! Some topics cannot read every format of dead letters, and the sinks of a topic's subscriptions
+//! may be other topics. An option of a Topic may be intended for only one of its subscriptions.
 //!
 //! In production, a dead letter is stored in the default container if its sink cannot receive it.
 

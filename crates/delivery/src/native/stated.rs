@@ -15,7 +15,7 @@ use crate::subscription::secret::SecretName;
 use super::origins::Origins;
 use super::sinks::DeadLettersAt;
 
-/// Cache of the declarations, which are the same for every subscription.
+/// Caches the field declarations of [`DeliverySettings`], which never change.
 static DECLARED: LazyLock<Vec<Declaration>> = LazyLock::new(DeliverySettings::declarations);
 
 #[derive(Default)]

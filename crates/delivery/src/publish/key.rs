@@ -1,8 +1,8 @@
 //! Authenticates publishers over HTTP, by a key or by a token that was signed with a key.
 //!
-//! The headers are those of Event Grid's clients, and `Authorization: Bearer`, which every client
-//! can send. Keys are compared in constant time. A token is `r=…&e=…&s=…`: its resource, its
-//! expiration, and the HMAC-SHA256 of both with the base64 key.
+//! A client sends its key in a header of Event Grid's clients, or in `Authorization: Bearer`, which
+//! every client can send. Keys are compared in constant time. A token is `r=…&e=…&s=…`: its
+//! resource, its expiration, and the HMAC-SHA256 of both with the base64 key.
 //! <https://learn.microsoft.com/azure/event-grid/authenticate-with-access-keys-shared-access-signatures>
 //!
 //! The resource of a token (`r`) is not compared, because any key may publish to every topic.

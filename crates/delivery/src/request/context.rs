@@ -1,4 +1,4 @@
-//! [`AttemptContext`]: the values that differ between attempts: secrets, time, and timeout.
+//! [`AttemptContext`]: the secrets, the time and the timeout of one attempt.
 //!
 //! This module is separate because both requests and signatures need these values.
 

@@ -149,8 +149,8 @@ fn check_lambda_api(destination: &Destination, url: &Url) -> Result<(), Unsendab
     }
 }
 
-/// Refuses more or larger headers than [`REQUEST_HEADERS_MAX`] and [`REQUEST_HEADERS_MAX_BYTES`]
-/// allow.
+/// Refuses a request with more than [`REQUEST_HEADERS_MAX`] headers, or whose headers exceed
+/// [`REQUEST_HEADERS_MAX_BYTES`] in total.
 fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if headers.len() <= REQUEST_HEADERS_MAX && bytes <= REQUEST_HEADERS_MAX_BYTES {

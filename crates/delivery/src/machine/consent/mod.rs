@@ -7,7 +7,8 @@
 //!
 //! A consent is valid for one address and one handshake, and for one origin if the handshake has
 //! one. The stored document contains no secret, not even the query of the address. No code
-//! withdraws a consent: after its item is deleted, the destination is validated again.
+//! withdraws a consent. An operator can delete the item of a consent; the destination is then
+//! validated again.
 
 mod granted;
 mod handshake;

@@ -1,9 +1,9 @@
 //! Limits requests to a destination to approximately the allowed rate.
 //!
 //! Each function counts only its own requests. Its share of the rate ([`RateShare`]) is the allowed
-//! rate divided by the maximum number of concurrent functions. One function alone therefore never
-//! uses the whole rate. All functions together can exceed the rate only in a burst. A burst has at
-//! most as many requests as the rate allows in ten seconds.
+//! rate divided by the maximum number of concurrent functions. A function never uses the shares of
+//! idle functions. All functions together can exceed the rate only in a burst. A burst has at most
+//! as many requests as the rate allows in ten seconds.
 //!
 //! Each waiting delivery gets its own slot, so that a hundred deliveries do not return at the same
 //! time. A slot is a hint: a returning delivery is sent if the rate allows it, and is assigned a
@@ -26,7 +26,7 @@ pub struct RateShare {
 }
 
 impl RateShare {
-    /// Returns the share of each of this many concurrent functions.
+    /// Divides a rate equally among this many concurrent functions, and returns the share of one.
     #[must_use]
     pub fn new(rate: Rate, functions: u32) -> Self {
         let interval_ms = match rate {

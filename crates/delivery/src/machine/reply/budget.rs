@@ -4,11 +4,11 @@
 //! reply to each other's replies could turn one event into thousands of requests. Therefore the
 //! deliveries that follow from replies are counted.
 //!
-//! - Deliveries of direct replies to the published event do not count: without a loop, there are
-//!   rarely any other replies.
+//! - Deliveries of direct replies to the published event do not count: only later replies can form
+//!   a loop.
 //! - All later deliveries carry their remaining budget. A reply divides the budget of its delivery.
-//! - A forwarded event counts like a reply if its topics may lead it back. Otherwise the number of
-//!   its deliveries is limited by the subscriptions, and none is refused.
+//! - A forwarded event counts like a reply if it may come back to the topic that forwarded it.
+//!   Otherwise the subscriptions limit the number of its deliveries, and none is refused.
 //! - A dead letter for a topic is never refused. Events that follow from it share the rest of its
 //!   delivery's budget.
 //!
@@ -149,8 +149,8 @@ fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) ->
 }
 
 /// True if replies may follow from a delivery to this subscription: from its response, from an
-/// event that it forwards, or from its dead letter. Most topics of dead letters have no
-/// subscription that replies.
+/// event that it forwards, or from its dead letter. A topic for dead letters counts only if it is
+/// unread, or if one of its subscriptions replies or sends events to other topics.
 fn leads_on(subscription: &Subscription, catalogue: &Catalogue) -> bool {
     let may_answer =
         |other: &Subscription| other.reply.is_some() || other.other_topics().next().is_some();

@@ -315,8 +315,8 @@ fn event_text(
     }
 }
 
-/// Replaces each character that SQS does not accept, and an empty text, which SQS does not accept
-/// either.
+/// Makes a text acceptable to SQS: replaces each invalid character with U+FFFD, and an empty text
+/// with a space.
 fn queueable(text: &str) -> String {
     let replaced = |c| if is_queue_character(c) { c } else { char::REPLACEMENT_CHARACTER };
     let text: String = text.chars().map(replaced).collect();

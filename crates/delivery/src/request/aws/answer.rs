@@ -123,9 +123,10 @@ fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
     of_header.or_else(of_body)
 }
 
-/// Returns an error code without its namespace and URL. Examples are
-/// `com.amazonaws.sqs#QueueDoesNotExist`, `AWS.SimpleQueueService.NonExistentQueue` and
-/// `ResourceNotFoundException:http://…`.
+/// Removes the namespace and the URL from an error code:
+/// - `com.amazonaws.sqs#QueueDoesNotExist` becomes `QueueDoesNotExist`
+/// - `AWS.SimpleQueueService.NonExistentQueue` becomes `NonExistentQueue`
+/// - `ResourceNotFoundException:http://…` becomes `ResourceNotFoundException`
 fn code_of(text: &str) -> String {
     let code = text.rsplit('#').next().unwrap_or_default();
     let code = code.split([':', ';']).next().unwrap_or_default();

@@ -78,7 +78,7 @@ pub(super) fn compose(
     })
 }
 
-/// Returns the parameters that the subscription states, after expressions were rendered.
+/// Renders the expressions in the parameters that the subscription states, and returns the result.
 fn stated_parameters(
     target: &AwsTarget,
     values: Option<&Values>,

@@ -43,9 +43,10 @@ pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
 pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
 
 const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
-/// Names of response headers, as in [`crate::delivery::outcome::Content`]: in lower case, without
-/// `webhook-`.
+/// Response header with the allowed origin. [`crate::delivery::outcome::Content`] has the names in
+/// lower case, without `webhook-`.
 const ANSWER_ORIGIN: &str = "allowed-origin";
+/// Response header with the allowed rate, named like [`ANSWER_ORIGIN`].
 const ANSWER_RATE: &str = "allowed-rate";
 
 /// The values that are generated anew for each handshake.
