@@ -49,7 +49,7 @@ pub fn hidden_seconds(wait_ms: u64) -> u32 {
 
 /// Returns the visibility timeout in seconds of a record that returns to isolation after a failed
 /// send. It depends on the receive count: 1 min at first, then twice as long each time, at most 2
-/// hours. Ten receives take most of a day.
+/// hours. The first ten timeouts add up to about 8 hours.
 ///
 /// A receive in isolation counts as a possible crash. With a constant wait, a harmless record would
 /// become a dead letter if a queue refused messages for minutes.
