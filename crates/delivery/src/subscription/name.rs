@@ -91,8 +91,8 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// First character of reserved names, which documents and publishers cannot use. In keys of dead
-/// letters, names such as `_unknown` replace a subscription. Folders such as `_replays` are beside
-/// the dead letters.
+/// letters, a name such as `_unknown` replaces the name of a subscription. Folders such as
+/// `_replays` are in the same bucket as the dead letters.
 pub const RESERVED: char = '_';
 
 impl TopicName {
@@ -173,7 +173,7 @@ impl FromStr for SubscriptionName {
     }
 }
 
-/// The placeholder for an empty or unknown name, which is a segment of a key.
+/// The placeholder for an empty or unknown name in a key, where no segment may be empty.
 pub const NAMELESS: &str = "_";
 
 /// Characters that are percent-encoded in a segment of a key: all except `[A-Za-z0-9._-]`.

@@ -59,22 +59,22 @@ record! {
     pub struct RetryPolicy {
         /// Maximum number of attempts, including the first.
         "maxAttempts" => pub max_attempts: u32 = Required(Integer(1..=ATTEMPTS_MAX)),
-        /// No attempt begins after this time; PT1S to P14D. The time starts at publication, or when
-        /// a delay (`delay` or `deliverat`) ends.
+        /// No attempt begins after this time; PT1S to P14D. The time starts at publication or, if
+        /// there is a delay (`delay` or `deliverat`), at its end.
         "timeToLive" => pub time_to_live_ms: Option<u64> = Optional(Duration(SECOND_MS..=LIFETIME_MAX_MS), NO_TIME_TO_LIVE),
         /// The waits between attempts.
         "schedule" => pub schedule: Schedule = Required(Waits),
         /// Maximum random extension of a wait, in percent: 10 extends a wait of PT1M by up to PT6S.
         "jitterPercent" => pub jitter_percent: u32 = Required(Integer(0..=100)),
-        /// Statuses that count as delivered, such as 200-204.
+        /// Statuses of a successful delivery, such as 200-204.
         "success" => pub success: StatusSet = Meaning::Success,
         /// Statuses that are never retried, in addition to the defaults.
         "neverRetry" => pub never_retry: StatusSet = Meaning::NeverRetry,
-        /// Statuses that are retried, although the defaults never retry them.
+        /// Statuses that are retried, even if the defaults never retry them.
         "retryOn" => pub retry_on: StatusSet = Meaning::RetryOn,
         /// Minimum wait after each of these statuses, such as {503: PT30S}.
         "leastWaits" => pub least_waits: Vec<(u16, u64)> = Required(statuses::LeastWaits),
-        /// Minimum wait after every other failure.
+        /// Minimum wait after every failure that `leastWaits` does not cover.
         "otherwiseLeastWait" => pub otherwise_least_wait_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
         /// Longest wait that the header Retry-After can cause; PT0S ignores the header.
         "retryAfterMax" => pub retry_after_max_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
@@ -93,7 +93,7 @@ impl RetryPolicy {
     }
 }
 
-/// Text for a subscription without a time to live, for display.
+/// Text that is displayed if a subscription has no time to live.
 const NO_TIME_TO_LIVE: &str = "none; the limit is 14 days in every dialect";
 
 /// The defaults of a dialect for the settings of a subscription.

@@ -33,7 +33,7 @@ pub const SECRET_NAME_RULE: &str =
 /// Prefixes of variables that Lambda, the AWS SDK or the dynamic loader set or read. Some of these
 /// variables contain the function's credentials.
 const RESERVED_PREFIXES: [&str; 5] = ["AWS_", "LAMBDA_", "LD_", "LC_", "_X_AMZN_"];
-/// Names of variables that Lambda sets or reads, without a common prefix.
+/// Names of other variables that Lambda sets or reads. They have no common prefix.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
 const RESERVED_NAMES: [&str; 7] = ["_HANDLER", "LANG", "LANGUAGE", "PATH", "PWD", "TZ", "_"];
 
@@ -115,7 +115,7 @@ impl fmt::Debug for Secret {
 /// AWS credentials. Their `Debug` output contains none of their values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AwsCredentials {
-    /// The id of the access key, which is not secret.
+    /// The access key id. It is not secret.
     pub access_key_id: String,
     /// The secret access key, which signs requests.
     pub secret_access_key: Secret,
@@ -135,7 +135,8 @@ impl fmt::Debug for AwsCredentials {
 pub struct Keyring {
     secrets: BTreeMap<SecretName, Secret>,
     token: Option<Secret>,
-    /// Tokens that the destination refused, which a response may repeat.
+    /// Tokens that the destination refused. They are kept to hide them in responses that repeat
+    /// them.
     refused: Vec<Secret>,
     aws: Option<AwsCredentials>,
 }

@@ -85,7 +85,7 @@ pub enum NamePattern {
     Beginning(String),
 }
 
-/// The hosts to which a rule allows secrets to be sent, in the spelling of URLs.
+/// The hosts to which a rule allows secrets to be sent. Names are spelled as in parsed URLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostPattern {
     /// The host with this name, without its subdomains.
@@ -161,7 +161,7 @@ impl SecretPolicy {
 }
 
 impl SecretRefusal {
-    /// Returns an error message with the secret and the forbidden host.
+    /// Returns an error message with the name of the secret and the forbidden host.
     #[must_use]
     pub fn problem(&self) -> String {
         format!("the secret \"{}\" may not be sent to \"{}\"", self.secret, self.host)

@@ -1,4 +1,4 @@
-//! Formats URLs of destinations for display, without possible credentials.
+//! Formats URLs of destinations for display. Omits or hides parts that may contain credentials.
 //!
 //! This module is separate so that logs, messages and blobs write a URL in the same form.
 
@@ -13,8 +13,8 @@ pub fn host_of(url: &Url) -> String {
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// Returns a URL without credentials and query, which may contain secrets. Logs, blobs and messages
-/// use this form.
+/// Returns a URL without credentials, query and fragment, because they may contain secrets. Logs,
+/// blobs and messages use this form.
 #[must_use]
 pub fn display(url: &Url) -> String {
     let mut url = url.clone();

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::subscription::name::{RESERVED, TopicName};
 
-/// The sink of a subscription's dead letters, to which they are sent or in which they are stored.
+/// The recipient of a subscription's dead letters, or the storage for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sink {
     /// Dead letters are stored in the container of the deployment.

@@ -1,4 +1,4 @@
-//! [`Templated`]: a template of a destination, with the secrets that it names.
+//! [`Templated`]: a template of a destination, and the names of the secrets in it.
 //!
 //! This module is separate from [`crate::template`], which compiles and renders templates. The
 //! names of secrets and the source text belong to the subscription.
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::subscription::secret::SecretName;
 use crate::template::{BodyTemplate, PathTemplate, TemplateError, TextTemplate};
 
-/// A compiled template, its source text, and the secrets that it names.
+/// A compiled template, its source, and the names of the secrets in it.
 #[derive(Debug, Clone)]
 pub struct Templated<T> {
     /// The compiled template, which can be rendered.

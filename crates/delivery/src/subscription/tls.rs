@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// Maximum size of a bundle in bytes, because one file may contain many bundles.
+/// Maximum size of a bundle in bytes. The limit is low because one file may contain many bundles.
 pub const CA_BUNDLE_MAX_BYTES: usize = 64 * 1_024;
 
 /// Certificates of certificate authorities in PEM, at least one.

@@ -14,7 +14,8 @@ use crate::subscription::kinds::limits;
 use crate::subscription::kinds::publishers::Publishers;
 use crate::subscription::kinds::samples::Sample;
 
-/// Default value of `maxReplies`: deliveries that may follow from replies to replies of one event.
+/// Default value of `maxReplies`: maximum number of deliveries that result from replies to replies,
+/// for one published event.
 pub const REPLIES_MAX: u32 = 64;
 
 record! {
@@ -24,8 +25,8 @@ record! {
         /// Format that publishers must send. `sns`, `eventbridge` and `s3` are the envelopes of
         /// those services.
         "input" => pub input: Input = Or(Word(&Input::ALL, Input::as_str), Input::Auto),
-        /// Maximum number of deliveries that follow from replies to replies, for each event. Deliveries of direct
-        /// replies to the event do not count.
+        /// Maximum number of deliveries that replies to replies cause for one published event.
+        /// Deliveries of direct replies to the event do not count.
         "maxReplies" => pub max_replies: u32 = Or(Integer(limits::REPLIES), REPLIES_MAX),
         /// Publishers that cannot name a topic. Each publisher belongs to one topic.
         "from" => pub from: Vec<Publisher> = Or(Publishers, Vec::new()),

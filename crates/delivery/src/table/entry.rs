@@ -1,4 +1,4 @@
-//! [`Entry`]: an item of the table with a text, which is always replaced as a whole.
+//! [`Entry`]: an item of the table that contains one text. The text is always replaced as a whole.
 //!
 //! The version of an item counts replacements. A process replaces only the version that it has
 //! read, so no concurrent change is lost.

@@ -1,8 +1,8 @@
 //! [`ItemKey`]: the primary key of an item in the table.
 //!
-//! The partition key is the namespace of the subscriptions that the item is about. A policy can
-//! therefore grant a role the items of its namespaces. A partition key that begins with `@` is for
-//! items outside of all namespaces, because no namespace begins with `@`.
+//! The partition key is the namespace of the subscriptions that the item is about. An IAM policy
+//! can therefore limit a role to the items of certain namespaces. A partition key that begins with
+//! `@` is for items outside of all namespaces, because no namespace begins with `@`.
 
 use std::fmt;
 

@@ -123,8 +123,8 @@ impl TakePlaces {
         self.earliest_ms.saturating_mul(MS_US)
     }
 
-    /// True if the first slot starts at `end_us`, because that time is plausible and later than the
-    /// earliest start.
+    /// True if the first slot starts at `end_us`: the time is plausible and later than the earliest
+    /// start.
     #[must_use]
     pub fn follows(&self, end_us: Option<u64>) -> bool {
         end_us

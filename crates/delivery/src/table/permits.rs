@@ -14,8 +14,8 @@ use std::str::FromStr;
 
 /// Maximum number of permit names in one item.
 pub const PERMITS_MAX: u32 = 50;
-/// Maximum validity of a permit, because a late response may take as long as two timeouts. A longer
-/// validity was written by a process with a wrong clock.
+/// Maximum validity of a permit. It allows for a late response, which may take as long as two
+/// timeouts. A longer validity was written by a process with a wrong clock.
 const VALID_MAX_MS: u64 = 30 * crate::time::duration::MINUTE_MS;
 
 /// A granted permit, identified by its name.

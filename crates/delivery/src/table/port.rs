@@ -36,8 +36,8 @@ impl Stored {
 pub struct TableError {
     /// A description of the failed operation, its item and table, and the reason.
     pub problem: String,
-    /// True if the table responded, with an error. Requests for other items may succeed, because
-    /// they may not be throttled.
+    /// True if the table responded with an error. Requests for other items may still succeed, for
+    /// example if only requests for this item are throttled.
     pub is_refusal: bool,
 }
 
@@ -80,8 +80,8 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<bool, TableError>> + Send;
 
-    /// Returns the last items of a partition by sort key, in descending order, at most `most`. Some
-    /// of them may have expired.
+    /// Returns the `most` items of a partition with the highest sort keys, in descending order.
+    /// Some of them may have expired.
     ///
     /// # Errors
     /// [`TableError`] if the items cannot be read.

@@ -77,7 +77,8 @@ pub struct Recovery {
 pub struct Results {
     /// Number of good responses since the last report.
     pub good: u32,
-    /// Number of failures since the last report that count against the destination.
+    /// Number of failures since the last report. Includes only failures that count against the
+    /// destination.
     pub failed: u32,
     /// Number of deliveries that were deferred without a slot, minus the number of such deliveries
     /// that were received again and got a slot.
@@ -98,8 +99,8 @@ pub struct Report {
 /// The change of an item that a report causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Adds the results to the item and leaves the rate unchanged. So the counts in the item may
-    /// differ from the caller's copy.
+    /// Adds the results to the counts in the item, even if these differ from the caller's copy. The
+    /// rate stays unchanged.
     Add,
     /// Replaces the recovery in the item if it is exactly `old`.
     Replace {
@@ -271,7 +272,7 @@ impl Recovery {
     }
 
     /// Returns the earliest time for which a slot may be granted now. It is never before the
-    /// recovery began, because the probe already used a slot in that second.
+    /// recovery began, because the probe that ended the outage was sent just before that.
     #[must_use]
     pub fn places_from_ms(self, now_ms: u64) -> u64 {
         // The clock of the process that observed the end of the outage may be ahead.

@@ -20,7 +20,7 @@ pub struct TemplateError {
 }
 
 impl TemplateError {
-    /// Returns an error about this part of a template, which is shortened if necessary.
+    /// Returns an error about this part of a template. A long part is shortened.
     pub(super) fn new(place: &str, expression: &str, reason: impl Into<String>) -> Self {
         Self { place: place.to_owned(), expression: quoted(expression), reason: reason.into() }
     }
@@ -32,15 +32,15 @@ impl TemplateError {
         format!("{}{}", shown(&self.expression), self.reason)
     }
 
-    /// Returns the error without text of the template, which may contain a credential.
+    /// Removes the text of the template from the error, because it may contain a credential.
     #[must_use]
     pub fn without_expression(self) -> Self {
         Self { expression: String::new(), ..self }
     }
 }
 
-/// Formats the failing part as it precedes the reason. The result is empty if the error is about
-/// the whole field.
+/// Returns the beginning of an error message: the failing part in backquotes, and a colon. The
+/// result is empty if the error is about the whole field.
 fn shown(expression: &str) -> String {
     if expression.is_empty() { String::new() } else { format!("`{expression}`: ") }
 }

@@ -145,7 +145,8 @@ pub(super) enum Filter {
     Join(Option<Box<Expression>>),
     /// `urlencode`: encodes a text like a form value; a space becomes `+`.
     UrlEncode,
-    /// `hmac("NAME")`: returns the HMAC-SHA256 with a secret, in hexadecimal digits.
+    /// `hmac("NAME")`: returns the HMAC-SHA256 of a text in hexadecimal digits. The key is a
+    /// secret.
     Hmac(Box<str>),
     /// `length`: returns the number of characters in a text, items in a list, or members in an
     /// object.
@@ -256,7 +257,7 @@ impl Expression {
     }
 }
 
-/// An expression, with the text of its tag for errors.
+/// An expression, and the text of its tag for error messages.
 #[derive(Debug)]
 pub(super) struct Tagged {
     pub(super) expression: Expression,

@@ -36,6 +36,8 @@ pub const URL_MAX_BYTES: usize = 8 * 1024;
 /// The fuel for all templates of one request.
 ///
 /// - Each evaluation of an expression costs 64.
+/// - Each item of a list that an expression builds costs 128, and so does each iteration of a loop.
+/// - A byte of a name that is looked up in an object costs 8.
 /// - A byte that is read costs 1.
 /// - A byte of the output costs 2.
 /// - A byte of a text that an expression builds costs 4.

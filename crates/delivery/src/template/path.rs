@@ -100,7 +100,8 @@ impl PathTemplate {
     }
 }
 
-/// Returns the URL up to its path. Fails if an expression is outside the path.
+/// Returns a URL with the origin and the credentials of the template, and the path `/`. Fails if an
+/// expression is outside the path.
 fn base(nodes: &[Node]) -> Result<Url, Fault> {
     let only_path =
         || Fault::new("expressions are allowed only in the path of a URL, after `https://host/`");

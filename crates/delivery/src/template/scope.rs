@@ -11,7 +11,7 @@ use super::values::Values;
 pub(super) struct Scope<'v> {
     /// The values of variables and secrets in this request.
     pub(super) values: &'v Values,
-    /// The fuel from which all work is charged.
+    /// The fuel that all work consumes.
     pub(super) budget: &'v Budget,
 }
 

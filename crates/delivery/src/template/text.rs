@@ -1,5 +1,5 @@
-//! [`TextTemplate`]: a text with expressions, for bodies that are not JSON, header values and query
-//! values.
+//! [`TextTemplate`]: a text with expressions, for header values, query values, and bodies that are
+//! not JSON.
 
 use std::sync::Arc;
 
@@ -86,7 +86,8 @@ impl TextTemplate {
     }
 }
 
-/// Converts a rendered text to a valid header value. Fails if that is not possible.
+/// Converts a rendered text to a header value. Fails if the text contains a control character or is
+/// too long.
 fn header_value(text: &str, budget: &Budget) -> Result<String, Fault> {
     if text.chars().any(char::is_control) {
         return Err(Fault::new(

@@ -9,7 +9,7 @@ use super::expression::Variable;
 use super::value::Value;
 use crate::time::moment::rfc3339;
 
-/// The subscription that sends the request, which is the variable `subscription` in templates.
+/// The subscription that sends the request. Templates read it as the variable `subscription`.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
     /// The value of `subscription.namespace`.
@@ -20,7 +20,7 @@ pub struct Origin<'a> {
     pub name: &'a str,
 }
 
-/// The attempt that sends the request, which is the variable `attempt` in templates.
+/// The attempt that sends the request. Templates read it as the variable `attempt`.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
     /// The value of `attempt.number`, counted from 1.

@@ -58,7 +58,7 @@ pub fn read(text: &str) -> Option<u64> {
     if text == NEVER { Some(u64::MAX) } else { parse(text) }
 }
 
-/// A time as Azure writes it: RFC 3339, also without a zone, which means UTC.
+/// A time as Azure writes it: RFC 3339 with an optional zone. A time without a zone is in UTC.
 ///
 /// This type exists because [`parse`] does not accept the whole range of .NET. The latest time of
 /// .NET, `9999-12-31T23:59:59.9999999Z`, means "never". The earliest is `0001-01-01T00:00:00`.

@@ -10,7 +10,7 @@ pub const ENTRY_MAX_BYTES: usize = 256 * 1_024;
 /// condition needs several times the memory of its text.
 pub const CONDITIONS_MAX: usize = 100_000;
 
-/// Estimated memory of a subscription in bytes, without its texts and its filter.
+/// Estimated memory of a subscription in bytes. Excludes its texts and its filter.
 const SUBSCRIPTION_BYTES: usize = 1_700;
 /// Estimated memory of one condition of a filter, in bytes.
 const CONDITION_BYTES: usize = 200;

@@ -27,8 +27,8 @@ const AT_ONCE_BYTES: usize = 64 * 1_024;
 /// subscriptions.
 ///
 /// # Errors
-/// [`ObjectError`] if its filters are too large, or its settings are invalid. Without settings the
-/// input format of its events is unknown.
+/// [`ObjectError`] if its filters are too large, or its settings are invalid. A topic with invalid
+/// settings is unusable, because the input format of its events is unknown.
 pub fn read(
     name: &TopicName,
     object: &TopicObject<'_>,
@@ -102,8 +102,8 @@ impl Reader<'_> {
         topic.cloned().ok_or_else(|| ObjectError::Settings(why()))
     }
 
-    /// Reads some subscriptions into the catalogue. The names of unusable ones are added to
-    /// `unusable`, with the reasons.
+    /// Reads these subscriptions. Adds the name of each unusable subscription to `unusable`, with
+    /// the reason.
     fn read(
         &self,
         entries: Vec<Entry<'_>>,

@@ -75,7 +75,7 @@ struct Fields<'a> {
     subscriptions: Entries<'a>,
 }
 
-/// Deserializes only the version of an object, whatever its other fields.
+/// Deserializes only the version of an object, and ignores all other fields.
 #[derive(Deserialize)]
 struct Version {
     v: u64,

@@ -16,18 +16,18 @@ use crate::subscription::kinds::publishers::Publishers;
 use crate::subscription::name::TopicName;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// Returns the entry with a topic's settings, which belongs to this owner.
+/// Returns the entry with a topic's settings. The entry belongs to this owner.
 fn topic_entry(owner: &str, topic: &Topic) -> String {
     entry(owner, canonical::topic(topic))
 }
 
-/// Returns the entry of a topic with default settings, which belongs to this owner.
+/// Returns the entry of a topic with default settings. The entry belongs to this owner.
 #[must_use]
 pub fn plain_topic_entry(owner: &str) -> String {
     entry(owner, json!({ "spec": {} }))
 }
 
-/// Returns the entry of a subscription, which belongs to this owner.
+/// Returns the entry of a subscription. The entry belongs to this owner.
 fn subscription_entry(owner: &str, subscription: &Subscription) -> String {
     entry(owner, canonical::subscription(subscription))
 }

@@ -1,7 +1,7 @@
 //! Computes waits in SQS: delays of messages and visibility timeouts of records, in whole seconds.
 //!
-//! This module is separate because of the limits of SQS. Waits are rounded up, because a message
-//! that is received early has to wait again.
+//! This module is separate because only these waits must respect the limits of SQS. Waits are
+//! rounded up, because a message that is received early has to wait again.
 
 use crate::time::duration::{HOUR_MS, SECOND_MS};
 
@@ -49,10 +49,10 @@ pub fn hidden_seconds(wait_ms: u64) -> u32 {
 
 /// Returns the visibility timeout in seconds of a record that returns to isolation after a failed
 /// send. It depends on the receive count: 1 min at first, then twice as long each time, at most 2
-/// hours. Ten receives take most of a day.
+/// hours. The first ten timeouts add up to about 8 hours.
 ///
-/// A receive in isolation counts as a possible crash. With a constant wait, a queue that refuses
-/// messages for minutes would make a dead letter of a record that crashes nothing.
+/// A receive in isolation counts as a possible crash. With a constant wait, a harmless record would
+/// become a dead letter if a queue refused messages for minutes.
 #[must_use]
 pub fn isolated_seconds(receives: u32) -> u32 {
     let doublings = receives.saturating_sub(1).min(7);

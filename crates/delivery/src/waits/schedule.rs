@@ -1,4 +1,4 @@
-//! [`Schedule`]: the waits before retries that a policy configures.
+//! [`Schedule`]: the waits before retries, as a retry policy configures them.
 //!
 //! This module is separate because users configure only this part of a wait. [`super::retry_ms`]
 //! adds jitter and the wait that the last response requires.
@@ -43,7 +43,7 @@ pub enum Kind {
     },
     /// The attempts are at listed times since the first attempt. After the last time, the last
     /// interval repeats (Event Grid namespaces: 10s 30s 1m 5m 10m, then every 5m). No time is
-    /// skipped.
+    /// skipped: a retry whose time has passed is due at once.
     Moments {
         /// Times since the first attempt in milliseconds, ascending; never empty.
         moments_ms: Arc<[u64]>,
@@ -91,7 +91,8 @@ impl Schedule {
     }
 
     /// Returns the number of attempts that begin within a time if each attempt fails at once. The
-    /// result is at most `at_most`. Example: 402 for a linear PT15S and 14 days.
+    /// result is at most `at_most`. Example: 402 for 14 days and a linear schedule of PT15S without
+    /// a maximum wait.
     #[must_use]
     pub fn attempts_within(&self, time_ms: u64, at_most: u32) -> u32 {
         let mut now_ms = 0_u64;

@@ -1,6 +1,7 @@
 //! Reads and writes the message attributes that travel with an event, as versioned ASCII JSON.
 //!
-//! Only our own programs write three of the attributes, which are trusted only on internal queues:
+//! Three of the attributes are written only by our own programs, and are trusted only on internal
+//! queues:
 //! - `publication`: a published record whose deliveries have not been created yet
 //! - `delivery`: a delivery in progress
 //! - `deadletter`: an ended delivery, or the [result of a replay](write_replay_end)
@@ -37,14 +38,14 @@ pub const PUBLICATION_ATTRIBUTE: &str = "publication";
 pub const DELIVERY_ATTRIBUTE: &str = "delivery";
 /// Name of the attribute with a dead letter that is to be stored.
 pub const DEADLETTER_ATTRIBUTE: &str = "deadletter";
-/// Name of the attribute with the topic, which publishers set.
+/// Name of the attribute in which publishers name the topic.
 pub const TOPIC_ATTRIBUTE: &str = "topic";
 /// Name of the attribute with the number of earlier receives of an isolated record.
 pub const RECEIVES_ATTRIBUTE: &str = "receives";
 
-/// Name of the attribute that counts re-enqueues because the receiving program was older than the
-/// sending one. The counter has an attribute of its own, which older code of another function
-/// ignores.
+/// Name of the attribute that counts how often a message was re-enqueued because the receiving
+/// program was older than the sending one. The counter has an attribute of its own, which older
+/// code of another function ignores.
 pub const UNREAD_ATTRIBUTE: &str = "unread";
 
 /// Maximum size in bytes of an attribute that our programs write.

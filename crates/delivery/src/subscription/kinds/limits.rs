@@ -14,7 +14,7 @@ pub const PER_SECOND: RangeInclusive<u32> = 1..=10_000;
 /// published event.
 pub const REPLIES: RangeInclusive<u32> = 0..=10_000;
 
-/// Reads a number within a range, which an annotation states as a string.
+/// Reads an annotation whose text must be a whole number within this range.
 pub fn text(cursor: &Cursor<'_>, range: RangeInclusive<u32>) -> Option<u32> {
     let text = cursor.scalar()?;
     let number = text.parse().ok().filter(|number| range.contains(number));

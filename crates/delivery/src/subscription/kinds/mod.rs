@@ -1,7 +1,7 @@
 //! Field types that only subscriptions have: statuses, headers, filters, schedules, addresses.
 //!
-//! This module is separate from the records that declare fields of these types, and from the
-//! general field types in `document::kind`.
+//! This module is separate because records in several modules declare fields of these types. The
+//! general field types are in `document::kind`.
 
 pub mod address;
 pub mod advanced;

@@ -48,8 +48,8 @@ const KINDS: [(&str, KindFields); 5] = [
 const EXPONENTIAL: KindFields =
     ("delay", |fields| delay_ms(fields).map(|delay_ms| Kind::Exponential { delay_ms }));
 
-/// The field type of the field `schedule`, which replaces the schedule of other documents as a
-/// whole.
+/// The field type of the field `schedule`. Schedules of several documents are not merged: the first
+/// one applies as a whole.
 pub struct Waits;
 
 impl kind::Kind for Waits {
@@ -110,8 +110,8 @@ fn read(fields: &Fields<'_>) -> Option<Schedule> {
     capped(fields, kind, max_ms)
 }
 
-/// Returns the kind with retries that are numbered from zero or from one. Reports kinds without
-/// numbering.
+/// Returns the kind with retries numbered from zero if `from_zero` is true, and from one otherwise.
+/// Reports an error if the kind allows no numbering.
 fn numbered(kind: Kind, from_zero: bool, at: &Cursor<'_>) -> Option<Kind> {
     match kind {
         Kind::Linear { delay_ms } if from_zero => Some(Kind::LinearFromZero { delay_ms }),

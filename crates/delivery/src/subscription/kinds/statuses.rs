@@ -63,7 +63,7 @@ pub enum Meaning {
     Success,
     /// The listed statuses are never retried.
     NeverRetry,
-    /// The listed statuses are retried, although the defaults never retry them.
+    /// The listed statuses are retried, even if the defaults never retry them.
     RetryOn,
 }
 

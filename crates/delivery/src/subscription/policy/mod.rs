@@ -1,8 +1,8 @@
-//! The effective policy of a subscription as named settings, for display and comparison.
+//! Lists the effective policy of a subscription as settings with names, for display and comparison.
 //!
 //! This module is separate because `explain` and `diff` must use the same name for the same field.
-//! A setting has the effective value, from any document or default. Its name is that of the native
-//! dialect.
+//! A setting has the name of its field in the native dialect. Its value is the effective one, which
+//! comes from a document or a default.
 //!
 //! Settings never contain values of headers, because these may be secrets. A secret is shown by
 //! name. The position of a value is not part of a setting; the reader of documents provides it.
