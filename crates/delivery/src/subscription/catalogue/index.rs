@@ -59,7 +59,7 @@ enum Relation {
     BeginsWith,
 }
 
-/// A comparison of an operand with a text, which can be looked up.
+/// A comparison of an operand with a text. The index can look up such comparisons.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Comparison {
     operand: Operand,
