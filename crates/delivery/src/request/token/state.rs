@@ -55,8 +55,8 @@ pub struct TokenState<T = Secret> {
     failed: Option<(u64, String)>,
     /// Time at which the last replacement of a refused token began.
     replaced_ms: Option<u64>,
-    /// Time of a request for a token whose result was not recorded yet. It is also set if the
-    /// caller stopped waiting for the result.
+    /// Time of the last token request, until its result is recorded. It stays set if the caller
+    /// stops waiting for the result.
     asked_ms: Option<u64>,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Index {
 enum Operand {
     /// The text of a member, compared exactly.
     Member(String),
-    /// The value at an Event Grid key, or each element of an array there. Case is ignored.
+    /// The value at an Event Grid key, or each element if the value is an array. Case is ignored.
     Folded { key: Key, arrays: Arrays },
 }
 

@@ -9,8 +9,8 @@
 //! match is replaced by `[secret]`.
 //!
 //! - A value of at least [`SHORT_BYTES`] is hidden wherever it occurs.
-//! - A shorter value may also occur by chance. It is hidden only if no letter or digit is beside it.
-//!   Its encodings are hidden only if nothing else is encoded together with it.
+//! - A shorter value may also occur by chance. It is hidden only if no letter or digit is next to
+//!   it. Its encodings are hidden only if nothing else is encoded together with it.
 //! - If a text was cut, the beginning of a value at the end of the text is hidden too.
 //! - A text without credentials is unchanged.
 //! - If there are more than [`CREDENTIALS_MAX`] values, the whole text is hidden.

@@ -1,8 +1,8 @@
 //! Reads the headers that a subscription adds to its requests.
 //!
-//! This module is separate because the same rules apply in every dialect. No document can split,
-//! misroute or mislabel a request with a header. No message quotes a header's value, because it may
-//! be a secret.
+//! This module is separate because the same rules apply in every dialect. No header from a document
+//! can split, misroute or mislabel a request. No message quotes a header's value, because it may be
+//! a secret.
 
 use serde_json::{Value as Json, json};
 

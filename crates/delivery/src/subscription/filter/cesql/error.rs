@@ -1,5 +1,5 @@
-//! Declares the errors that can end the evaluation of an expression. Each corresponds to an error of
-//! CESQL.
+//! Declares the errors that can end the evaluation of an expression. Each corresponds to a CESQL
+//! error.
 //!
 //! This module is separate because conversions of values return these errors too.
 
