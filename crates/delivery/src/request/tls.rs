@@ -17,7 +17,7 @@ use crate::subscription::tls::CaBundle;
 pub struct RequestTls {
     /// Certificate authorities to trust in addition to those of the machine.
     pub ca_bundle: Option<CaBundle>,
-    /// The client certificate that is sent to the server; `None` without one.
+    /// The client certificate to send to the server; `None` if no certificate is sent.
     pub identity: Option<Identity>,
 }
 
@@ -60,8 +60,8 @@ impl RequestTls {
         Ok(Self { ca_bundle: destination.ca_bundle().cloned(), identity })
     }
 
-    /// Returns a digest of the requirements, which distinguishes connections; `None` without
-    /// requirements.
+    /// Returns a digest of the requirements; `None` if there are no requirements. Requests can
+    /// share a connection only if their digests are equal.
     #[must_use]
     pub fn fingerprint(&self) -> Option<[u8; 32]> {
         let Self { ca_bundle, identity } = self;

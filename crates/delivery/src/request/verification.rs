@@ -53,10 +53,11 @@ pub enum InvalidSignature {
          webhook-id or webhook-timestamp was changed"
     )]
     NoMatch,
-    /// A signature matches, but the timestamp is this many milliseconds too far in the past.
+    /// A signature matches, but the timestamp is too old: its age is this many milliseconds.
     #[error("the signature matches, but webhook-timestamp is {} ago; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooOld(u64),
-    /// A signature matches, but the timestamp is this many milliseconds ahead of the current time.
+    /// A signature matches, but the timestamp is too far in the future: this many milliseconds
+    /// ahead of the current time.
     #[error("the signature matches, but webhook-timestamp is {} ahead; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooNew(u64),
 }

@@ -5,7 +5,8 @@ use uuid::Uuid;
 use crate::delivery::DELIVERY_NAMESPACE;
 
 /// Returns the `webhook-id` of a request. It is the id of the only delivery, or an id that is
-/// derived from the ids of several deliveries. Every attempt has the same id.
+/// derived from the ids of several deliveries. Every attempt with the same deliveries has the same
+/// id.
 #[must_use]
 pub fn webhook_id(deliveries: &[Uuid]) -> Uuid {
     if let [delivery] = deliveries {

@@ -12,10 +12,11 @@ use crate::document::reader::Cursor;
 use crate::document::record::Or;
 
 words! {
-    /// The treatment of a batch's events after a response that is never retried.
+    /// The treatment of the events of a batch after the destination returned a status that is never
+    /// retried.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum OnRefused {
-        /// Each event is retried once in a request of its own, because the response may refer to
+        /// Each event is sent once more, in a request of its own, because the response may refer to
         /// only one event.
         Split = "split",
         /// The response applies to all events of the batch.
@@ -34,7 +35,7 @@ record! {
         /// Maximum size of a body with several events, in units of 1,024 bytes. A larger single event has its own
         /// request.
         "preferredKilobytes" => pub preferred_bytes: u64 = Or(Kilobytes(KILOBYTES), BATCH_BYTES),
-        /// Effect of a response that is never retried: `split` retries each event once in its own
+        /// Effect of a status that is never retried: `split` sends each event once more, in its own
         /// request; `all` applies the response to all events.
         "onRefused" => pub on_refused: OnRefused = Or(ON_REFUSED, OnRefused::Split),
     }

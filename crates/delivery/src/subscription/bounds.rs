@@ -2,8 +2,8 @@
 
 use crate::time::duration::{DAY_MS, MINUTE_MS};
 
-/// Maximum number of attempts of a delivery, in any dialect. Otherwise a schedule with short waits
-/// could cause any number of attempts within the lifetime.
+/// Maximum number of attempts of a delivery, in any dialect. Without this limit, a schedule with
+/// short waits could allow any number of attempts within the lifetime.
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// Maximum lifetime of a delivery, counted from publication, in any dialect.
 pub const LIFETIME_MAX_MS: u64 = 14 * DAY_MS;

@@ -120,7 +120,8 @@ words! {
     /// The part of the last response that a dead letter contains.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Response {
-        /// The dead letter contains the beginning of the body, without credentials of the request.
+        /// The dead letter contains the beginning of the body. Credentials of the request are
+        /// masked.
         #[default]
         Beginning = "beginning",
         /// The dead letter contains no part of the body.

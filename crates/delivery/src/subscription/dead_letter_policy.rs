@@ -16,7 +16,7 @@ use crate::subscription::sink::Sink;
 use crate::time::duration::{DAY_MS, MINUTE_MS};
 use crate::waits::DELAY_MAX_MS;
 
-/// Value of the field `deadLetter` with which dead letters are dropped.
+/// Value of the field `deadLetter` that causes dead letters to be dropped.
 const DROPPED: &str = "none";
 
 record! {

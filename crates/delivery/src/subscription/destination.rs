@@ -38,8 +38,8 @@ record! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Destination {
         /// Address of requests: http://…, https://…, a key of a Destinations document, or
-        /// topic:namespace/topic. The path may contain expressions; each is a whole segment or a
-        /// part of one. Required, unless `aws` is set.
+        /// topic:namespace/topic. The path may contain expressions; each is a segment or a part of
+        /// a segment. Required, unless `aws` is set.
         "url" => pub url: DestinationUrl = Address(Required(EventsUrl)),
         /// An AWS resource in place of the URL, such as a queue or a function.
         "aws" => pub aws: Option<Box<AwsTarget>> = Optional(Whole::<Box<AwsTarget>>::KIND, "none"),
@@ -298,8 +298,8 @@ impl Destination {
         }
     }
 
-    /// Returns the certificate authorities to trust in addition to the public ones; `None` without
-    /// any.
+    /// Returns the certificate authorities to trust in addition to the public ones; `None` if there
+    /// are none.
     #[must_use]
     pub fn ca_bundle(&self) -> Option<&CaBundle> {
         self.tls.as_ref().map(|tls| &tls.ca_bundle)
@@ -372,9 +372,9 @@ impl Destination {
         of_headers.chain(of_auth).chain(of_signing).chain(templates)
     }
 
-    /// Returns the settings that may contain credentials. The pattern names every field, so that a
-    /// new field does not compile until it is handled here. The URL is not included: `Credentials`
-    /// splits it into parts.
+    /// Returns the settings that may contain credentials. The `let` pattern names every field of
+    /// [`Destination`], so that a new field does not compile until it is handled here. The URL is
+    /// not included: `Credentials` splits it into parts.
     pub(super) fn confidential(&self) -> Confidential<'_> {
         let Self {
             headers,

@@ -1,4 +1,4 @@
-//! Declares mappings in a destination: certificates, signatures, disabling and consent.
+//! Declares the nested settings of a destination: certificates, signatures, disabling and consent.
 
 use crate::document::kind::{Duration, Integer};
 use crate::document::record::{NoFields, Optional, Required};

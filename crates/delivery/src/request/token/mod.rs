@@ -1,7 +1,7 @@
 //! Composes token requests, reads the responses, and decides when to fetch a new token.
 //!
 //! The protocol is OAuth 2.0 with client credentials (RFC 6749, 4.4 and 5). This module is pure.
-//! The owner of a [`TokenState`] sends the request, one at a time for each client.
+//! The owner of a [`TokenState`] sends the requests, one at a time for each client.
 //!
 //! An error quotes no part of a response except an error code of RFC 6749, 5.2, and never a secret.
 

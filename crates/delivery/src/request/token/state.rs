@@ -14,7 +14,8 @@ use crate::subscription::secret::Secret;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use crate::waits;
 
-/// A token is no longer used during this time before its expiration.
+/// Safety margin before the expiration of a token. A token that lives less than twice this time is
+/// used for half of its lifetime.
 const ENDS_EARLY_MS: u64 = MINUTE_MS;
 /// Maximum time for which a token is used, whatever lifetime its server states.
 const LIFE_MAX_MS: u64 = DAY_MS;
@@ -54,8 +55,8 @@ pub struct TokenState<T = Secret> {
     failed: Option<(u64, String)>,
     /// Time at which the last replacement of a refused token began.
     replaced_ms: Option<u64>,
-    /// Time of a request for a token whose result was not recorded yet. It is also set if the
-    /// caller stopped waiting for the result.
+    /// Time of the last token request, until its result is recorded. It stays set if the caller
+    /// stops waiting for the result.
     asked_ms: Option<u64>,
 }
 
@@ -108,8 +109,8 @@ impl<T: Clone + PartialEq> TokenState<T> {
         Refused::Ended
     }
 
-    /// Returns how long to wait in milliseconds before fetching a token. There is a wait if another
-    /// caller has just started a request and stopped waiting for it.
+    /// Returns the wait in milliseconds before the next token request. The wait is zero unless
+    /// another caller has just started a request and abandoned it.
     #[must_use]
     pub fn wait_ms(&self, now_ms: u64) -> u64 {
         self.asked_ms.map_or(0, |at_ms| waits::token_ms(now_ms.abs_diff(at_ms)))

@@ -15,7 +15,7 @@ use crate::subscription::auth::oauth2::check_parameter;
 use crate::subscription::kinds::headers::STATED_PATTERN;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// Default lifetime of a token, which is that of AWS.
+/// Default lifetime of a token. AWS has the same default.
 /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_GetWebIdentityToken.html>
 pub const LIFETIME_DEFAULT_MS: u64 = 5 * MINUTE_MS;
 /// Allowed lifetimes of a token; see [`LIFETIME_DEFAULT_MS`] for the source.

@@ -65,7 +65,8 @@ record! {
     /// A fixed token in the header `authorization`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Bearer {
-        /// Name of the secret with the token. The secret does not contain the word Bearer.
+        /// Name of the secret with the token. Requests add the word Bearer, so the secret must not
+        /// contain it.
         "token" => pub token: SecretName = Required(SECRET),
     }
 }
@@ -74,7 +75,7 @@ record! {
     /// A secret as the value of another header, such as x-api-key.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SecretHeader {
-        /// Name of the header. The rules for names in headers apply.
+        /// Name of the header. Names that are not allowed in `headers` are not allowed here either.
         "name" => pub name: String = Required(headers::Name),
         /// Name of the secret with the value of the header.
         "value" => pub value: SecretName = Required(SECRET),
@@ -87,7 +88,8 @@ record! {
     pub struct ClientCertificate {
         /// Name of the secret with the certificate and its intermediate certificates, in PEM.
         "certificate" => pub certificate: SecretName = Required(SECRET),
-        /// Name of the secret with the private key, in PEM, without a password.
+        /// Name of the secret with the private key, in PEM. The key must not be encrypted with a
+        /// password.
         "key" => pub key: SecretName = Required(SECRET),
     }
 }

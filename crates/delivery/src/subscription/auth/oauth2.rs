@@ -56,7 +56,8 @@ record! {
         /// Part of the token request that contains the client secret: the header `authorization`
         /// (`basic`) or the form (`post`).
         "style" => pub style: Style = Or(Word(&Style::ALL, Style::as_str), Style::Basic),
-        /// Additional fields of the form, by name: text, numbers, true or false.
+        /// Additional form fields of the token request, by name. Values are text, numbers, true or
+        /// false.
         "parameters" => pub parameters: Vec<(String, String)> = Or(Parameters, Vec::new()),
     }
 }

@@ -45,8 +45,8 @@ impl SigningService {
 }
 
 record! {
-    /// Scope of the AWS signature. The credentials are those of the role that the parameter
-    /// `InvokeRoleArn` names, or those of the function.
+    /// Scope of the AWS signature. A deployment signs with the role that the parameter
+    /// `InvokeRoleArn` names. A command signs with the credentials of the person who runs it.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SigningScope {
         /// AWS service of the endpoint: execute-api (API Gateway), lambda (a function URL) or vpc-lattice-svcs (VPC

@@ -51,7 +51,7 @@ enum Type {
 enum Stage {
     /// Before rendering: the values of expressions are unknown.
     Written,
-    /// After rendering: a string may represent a number, and a number a string.
+    /// After rendering: a string is accepted as a number, and a number or boolean as a string.
     Rendered,
 }
 
@@ -177,7 +177,7 @@ fn unknown(service: AwsService, name: &str) -> Message {
 /// omitted.
 ///
 /// # Errors
-/// The name of the parameter whose value has a wrong type, without the value.
+/// A message that names the invalid parameter. It does not quote the value.
 pub(crate) fn rendered(service: AwsService, json: &[u8]) -> Result<Map<String, Json>, String> {
     let read: Map<String, Json> =
         serde_json::from_slice(json).map_err(|_| format!("{PLACE} is not a mapping"))?;
@@ -245,8 +245,9 @@ fn number(stated: &Json, stage: Stage) -> Option<u64> {
     text.map_or_else(|| stated.as_u64(), |text| text.parse().ok())
 }
 
-/// Converts a mapping of message attributes: `{DataType: String, StringValue: …}`, or with a
-/// `BinaryValue` in base64.
+/// Converts a mapping of message attributes. Each attribute is
+/// `{DataType: String, StringValue: …}`, or `{DataType: Binary, BinaryValue: …}` with the value in
+/// base64.
 fn attributes(stated: &Json, stage: Stage) -> Result<Json, String> {
     const FORM: &str = "expected NAME: {DataType: String, StringValue: TEXT}, or DataType: Binary \
                         with a BinaryValue in base64";

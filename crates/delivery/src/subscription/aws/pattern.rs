@@ -5,7 +5,7 @@
 //! support policy variables: ARNs in stack parameters have none.
 
 /// Returns true if the pattern covers every resource whose name consists of these texts with
-/// arbitrary characters between them. A single text is exactly one resource.
+/// arbitrary characters between them. A single text is the name of exactly one resource.
 ///
 /// `*` matches any number of characters, `?` matches one. A segment is the text between two colons.
 /// A `*` matches only within its segment, unless it is the last character of the segment.

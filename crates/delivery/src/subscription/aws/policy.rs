@@ -70,8 +70,8 @@ pub enum AwsRefusal {
 }
 
 impl AwsPolicy {
-    /// Returns a policy. `role` is the ARN of the role that signs requests; `None` without such a
-    /// role.
+    /// Returns a policy. `role` is the ARN of the role that signs requests; `None` if no role is
+    /// configured.
     #[must_use]
     pub fn new(targets: AwsTargets, own: OwnResources, role: Option<&str>) -> Self {
         let account = role.and_then(|arn| arn.split(':').nth(4)).map(ToOwned::to_owned);

@@ -36,7 +36,7 @@ pub(super) struct Index {
 enum Operand {
     /// The text of a member, compared exactly.
     Member(String),
-    /// The value at an Event Grid key, or each element of an array there. Case is ignored.
+    /// The value at an Event Grid key, or each element if the value is an array. Case is ignored.
     Folded { key: Key, arrays: Arrays },
 }
 
@@ -59,7 +59,7 @@ enum Relation {
     BeginsWith,
 }
 
-/// A comparison of an operand with a text, which can be looked up.
+/// A comparison of an operand with a text. The index can look up such comparisons.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Comparison {
     operand: Operand,

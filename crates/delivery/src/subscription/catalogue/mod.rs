@@ -103,8 +103,8 @@ impl TopicSubscriptions {
         self.subscriptions.is_empty()
     }
 
-    /// Covers these names with as few name ranges as possible. No range contains any other
-    /// subscription that can be used.
+    /// Covers `names` with as few name ranges as possible. No range contains a usable subscription
+    /// whose name is not in `names`.
     fn ranges_without_usable(&self, names: &BTreeSet<&str>) -> Vec<NameRange> {
         let mut ranges: Vec<NameRange> = Vec::new();
         let mut last: Option<&str> = None;
@@ -281,7 +281,8 @@ impl Catalogue {
         self.topics.insert(topic.topic.name.clone(), Arc::new(topic));
     }
 
-    /// Replaces the deployment-wide settings, and adds their publishers to the topics.
+    /// Replaces the deployment-wide settings. Adds each publisher in the settings to the field
+    /// `from` of its topic, if the topic exists.
     pub fn set_settings(&mut self, settings: Settings) {
         for (publisher, topic) in &settings.publishers {
             if let Some(entry) = self.topics.get_mut(topic) {
@@ -296,7 +297,8 @@ impl Catalogue {
     }
 
     /// Adds a subscription. If its topic is missing, it adds a topic with the input format `auto`.
-    /// Topics must be added before their subscriptions, because their mapping is copied.
+    /// Topics must be added before their subscriptions, because a subscription copies the mapping
+    /// of its topic.
     pub fn add_subscription(&mut self, subscription: Subscription) {
         let topic = &subscription.name.topic;
         let new = || Arc::new(TopicSubscriptions::new(Topic::new(topic.clone())));

@@ -3,17 +3,17 @@
 //!
 //! An endpoint that refuses a request may repeat parts of it: headers, the URL, or everything in
 //! base64. So the stored part of a response, and each error message, is searched for many
-//! [`spellings`] of every value. These are the value itself, its known [`encodings`], and up to
-//! three encodings applied one after the other. One automaton finds all of them ([`searcher`]). The
-//! search ignores case, and control characters between other characters. Each match is replaced by
-//! `[secret]`.
+//! [`spellings`] of every value. The spellings are the value itself, each known encoding of it
+//! ([`encodings`]), and combinations of up to three encodings. One automaton finds all of them
+//! ([`searcher`]). The search ignores case, and control characters between other characters. Each
+//! match is replaced by `[secret]`.
 //!
 //! - A value of at least [`SHORT_BYTES`] is hidden wherever it occurs.
-//! - A shorter value also occurs by chance. It is hidden only if no letter or digit is beside it.
-//!   Its encodings are hidden only if nothing else is encoded together with it.
+//! - A shorter value may also occur by chance. It is hidden only if no letter or digit is next to
+//!   it. Its encodings are hidden only if nothing else is encoded together with it.
 //! - If a text was cut, the beginning of a value at the end of the text is hidden too.
 //! - A text without credentials is unchanged.
-//! - With more than [`CREDENTIALS_MAX`] values, the whole text is hidden.
+//! - If there are more than [`CREDENTIALS_MAX`] values, the whole text is hidden.
 //!
 //! The time is linear in the length of the text. The search does not find values that were changed
 //! in other ways, such as reversed, compressed or hashed.

@@ -41,8 +41,8 @@ pub(super) struct Searcher {
 }
 
 impl Searcher {
-    /// Builds a searcher that is used for one text only. It covers only single encodings, which are
-    /// faster to build.
+    /// Builds a searcher that is used for one request only, and is not cached. It covers only
+    /// single encodings, because such a searcher is faster to build.
     pub(super) fn of_one_request(values: &[Vec<u8>]) -> Self {
         Self::new(values, Depth::Single, Depth::Plain)
     }
@@ -65,8 +65,8 @@ impl Searcher {
         searcher
     }
 
-    /// Returns the memory of the spellings and the automaton in bytes, without the overhead of
-    /// lists.
+    /// Returns the size of the spellings and the automaton in bytes. The overhead of lists is not
+    /// included.
     fn bytes(&self) -> usize {
         let spellings: usize = self.spellings.iter().map(|spelling| spelling.bytes.len()).sum();
         spellings + self.automaton.memory_usage()

@@ -10,7 +10,7 @@ use super::cesql::Cesql;
 use crate::event::Members;
 use crate::event::path::scalar;
 
-/// A condition that events must satisfy, on their members.
+/// A condition on the members of an event, or a combination of conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// True if every one of these conditions is true. Without conditions, every event matches.

@@ -149,7 +149,8 @@ fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     preferred(found.map(|value| value.map(|value| value.get())))
 }
 
-/// Returns the first of the values that is not null. If all of them are null, returns null.
+/// Returns the first existing value that is not JSON `null`. If every existing value is JSON
+/// `null`, returns JSON `null`; if no value exists, returns `None`.
 fn preferred<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Option<&'a str> {
     let mut null = None;
     for value in values.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Filters: which events a subscription delivers.
+//! Filters: conditions that select the events of a subscription.
 //!
 //! Filters compare the top-level members of the event as the publisher wrote them. A comparison
 //! fails if the member is missing, or if it is not a string, number or boolean. The operators are:

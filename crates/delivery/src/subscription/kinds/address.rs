@@ -15,8 +15,8 @@ use crate::subscription::sink::{Container, Sink, SinkQueue, check_prefix};
 use crate::subscription::topic_address::topic_of;
 use crate::template::has_tags;
 
-/// Maximum length of a key prefix within a container. Three names and an hour need up to 830 of the
-/// 1,024 bytes of a key.
+/// Maximum length of a key prefix within a container. The rest of a key needs up to 830 of the
+/// 1,024 bytes: three names, the hour and the id.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 const PREFIX_MAX_BYTES: usize = 180;
 /// Allowed lengths of a bucket's name.

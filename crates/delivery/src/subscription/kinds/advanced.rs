@@ -123,7 +123,7 @@ fn text_test(test: &TextTest, is_negated: bool) -> Operator {
     (operator, Some(("values", json!(test.values()))))
 }
 
-/// Returns the number as JSON. If JSON would round it, returns its digits as a string.
+/// Returns the number as JSON. If a JSON number would lose digits, returns the digits as a string.
 fn number_json(number: &Number) -> Json {
     let text = number.to_string();
     let whole = text.parse::<i64>().map(|whole| json!(whole)).ok();
@@ -131,7 +131,7 @@ fn number_json(number: &Number) -> Json {
     whole.or_else(fraction).filter(|json| format!("{json}") == text).unwrap_or_else(|| json!(text))
 }
 
-/// Reads a number, or a string with the digits of a number that JSON would round.
+/// Reads a number. A string is accepted if its number would lose digits as a JSON number.
 fn any_number(at: &Cursor<'_>) -> Option<Number> {
     let of_text = at.peek_text().and_then(Number::parse);
     match of_text.filter(|number| number_json(number).is_string()) {

@@ -44,7 +44,8 @@ const COMPARISONS: [(&str, Compare); 3] = [
     ("suffix", |name, value| Filter::Suffix { name, value }),
 ];
 
-/// Reports conditions that are nested too deeply, and returns `None`.
+/// Checks that conditions are nested at most `most` levels deep. Otherwise reports the problem and
+/// returns `None`.
 pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()> {
     if depth > most {
         return cursor.refuse(format!("conditions are nested more than {most} levels deep"));

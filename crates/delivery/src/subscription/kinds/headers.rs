@@ -1,8 +1,8 @@
 //! Reads the headers that a subscription adds to its requests.
 //!
-//! This module is separate because the same rules apply in every dialect. No document can split,
-//! misroute or mislabel a request with a header. No message quotes a header's value, because it may
-//! be a secret.
+//! This module is separate because the same rules apply in every dialect. No header from a document
+//! can split, misroute or mislabel a request. No message quotes a header's value, because it may be
+//! a secret.
 
 use serde_json::{Value as Json, json};
 
@@ -47,8 +47,8 @@ const REFUSED_NAMES: [&str; 20] = [
 /// subscription must not set headers with these prefixes.
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
 /// Headers that change how a server interprets, routes or traces a request, or which sender it
-/// assumes. A document may state their values. An event may not supply them, because its publisher
-/// chooses its values.
+/// assumes. A document may state their values. An event may not supply them, because the publisher
+/// of the event would choose them.
 const REFUSED_FROM_EVENT: [&str; 14] = [
     "content-encoding",
     "content-location",
@@ -68,8 +68,8 @@ const REFUSED_FROM_EVENT: [&str; 14] = [
 /// Prefixes of further headers whose value an event may not supply.
 const REFUSED_PREFIXES_FROM_EVENT: [&str; 2] = ["x-forwarded-", "x-rewrite-"];
 
-/// Reads a list of headers; `read` reads one header. At most ten headers are valid, without
-/// duplicates.
+/// Reads a list of headers; `read` reads one header. The list may contain at most ten headers, and
+/// no duplicates.
 pub fn list<'a>(
     cursor: &Cursor<'a>,
     read: impl Fn(&Fields<'a>) -> Option<Header>,

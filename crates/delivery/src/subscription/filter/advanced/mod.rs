@@ -93,7 +93,8 @@ pub enum NumberTest {
     InRange(Vec<(Number, Number)>),
 }
 
-/// The comparison of a string with values. Case is ignored unless `written` contains the values.
+/// The comparison of a string with values. If `written` is set, it contains the values in their
+/// original case, and the comparison is case-sensitive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextTest {
     how: TextMatch,

@@ -51,7 +51,8 @@ impl Cesql {
         Ok(Reading { cesql, mistakable_at, never_boolean })
     }
 
-    /// Returns the number of parts of the expression, to which its memory is proportional.
+    /// Returns the number of parts of the expression. The memory of the expression is proportional
+    /// to this number.
     #[must_use]
     pub fn size(&self) -> usize {
         let mut parts = 0;
@@ -67,8 +68,8 @@ impl Cesql {
     }
 
     /// Returns the value of the expression for an event with these members, and the error if there
-    /// was one. After an error, the value is the one that the failed function defines, otherwise
-    /// the default of the expression's type.
+    /// was one. After an error, the value is the one that the failed function defines. If it
+    /// defines none, the value is the default of the expression's type.
     #[must_use]
     pub fn evaluate<'a>(&'a self, members: &Members<'a>) -> (Value<'a>, Option<Error>) {
         evaluate(&self.0, members)

@@ -1,10 +1,11 @@
-//! The reasons why an expression has no proper value for an event, with the names of CESQL.
+//! Declares the errors that can end the evaluation of an expression. Each corresponds to a CESQL
+//! error.
 //!
 //! This module is separate because conversions of values return these errors too.
 
 use thiserror::Error;
 
-/// The reason why an expression has no proper value for an event.
+/// An error that ended the evaluation of an expression for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Error {
     /// `MathError`: an overflow, or a division by zero.

@@ -20,8 +20,8 @@ const STEPS_MAX: usize = 250_000;
 type Evaluated<'a, T = Value<'a>> = Result<T, Failure<'a>>;
 
 /// Evaluates an expression. Returns the value, and the error if there was one. After an error, the
-/// value is the one that the failed function defines, otherwise the default of the expression's
-/// type.
+/// value is the one that the failed function defines. If it defines none, the value is the default
+/// of the expression's type.
 pub(super) fn evaluate<'a>(
     expression: &'a Expression,
     members: &Members<'a>,

@@ -162,7 +162,8 @@ impl<'p> Parser<'p> {
         matches!(next, Some(Kind::Word(found)) if found.eq_ignore_ascii_case(word))
     }
 
-    /// Returns true if the next token is an operator after a value, except a logical operator.
+    /// Returns true if the next token is an operator symbol, `NOT`, `LIKE` or `IN`. Such a token
+    /// continues the condition; a logical operator ends it.
     fn next_is_test(&self) -> bool {
         let is_symbol = self.tokens.first().is_some_and(|token| {
             Binary::SYMBOLS.iter().any(|(symbol, _)| token.kind == Kind::Symbol(symbol))

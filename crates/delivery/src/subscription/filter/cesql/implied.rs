@@ -2,8 +2,8 @@
 //!
 //! The filter contains only exact texts and prefixes. It matches at least the events that the
 //! expression matches. This module is separate because only the index of a topic needs such
-//! filters. It considers conversions: an attribute that is a number or a boolean equals several
-//! texts.
+//! filters. The derived filter allows for type conversions: an attribute that is a number or a
+//! boolean can equal several texts.
 
 use super::cesql::Cesql;
 use super::expression::{Binary, Expression, Logic};

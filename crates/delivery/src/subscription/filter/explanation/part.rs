@@ -1,5 +1,5 @@
-//! Declares the types of an explanation: a condition, the values that it found, and problems of
-//! comparing the values.
+//! Declares the types of an explanation: a condition, the values that it reads, and the reason why
+//! it ignored a value or failed.
 //!
 //! This module is separate because both filters and expressions use these types.
 
@@ -12,7 +12,7 @@ pub struct Explanation {
     pub matches: bool,
     /// The values in the event that the condition reads.
     pub found: Vec<Found>,
-    /// The problem of comparing or evaluating; `None` if there was none.
+    /// The reason why the condition ignored a value or failed; `None` if it did neither.
     pub problem: Option<Problem>,
     /// The explanations of nested conditions. Conditions that were not evaluated, because the
     /// result was already certain, are omitted.
@@ -29,7 +29,7 @@ pub struct Found {
     pub value: Option<String>,
 }
 
-/// The reason why a condition has no proper result.
+/// The reason why a condition ignored a value or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The description of the problem.
