@@ -1,6 +1,6 @@
 //! Combines the access settings that a foreign file requests for a destination with those that an
-//! entry of a `Destinations` document supplies. Access settings are authentication, certificate
-//! authorities and limits.
+//! entry of a `Destinations` document supplies. Access settings are authentication and certificate
+//! authorities. Only an entry may also supply limits.
 //!
 //! Separate because neither the file nor the entry contains all of the values. A cluster or a cloud
 //! has its own identities, so its files name at most the audience of a token. The entry contains
@@ -19,10 +19,10 @@ use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::tls::CaBundle;
 
-/// Reason, for a warning, that access settings of a dead-letter sink have no effect.
+/// Reason in warnings about access settings of a dead-letter sink, which have no effect.
 pub(super) const SINK_ACCESS: &str =
     "dead letters are sent without tokens, limits and additional certificate authorities";
-/// Reason, for a warning, that access settings of a reply address have no effect.
+/// Reason in warnings about access settings of a reply address, which have no effect.
 pub(super) const REPLY_ACCESS: &str =
     "replies are sent without tokens, limits and additional certificate authorities";
 
@@ -115,7 +115,8 @@ impl<'a> Access<'a> {
 }
 
 impl Asked<'_> {
-    /// Adds a warning to each requested value that it has no effect. `why` states the reason.
+    /// Adds the warning `no effect` at the position of each requested value. `why` states the
+    /// reason.
     pub(super) fn warn_unused(&self, why: &str) {
         let token = self.token.as_ref().map(|token| &token.at);
         let bundle = self.ca_bundle.as_ref().map(|(_, at)| at);
