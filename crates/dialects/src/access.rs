@@ -1,10 +1,11 @@
-//! Authentication, certificate authorities and limits of a destination: a foreign file requests
-//! them, and an entry of a `Destinations` document supplies them.
+//! Combines the access settings that a foreign file requests for a destination with those that an
+//! entry of a `Destinations` document supplies. Access settings are authentication and certificate
+//! authorities. Only an entry may also supply limits.
 //!
 //! Separate because neither the file nor the entry contains all of the values. A cluster or a cloud
-//! has its own identities, so its files name at most the audience of a token. The entry of the
-//! destination has the client that requests the token, and the token server. A requested value that
-//! no entry supplies causes a warning, which shows the entry that would supply the value.
+//! has its own identities, so its files name at most the audience of a token. The entry contains
+//! the token server, and the client that requests the token. If no entry supplies a token that the
+//! file requests, a warning shows the missing entry.
 
 use serde_json::Value as Json;
 use url::Url;
@@ -18,12 +19,10 @@ use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::tls::CaBundle;
 
-/// Message for a dead-letter sink whose file requests a token, certificate authorities or limits,
-/// which are not used.
+/// Reason in warnings about access settings of a dead-letter sink, which have no effect.
 pub(super) const SINK_ACCESS: &str =
     "dead letters are sent without tokens, limits and additional certificate authorities";
-/// Message for a reply address whose file requests a token, certificate authorities or limits,
-/// which are not used.
+/// Reason in warnings about access settings of a reply address, which have no effect.
 pub(super) const REPLY_ACCESS: &str =
     "replies are sent without tokens, limits and additional certificate authorities";
 
@@ -116,7 +115,7 @@ impl<'a> Access<'a> {
 }
 
 impl Asked<'_> {
-    /// Adds a warning for each requested value, because the values are not used. `why` states the
+    /// Adds the warning `no effect` at the position of each requested value. `why` states the
     /// reason.
     pub(super) fn warn_unused(&self, why: &str) {
         let token = self.token.as_ref().map(|token| &token.at);
@@ -126,8 +125,8 @@ impl Asked<'_> {
 }
 
 impl AskedToken<'_> {
-    /// Adds a warning that requests have no token, with the values that an entry has to supply.
-    /// `is_mapped` is true if the key already has an entry.
+    /// Adds a warning that requests contain no token. The warning lists the values that an entry
+    /// has to supply. `is_mapped` is true if the key already has an entry.
     pub(super) fn warn_missing(&self, key: &str, is_mapped: bool) {
         let mut needed = Vec::new();
         needed.extend(self.token_url.is_none().then_some(Needed::TokenUrl));

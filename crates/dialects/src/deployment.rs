@@ -12,6 +12,7 @@ pub struct Deployment {
     /// Addresses, keyed by the reference that names them, as in a [`Reading`](super::Reading).
     /// Mappings in the files take precedence.
     pub destinations: BTreeMap<String, String>,
-    /// The hosts that may receive secrets, in addition to the policies in the files.
+    /// The deployment's policy for the hosts that may receive secrets. It applies in addition to
+    /// the policies in the files.
     pub secrets: SecretPolicy,
 }

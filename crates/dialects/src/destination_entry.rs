@@ -1,6 +1,7 @@
 //! An entry of a `Destinations` document that has more than an address.
 //!
-//! Separate because the entry may omit token settings that the file with the destination states.
+//! Separate because the entry may omit token settings that are in the file that uses the
+//! destination.
 
 use delivery::document::kind::{DEFINITION, Integer, Kind, OneOf, Whole, of_mapping};
 use delivery::document::reader::Cursor;
@@ -57,11 +58,11 @@ impl Kind for Written {
 pub(crate) enum Supplied {
     /// Complete authentication, which needs no values from a file.
     Whole(Auth),
-    /// A client whose missing values the file with the destination may state.
+    /// A client with possibly missing values. The file that uses the destination may state them.
     Client(Client),
 }
 
-/// The credentials of a client. The file with the destination may state the missing values.
+/// The credentials of a client. The file that uses the destination may state missing values.
 #[derive(Clone)]
 pub(crate) struct Client {
     /// The values in the entry. Missing values have defaults.
@@ -110,7 +111,7 @@ impl Kind for SuppliedAuth {
         let mut fields = ClientCredentials::declarations();
         fields.retain(|field| field.name != "tokenUrl");
         fields.iter_mut().filter(|field| field.name == "style").for_each(|field| {
-            // Omit the default, because the file with the destination may state the style.
+            // Omit the default, because the file that uses the destination may state the style.
             field.default = None;
         });
         let about = "Client credentials without a token server, which the file that names the destination states.";

@@ -35,7 +35,7 @@ type Entries<'a> = BTreeMap<Cow<'a, str>, Documented<'a>>;
 
 struct Documented<'a> {
     key: Cursor<'a>,
-    /// The address as written, or the whole entry as JSON.
+    /// The whole entry as JSON if it is a mapping, otherwise the address as written.
     written: String,
     /// The target of the address; `None` if the address is unusable, which is already reported.
     target: Option<Target>,
@@ -90,8 +90,8 @@ impl<'a> Destinations<'a> {
         self.documented.contains_key(&name) || self.deployed.contains_key(&*name)
     }
 
-    /// True if this text is mapped, and its entry is not a placeholder. A placeholder only repeats
-    /// the address.
+    /// True if this text is mapped, and its entry is not a placeholder. A placeholder is a mapping
+    /// that repeats the address and has no authentication.
     pub(super) fn completes(&self, text: &str) -> bool {
         let is_place = |entry: &Documented<'_>| {
             let Some(Target::Endpoint(url)) = &entry.target else { return false };
@@ -191,8 +191,8 @@ pub fn comparable(key: &str) -> Cow<'_, str> {
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }
 
-/// Returns the address to which the deployment maps the reference at the cursor. The address was
-/// checked when it was applied.
+/// Returns the address to which the deployment maps the reference at the cursor. `text` is the
+/// address. Reports an invalid address.
 fn of_deployment(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {
         Some(Ok(target)) => Resolved::Target(target),

@@ -2,8 +2,8 @@
 //!
 //! Separate because HCL, Bicep and the tags of CloudFormation are neither JSON nor YAML, so such a
 //! file would only cause syntax errors. A format is recognised by the extension of its file, or by
-//! a key or line of its text. Lines have to begin in the first column, so a format within a
-//! document's text does not count.
+//! a key or line of its text. A line counts only if it begins in the first column, because an
+//! indented line may be part of a text in a YAML document.
 
 use super::text::begins_like_json;
 use delivery::document::findings::Message;

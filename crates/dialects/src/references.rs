@@ -27,9 +27,9 @@ const ADDRESSES: [(&str, &str); 5] = [
 /// fields are read anyway.
 const UNUSABLE: &str = "https://unusable.invalid/";
 
-/// Returns the document with addresses in place of its references, each with its key, and with the
-/// values that the entry of its destination supplies. The second value is `None` if an address is
-/// unusable, which is already reported.
+/// Returns the document with addresses in place of its references. Adds the key beside each
+/// address, and the values that the entry of the destination supplies. The second value is `None`
+/// if an address is unusable, which is already reported.
 pub(super) fn resolved(
     document: &Cursor<'_>,
     destinations: &Destinations<'_>,

@@ -156,7 +156,8 @@ enum LayoutV1 {
     Flat,
 }
 
-/// The encoding of the last response in the Knative format. Omitted if the response is text.
+/// The encoding of the last response in `knativeerrordata`, a member of the Knative format. Omitted
+/// if the response is text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ErrorDataV1 {

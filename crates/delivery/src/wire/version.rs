@@ -33,7 +33,8 @@ struct Versioned {
     v: u32,
 }
 
-/// Returns an error unless the attribute states the version of this program.
+/// Returns an error unless the attribute states the version that this program supports,
+/// [`VERSION`].
 pub(super) fn check_version(attribute: &str) -> Result<(), WireError> {
     match serde_json::from_str(attribute).map_err(unreadable)? {
         Versioned { v: VERSION } => Ok(()),

@@ -213,8 +213,9 @@ impl Field<'_> {
         Some(joined("any", each.collect::<Option<_>>()?))
     }
 
-    /// Converts one wildcard pattern. With `*` inside, the prefix and the suffix must not be able
-    /// to overlap. Example: a filter for `ab*ba` would match `aba`.
+    /// Converts one wildcard pattern. A pattern with `*` inside becomes a prefix and a suffix;
+    /// returns `None` if they may overlap. Example: `ab*ba` does not match `aba`, but its prefix
+    /// and its suffix do.
     fn wildcard(&self, pattern: &str, is_negated: bool) -> Option<Json> {
         let parts: Vec<&str> = pattern.split('*').collect();
         let text =

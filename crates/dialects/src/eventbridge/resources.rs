@@ -8,7 +8,7 @@ use delivery::document::reader::Cursor;
 
 use super::secrets::Variables;
 
-/// The parts of EventBridge that documents describe.
+/// The EventBridge resources that the files describe.
 #[derive(Default)]
 pub(super) struct Resources<'a> {
     pub(super) rules: Vec<Rule<'a>>,

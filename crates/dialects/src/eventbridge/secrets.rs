@@ -1,8 +1,8 @@
 //! Assigns names to secrets.
 //!
-//! Separate because EventBridge prints no secrets. Each secret becomes the name of an environment
-//! variable, with a warning to set it, unless a template names the store of the secret. Two secrets
-//! never share a variable.
+//! Separate because EventBridge prints no secrets. A secret for which a template names a store
+//! keeps its name in that store. Any other secret gets an environment variable, and a warning asks
+//! the user to set the variable. Two secrets never share a variable.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,8 +20,9 @@ pub(super) struct Secrets<'r> {
 }
 
 impl Secrets<'_> {
-    /// Returns a name for the secret in a field. A literal secret is not copied: an environment
-    /// variable replaces it, with a warning to set the variable.
+    /// Returns the name of the secret in a field. If the field does not refer to a store, this is a
+    /// new environment variable, and a warning asks the user to set it. A literal secret is never
+    /// copied.
     pub(super) fn secret(&self, fields: &Fields<'_>, field: &'static str, part: &str) -> String {
         let stated = fields.given(field);
         if let Some(stored) = stated.as_ref().and_then(Cursor::peek_text).and_then(stored) {

@@ -1,9 +1,10 @@
 //! Reads dead-letter destinations: containers in an Azure storage account, mapped to sinks.
 //!
-//! Separate because dead-letter destinations have many spellings: with and without an identity, the
-//! container inside `properties` or inside `StorageBlob`, its id in two parts or as a whole. An id
-//! that no `Destinations` document maps causes only a warning, because dead letters are then stored
-//! in the default container.
+//! Separate because dead-letter destinations have many spellings. The fields may be in the
+//! destination itself, or one level deeper, beside an identity. The container may be in
+//! `properties` or in `StorageBlob`, and its id may be in two parts or whole. An id that no
+//! `Destinations` document maps causes only a warning, because dead letters are then stored in the
+//! default container.
 
 use serde_json::json;
 

@@ -77,7 +77,8 @@ fn names(commands: &Group, source: Option<&Located<'_>>) -> String {
     format!("--resource-group {group}{names}")
 }
 
-/// Returns the id of a source: the id in the file, or one composed of the stated names.
+/// Returns the id of a source. If the file has no full id that is safe in a command, returns an id
+/// composed of the stated names and placeholders.
 fn id(kind: &str, source: Option<&Located<'_>>) -> String {
     let stated = source.and_then(|(_, at)| at.peek_text()).map(id_of_source);
     let is_whole =

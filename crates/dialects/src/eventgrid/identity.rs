@@ -83,8 +83,8 @@ impl<'a> LastmileSection<'a> {
     }
 }
 
-/// Detects the dialect from a resource's own fields and its source. The rules for Azure resources
-/// are selected later.
+/// Detects the dialect from a resource's own fields and its source. Does not consider the endpoint:
+/// `settings::translate` replaces the dialect if the endpoint is an Azure resource.
 pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_>>) -> Dialect {
     let is_namespace = source.is_some_and(|(source, _)| source.kind == NAMESPACE_TOPICS)
         || resource.kind.starts_with(NAMESPACE_TOPICS);
@@ -101,7 +101,7 @@ pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_
 }
 
 /// Returns the full name of a subscription, with its position. The name comes from `lastmile`, else
-/// from the resource, else from the file.
+/// from the resource, else from the file name.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,

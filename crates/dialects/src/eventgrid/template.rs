@@ -137,7 +137,8 @@ fn is_condition_met(resource: &Cursor<'_>) -> bool {
     is_deployed
 }
 
-/// Creates a resource, with the types and the names of its parents.
+/// Creates a resource. Its type and name are prefixed with those of its parents, unless its own
+/// type is already full.
 fn resource<'a>(cursor: &Cursor<'a>, parent: Option<&Resource<'a>>) -> Resource<'a> {
     let kind = cursor.text_at("type").to_ascii_lowercase();
     let around = parent.filter(|parent| {

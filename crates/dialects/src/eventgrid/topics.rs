@@ -1,8 +1,8 @@
 //! Assigns topics to the sources of event subscriptions, across all files.
 //!
 //! Separate because Azure ignores case in names, and because the name of a topic has two parts,
-//! while an id has more. Sources with different ids may therefore become one topic, which would
-//! otherwise go unnoticed.
+//! while an id has more. Sources with different ids may therefore share a topic. A warning reports
+//! each such source.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ struct Known {
     sources: Vec<KnownSource>,
 }
 
-/// A source of a topic, in lower case.
+/// A source of a topic. The parts that are compared are in lower case.
 struct KnownSource {
     kind: String,
     place: [Option<String>; 2],
@@ -50,8 +50,8 @@ impl SourceTopics {
         Self { known: RefCell::new(described.map(known).collect()) }
     }
 
-    /// Returns the topic with this name in its first spelling. Reports a source with a different
-    /// id, once.
+    /// Returns the topic with this name, in the spelling that occurred first. Reports each further
+    /// source of the topic once.
     pub(super) fn spelled(
         &self,
         name: TopicName,

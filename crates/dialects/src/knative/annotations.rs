@@ -1,5 +1,5 @@
-//! Reads our annotations, which change a delivery: how statuses are treated, the rate, and the
-//! stored data.
+//! Reads our annotations. They configure retries by status, the request rate, hidden paths, the
+//! stored response, and the budget of replies.
 //!
 //! Separate because annotations are inherited: a Subscription inherits them from its Channel, and a
 //! Trigger from its Broker.
@@ -25,8 +25,8 @@ const RETRY_ON: &str = "lastmile.dev/retry-on";
 const NEVER_RETRY: &str = "lastmile.dev/never-retry";
 /// Annotation with the maximum number of requests a second to the subscriber.
 pub(super) const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
-/// Annotation with the maximum number of deliveries that may follow from replies to a broker or
-/// channel.
+/// Annotation of a broker or channel with its budget of replies: the maximum number of deliveries
+/// that may follow from replies to replies, for each event.
 pub(super) const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 
 /// An annotation whose value becomes native fields.

@@ -1,9 +1,9 @@
 //! Settings that a Broker or Channel may leave to its cluster, and the objects with the defaults of
 //! a cluster.
 //!
-//! Separate because the objects with defaults are not read. A warning names the subscriptions that
-//! the defaults would change, and the setting to write into the Broker or Channel instead. Knative
-//! finds the ConfigMaps with defaults by their names, which are the same in all clusters.
+//! Separate because the objects with defaults are not read. Instead, a warning names the affected
+//! subscriptions, and the setting to write into the Broker or Channel. Knative finds the ConfigMaps
+//! with defaults by their names, which are the same in all clusters.
 
 use super::class::{ANNOTATION, CHANNEL_BASED, Class, GOOGLE_EVENTING};
 use super::object::Object;

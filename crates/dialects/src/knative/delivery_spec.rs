@@ -202,8 +202,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Writes the number of attempts and the schedule. Stock values have no position in a file, and
-    /// a schedule may be stated in several positions.
+    /// Writes the number of attempts and the schedule. Also records the origin of a stock value,
+    /// which has no position in a file, and of the schedule, which may have several positions.
     fn translate_retries(&self, class: Class, object: &Cursor<'_>, to: &mut Translation) {
         let policy = value(&self.policy).unwrap_or(STOCK.policy);
         let missing_ms = if self.has_stock_defaults { STOCK.delay_ms } else { DELAY_DEFAULT_MS };

@@ -1,5 +1,5 @@
-//! Reads Knative manifests unchanged: brokers and triggers, channels and subscriptions, event
-//! sources with a sink.
+//! Reads Knative manifests, which need no changes: brokers and triggers, channels and
+//! subscriptions, event sources with a sink.
 //!
 //! Separate because Knative is one of several foreign families. An object may refer to objects that
 //! follow it or are in another file. Brokers and channels are read first, because their triggers

@@ -96,7 +96,8 @@ pub(super) fn report_unknown(object: &Object<'_>) {
     }
 }
 
-/// Reads the settings of a messaging system, which is not used here, only to report unknown fields.
+/// Reports unknown fields in the settings of a broker's messaging system. The settings are not
+/// used.
 pub(super) fn read_broker_config(object: &Object<'_>) {
     object.read(|_, spec| {
         if let Some(spec) = spec {

@@ -1,7 +1,7 @@
 //! Sketches of subscriptions: the name and the references of each, before its object is read.
 //!
-//! Separate because a subscription with an error has a name too, and a reference may cause the
-//! error. Reports nothing.
+//! Separate because a subscription with an error needs a sketch too. A reference to an unsupported
+//! object may be the cause of the error. Reports nothing.
 
 use std::collections::BTreeMap;
 

@@ -72,8 +72,8 @@ fn report_publisher(topic: &TopicName, sink: &ResolvedAddress<'_>, spec: &Fields
     sink.at.warn(Message::new(message).help(format!("publish its events to {topic} yourself")));
 }
 
-/// Reports defaults of a KafkaSource that differ here. A KafkaSource keeps the order of a
-/// partition, and retries, unless the file states otherwise.
+/// Adds warnings for behaviour of a KafkaSource that lastmile does not reproduce. Unless the file
+/// states otherwise, a KafkaSource keeps the order of a partition, and retries failed events.
 fn report_kafka(spec: &Fields<'_>) {
     let order = spec.given("ordering");
     if order.as_ref().and_then(Cursor::peek_text) != Some("unordered") {

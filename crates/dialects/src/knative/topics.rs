@@ -70,7 +70,8 @@ impl Topics {
         TopicName { topic: qualified, ..object.name.clone() }
     }
 
-    /// Assigns to an object the topic that it owns. Reports a name that another object has.
+    /// Makes an object the owner of its topic, and returns the topic. Adds a warning if an object
+    /// of a different kind already owns the topic with the object's name.
     pub(super) fn take(&self, object: &Object<'_>) -> TopicName {
         let qualified = self.topic_of(object);
         let mut owners = self.owners.borrow_mut();
@@ -117,9 +118,9 @@ impl Topics {
     }
 }
 
-/// True if the object is a channel that backs a Channel. `plain` has the kind in the template of
-/// each Channel. A backing channel has the name of its Channel. In addition, a Channel owns the
-/// backing channel, or the template of the Channel states its kind.
+/// True if the object is a channel that backs a Channel: both have the same name, and either a
+/// Channel owns the object, or the Channel's template states the object's kind. `plain` contains
+/// the kind in the template of each Channel.
 fn backs_one(object: &Object<'_>, plain: &BTreeMap<TopicName, String>) -> bool {
     if object.kind == PLAIN {
         return false;

@@ -22,7 +22,8 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Creates the result for a file without documents. `value` is the problem.
+    /// Creates the result for a file that cannot be parsed. The problem gets the position of the
+    /// first character.
     pub(crate) fn unreadable(value: Message) -> Self {
         let position = SourcePosition { file: 0, line: 1, column: 1 };
         Self { documents: Vec::new(), problems: vec![Placed { value, position }] }

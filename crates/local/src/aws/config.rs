@@ -19,7 +19,7 @@ const ISOLATION_RECEIVES: u32 = 10;
 /// the maximum of SQS (SQS `SetQueueAttributes`, `maxReceiveCount`).
 const DEAD_LETTER_RECEIVES: u32 = 1000;
 
-/// The configuration of a local AWS.
+/// The port, the folder, the queues and the buckets of a local AWS.
 #[derive(Debug, Clone)]
 pub struct LocalAwsConfig {
     /// The port on 127.0.0.1; 0 selects any free port.
@@ -36,7 +36,7 @@ pub struct LocalAwsConfig {
 /// The configuration of one queue.
 #[derive(Debug, Clone)]
 pub struct QueueConfig {
-    /// The name of the queue.
+    /// The name of the queue, which is the last part of its URL.
     pub name: String,
     /// The visibility timeout in seconds, from 0 to 43,200.
     pub visibility_timeout_seconds: u32,

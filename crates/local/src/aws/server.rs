@@ -1,9 +1,9 @@
 //! The listener: accepts connections and routes each request to its service.
 //!
-//! Separate so that the services are independent of each other. A request whose `X-Amz-Target`
-//! begins with `AmazonSQS.` is for SQS, with `DynamoDB_` for DynamoDB. A request in the old query
-//! protocol is refused with the reason. All others are for S3. Requests of web pages are refused
-//! first.
+//! Separate so that the services are independent of each other. Requests from web pages are refused
+//! before routing. A request is for SQS if its `X-Amz-Target` begins with `AmazonSQS.`, and for
+//! DynamoDB if it begins with `DynamoDB_`. A request in the old query protocol is refused with the
+//! reason. All other requests are for S3.
 //!
 //! Promises: aborting the task of the server closes every connection. Does not support HTTP/2 or
 //! TLS.

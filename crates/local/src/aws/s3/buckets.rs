@@ -64,7 +64,8 @@ impl Buckets {
         Ok(buckets)
     }
 
-    /// Creates a bucket. Keeps an existing bucket, because every local bucket has the same owner.
+    /// Creates a bucket. Succeeds without a change if the bucket exists, because every local bucket
+    /// has the same owner.
     pub(super) fn create_bucket(&self, bucket: &str) -> io::Result<()> {
         fs::create_dir_all(self.root.join(bucket))
     }
@@ -106,7 +107,8 @@ impl Buckets {
         }
     }
 
-    /// Writes an object, and replaces an existing one, unless the object must be absent.
+    /// Writes an object. An existing object is replaced, or is an error if `only_if_absent` is
+    /// true.
     pub(super) async fn put(
         &self,
         bucket: &str,

@@ -1,7 +1,7 @@
 //! S3 on a plain folder: the file `<data>/<bucket>/<key>` is an object.
 //!
-//! Separate from the queues because they only share the port. `rustack-s3-http` implements the
-//! protocol, and `adapters::storage` stores the objects.
+//! Separate from the queues because S3 and the queues have only the port in common.
+//! `rustack-s3-http` implements the protocol, and `adapters::storage` stores the objects.
 //!
 //! Promises: conditional reads and writes; any credentials, or none. Has no versions, multipart
 //! uploads, copies, metadata, virtual-hosted addresses or access control.

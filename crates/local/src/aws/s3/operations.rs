@@ -6,7 +6,7 @@
 //!
 //! Promises S3's status codes for conditions:
 //!
-//! - 412 for a put-if-absent of an existing key, and for a replacement of other content;
+//! - 412 for a put-if-absent of an existing key, and for a replacement of changed content;
 //! - 404 for a replacement of a missing object;
 //! - 304 for a get of an unchanged object.
 
@@ -182,8 +182,8 @@ pub(super) async fn head_object(
     })
 }
 
-/// Writes an object. S3 permits only one condition:
-/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>.
+/// Writes an object. A request may have only one condition, as in S3
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>).
 pub(super) async fn put_object(
     buckets: Arc<Buckets>,
     input: PutObjectInput,

@@ -1,9 +1,9 @@
 //! Waiting receives: long polls that end as soon as a message is visible.
 //!
-//! Separate because the engine checks delayed messages only once a second. A wait of one second
-//! took up to two, so a retry on a developer's machine came later than scheduled. Therefore this
-//! layer does the waiting. Each operation that makes a message visible announces the message here,
-//! immediately or after its delay. Each waiting receive of the queue then checks again.
+//! Separate because the engine checks delayed messages only once a second, so a delay of one second
+//! may take two. Therefore this layer does the waiting. Each operation that makes a message visible
+//! announces the message here, immediately or after its delay. Each waiting receive of the queue
+//! then checks again.
 //!
 //! Promises: a delay has its requested length, to a few milliseconds. Holds no messages. A message
 //! without an announcement (returned after its visibility timeout, or moved by a redrive policy) is
@@ -47,7 +47,8 @@ impl Arrivals {
         });
     }
 
-    /// Receives messages. Waits for at most the request's `WaitTimeSeconds`.
+    /// Receives messages. Waits for at most the request's `WaitTimeSeconds`, or the wait time of
+    /// the queue if the request has none.
     pub(super) async fn receive(
         &self,
         provider: &RustackSqs,
