@@ -1,9 +1,9 @@
 //! Decides which requests a server on this machine accepts.
 //!
-//! Every web page in a browser on this machine can send requests to local ports. The page can do so
-//! under its own name, or, after its name resolves to 127.0.0.1 (DNS rebinding), as if the server
-//! were its own. Separate, and before all routes, so that every server has the same rule and no
-//! route can omit it.
+//! Every web page in a browser on this machine can send requests to local ports. After the host
+//! name of the page resolves to 127.0.0.1 (DNS rebinding), the browser even treats the server as
+//! part of the page's own site. Separate, and before all routes, so that every server has the same
+//! rule and no route can omit it.
 //!
 //! Promises: a request for the name of another host is refused. So is a request that the browser
 //! marks as coming from another site. Programs send no origin, so AWS clients, curl and event

@@ -1,9 +1,9 @@
-//! An HTTP server for publishing on a developer's machine. It applies the rules of
+//! An HTTP server on a developer's machine, for publishing events. It applies the rules of
 //! [`delivery::publish`] to the topics of the subscriptions.
 //!
-//! In the cloud, the ingress function and queues do this. An invalid event or an unknown topic is
-//! rejected before anything is queued, with a 4xx status and a JSON error. An accepted request is
-//! queued unchanged, as one message.
+//! In the cloud, events are published with the ingress function or directly to the queue. This
+//! server rejects an invalid event or an unknown topic before it queues anything, with a 4xx status
+//! and a JSON error. An accepted request is queued unchanged, as one message.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

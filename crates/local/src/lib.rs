@@ -7,7 +7,8 @@
 //!   runs the whole application on both.
 //! - [`ingress`] publishes over HTTP, and [`subscriber`] is a destination for trials.
 //! - [`guard`] refuses requests from web pages, and [`http_client`] bypasses proxies.
-//! - [`watch`] forwards the log lines of the functions, and [`observe`] their records and requests.
+//! - [`watch`] forwards the log lines of the functions, and [`observe`] reports their records and
+//!   requests.
 //!
 //! Promises: the same AWS clients, and the user's own tools, work with it. Does not implement all
 //! of AWS.

@@ -92,7 +92,8 @@ impl Stack {
         Self::start_with(config, |name, _| std::env::var(name).ok()).await
     }
 
-    /// Starts the stack with secrets `env:NAME` from `secrets` instead of the environment.
+    /// Starts the stack. Secrets `env:NAME` are looked up with `secrets` instead of in the
+    /// environment.
     ///
     /// # Errors
     /// Fails if a port is in use, or a file or folder cannot be used.

@@ -1,8 +1,9 @@
 //! The log lines of the functions as a stream of values, for the local run.
 //!
-//! In the cloud, the lines are JSON in a log. On a developer's machine, programs print the lines or
-//! wait for them. Both have the same lines and fields: this module is a `tracing` layer, and the
-//! functions do not depend on it.
+//! In the cloud, the functions write these lines to a log as JSON. On a developer's machine,
+//! programs print the lines or wait for them. Lines and fields are the same in both places, because
+//! only the `tracing` layer differs. This module is the local layer, and the functions do not
+//! depend on it.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -55,7 +55,7 @@ fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLett
         .with_detail(why)
 }
 
-/// Returns the whole published record that dispatch could never decode, as one delivery.
+/// Creates one delivery for a whole published record, because dispatch could never decode it.
 fn unprocessed(record: &Record, publication: &Publication) -> Delivery {
     let topic = publication.topic.as_deref().map_or_else(TopicName::nameless, TopicName::published);
     let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };

@@ -68,7 +68,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         Self { telemetry, ..self }
     }
 
-    /// Returns the telemetry of this function.
+    /// Returns the telemetry, for reporting the end of an invocation.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }

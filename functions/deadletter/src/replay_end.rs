@@ -31,8 +31,8 @@ const AT_ONCE: usize = 50;
 
 /// Time after which a result that storage refuses is dropped.
 const KEEP_TRYING_FOR_MS: u64 = DAY_MS;
-/// Maximum number of receives of a result that neither storage nor the queue accepts. Far below the
-/// limit of the queue, after which the message would become a dead letter.
+/// Maximum number of receives of a result that neither storage nor the queue accepts. The result is
+/// then dropped, long before the queue would move it to the last-resort queue (1,000 receives).
 const RECEIVES_MAX: u32 = 10;
 
 /// A record that contains the result of a replayed delivery.

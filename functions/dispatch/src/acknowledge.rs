@@ -1,4 +1,4 @@
-//! Acknowledges records: the last step, decided from the progress alone.
+//! Acknowledges records. This is the last step, and it depends only on the recorded progress.
 //!
 //! This step first re-enqueues each unfinished delivery. An interrupted attempt counts (`Aborted`),
 //! so an event that crashes the function becomes a dead letter after its maximum number of
@@ -41,7 +41,7 @@ impl<P: DispatchPorts> Records<P> {
         redeliver.filter_map(std::future::ready).collect().await
     }
 
-    /// Returns a record to its queue, which hides the record for `seconds`.
+    /// Returns a record to its queue, where it stays hidden for `seconds`.
     pub(crate) async fn return_to_queue(&self, record: &Record, why: &str, seconds: u32) {
         telemetry::returned_to_queue(&record.message, why);
         self.ports.queues().change_visibility(record.queue, &record.receipt, seconds).await;

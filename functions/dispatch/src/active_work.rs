@@ -41,7 +41,7 @@ impl ActiveWork {
         self.count.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// Removes one piece of work that has ended or is paused.
+    /// Subtracts one from the count, because a piece of work has ended or is paused.
     pub(crate) fn one_less(&self) {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Wakes every waiter. `notify_one` would wake only one of them, or store a permit if

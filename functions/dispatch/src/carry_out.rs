@@ -1,5 +1,5 @@
-//! Executes the answers of the gates. No other module re-enqueues or ends a delivery because of a
-//! gate.
+//! Re-enqueues, forwards or ends deliveries, as the gates have answered. No other module
+//! re-enqueues or ends a delivery because of a gate.
 
 use delivery::delivery::WaitReason;
 use delivery::machine::step::{self, End};

@@ -11,8 +11,8 @@ use delivery::ports::Clock;
 /// The maximum response timeout is the function's timeout minus this margin.
 pub const RESPONSE_MARGIN_MS: u64 = 15_000;
 /// Time that an attempt leaves before the deadline, even if the attempt times out.
-/// [`ANSWER_MARGIN_MS`] is one of these nine seconds. Of the other eight, the first queue gets
-/// four, the substitute queue two, and acknowledging the rest.
+/// [`ANSWER_MARGIN_MS`] is one of these nine seconds. Of the other eight, sending to the first
+/// queue gets four, sending to the substitute queue two, and acknowledging two.
 const FINISH_MARGIN_MS: u64 = 9_000;
 /// Time before the deadline that is reserved for the response to Lambda. Dispatch sends no messages
 /// in this time.

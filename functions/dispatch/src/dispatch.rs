@@ -1,4 +1,5 @@
-//! Assembles the parts of the dispatch function over one set of ports, and runs a piece of work.
+//! Assembles the components of the dispatch function, which share one set of ports, and runs single
+//! pieces of work.
 
 use std::sync::{Arc, Mutex};
 
@@ -119,7 +120,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         Self { ports, records, destinations, attempts, endings, news, telemetry, settings }
     }
 
-    /// Returns the telemetry of this function.
+    /// Returns the telemetry, for reporting the beginning and the end of an invocation.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry
     }

@@ -58,7 +58,8 @@ pub(crate) fn is_published(record: &Record) -> bool {
     matches!(record.trusted_attribute(), None | Some(Attribute::Publication(_)))
 }
 
-/// Returns the hold in a record: its wait, and how often it has waited.
+/// Returns the hold of a record: its waits since the last attempt. The hold is empty if there was
+/// none.
 pub(crate) fn hold_of(record: &Record) -> Hold {
     record.trusted_attribute().map_or_else(Hold::default, |ours| read_hold(ours.value()))
 }

@@ -147,8 +147,8 @@ impl<P: StoragePorts> Sending<P> {
 /// Log text for a queue or storage that does not respond in time.
 pub(crate) const NO_ANSWER: &str = "there was no response in the time available";
 
-/// Returns the substitute of a queue. Only the slow queue has one: the retry queue. [`SlowLane`]
-/// then pauses, so that these deliveries are attempted from the retry queue.
+/// Returns the substitute of a queue. Only the slow queue has one: the retry queue. After a
+/// refusal, [`SlowLane`] pauses, so that these deliveries are attempted from the retry queue.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Slow => Some(QueueName::Retry),

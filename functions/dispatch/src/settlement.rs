@@ -1,4 +1,4 @@
-//! Decides the next step of each delivery in a group, from the exchange of the group.
+//! Decides the next step of each delivery in a group, after the exchange that the group shares.
 
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::Exchange;

@@ -19,8 +19,8 @@ pub(crate) struct SlowLane(AtomicU64);
 impl SlowLane {
     /// True if an attempt of this many events from this queue may be moved to the slow lane.
     /// Returns false for deliveries that are already in the slow lane. Returns false for the
-    /// isolation queue: a re-enqueued record would start with no receives, and never reach their
-    /// maximum.
+    /// isolation queue: the receive count of a re-enqueued record restarts at zero, and would never
+    /// reach its maximum.
     pub(crate) fn may_move(&self, queue: QueueName, events: usize, now_ms: u64) -> bool {
         let leads_there = match queue {
             QueueName::Slow | QueueName::Isolation => false,

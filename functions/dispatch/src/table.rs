@@ -16,7 +16,7 @@ use crate::deadline::Deadline;
 
 /// Timeout of one request to the table.
 const REQUEST_MS: u64 = SECOND_MS;
-/// Pause of requests after one without a response.
+/// Length of the pause in requests to the table, after a request without a response.
 pub(crate) const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
 /// Minimum interval between log lines about an unreachable table.
 const LOG_EVERY_MS: u64 = MINUTE_MS;
@@ -77,7 +77,7 @@ impl<P: DispatchPorts> SharedTable<P> {
         self.ports.table()
     }
 
-    /// True while requests to the table pause after one without a response.
+    /// True during the pause in requests that follows a request without a response.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.ports.now_ms() < self.reached().unreachable_until_ms
     }

@@ -4,9 +4,9 @@
 //! route → decode → publish → answer**. The rules of each step are in [`delivery::publish`], which
 //! the ingress of `lastmile dev` uses too.
 //!
-//! A request succeeds only after the queue has accepted its message. A client that repeats any
-//! other request loses nothing, and may publish twice. One request is one message, so it is never
-//! published in part.
+//! A request succeeds only after the queue has accepted its message. If a client repeats a failed
+//! request, no event is lost, but the events may be published twice. One request is one message, so
+//! its events are never published in part.
 //!
 //! The function reads no subscriptions. An event for a missing topic becomes a dead letter, as with
 //! any publisher.

@@ -12,8 +12,8 @@ use crate::settings::NotifySettings;
 
 /// Maximum number of messages per receive.
 const RECEIVED_MAX: i32 = 10;
-/// Wait of each receive. With long polling SQS queries all its servers, so an empty response means
-/// that no report is left.
+/// Long-polling time of each receive. With long polling, SQS queries all its servers, so an empty
+/// response means that no report is left.
 const WAIT_SECONDS: i32 = 1;
 
 /// The AWS clients for the queue of reports and the topic of messages.

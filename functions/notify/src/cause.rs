@@ -10,7 +10,7 @@ use delivery::shell::quoted;
 use delivery::subscription::sink::Container;
 use delivery::time::moment::rfc3339;
 
-/// The facts of a dead letter that messages contain.
+/// The facts that a message contains about a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Letter {
     /// The stable id of the cause.

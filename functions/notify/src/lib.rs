@@ -68,7 +68,7 @@ pub enum NotifyError {
         failed: usize,
         /// Number of all messages of the invocation.
         all: usize,
-        /// The reason of the first failure.
+        /// The reason for the first failure.
         why: Refused,
     },
     /// Some reports were not deleted. Messages about them will repeat.
@@ -116,8 +116,8 @@ impl<P: Ports> Notify<P> {
         Ok(reports)
     }
 
-    /// Receives reports until the queue is empty or refuses, or this receiver has received its
-    /// share of [`REPORTS_MAX`].
+    /// Receives reports until `until_ms`, or until the queue is empty or refuses. Stops earlier if
+    /// this receiver has received its share of [`REPORTS_MAX`].
     async fn receive_some(&self, until_ms: u64) -> Vec<Report> {
         let mut reports = Vec::new();
         while reports.len() < REPORTS_MAX / RECEIVES_AT_ONCE && self.ports.now_ms() < until_ms {

@@ -64,8 +64,8 @@ impl Message {
     }
 }
 
-/// Writes the subject, and replaces every character that is not printable ASCII, because SNS
-/// refuses it.
+/// Writes the subject. Replaces all characters except printable ASCII with `?`, because SNS refuses
+/// them.
 fn subject(count: usize, title: &str) -> String {
     let noun = if count == 1 { "dead letter" } else { "dead letters" };
     let text = format!("{count} {noun}: {title}");

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::report::Report;
 
-/// A refused or failed request to AWS, with the reason as a sentence.
+/// A request that AWS refused or that failed. The text is the reason, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Refused(pub String);

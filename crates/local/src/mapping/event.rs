@@ -3,7 +3,7 @@
 //! Separate because the conversion is pure, and AWS defines the format:
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>.
 //!
-//! Promises: every member that Lambda sets. Validates no message.
+//! Promises: the event has every member that Lambda sets. Does not validate messages.
 
 use adapters::records::Batch;
 use aws_lambda_events::encodings::Base64Data;

@@ -25,7 +25,7 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemA
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// Wait of a receive for messages: the maximum of SQS (SQS quotas, long polling).
+/// Long-polling time of a receive: the maximum of SQS (SQS quotas, long polling).
 const WAIT_SECONDS: i32 = 20;
 
 /// Pause before polling after the first failure. Each further consecutive failure doubles the

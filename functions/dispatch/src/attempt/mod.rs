@@ -47,7 +47,8 @@ pub(crate) struct Attempt<'d, 'p> {
     timeout_ms: u64,
 }
 
-/// The result of an attempt, before its secrets are hidden.
+/// The result of an attempt. The response may repeat secrets of the request until
+/// [`Self::without_secrets`] hides them.
 pub(crate) struct AttemptResult<'a> {
     pub(crate) exchange: Exchange,
     late: Option<Late>,
@@ -179,8 +180,9 @@ impl Attempt<'_, '_> {
 }
 
 impl AttemptResult<'_> {
-    /// Returns the exchange, and the late response if one may come. The secrets of the request are
-    /// hidden in both, because their values are dropped here.
+    /// Returns the exchange, and the late response if one may come. Hides the secrets of the
+    /// request in each of them that may be stored or become a reply. The values of the secrets are
+    /// then dropped.
     pub(crate) fn without_secrets(self, subscription: &Subscription) -> (Exchange, Option<Late>) {
         let Self { exchange, late, deliveries, keyring, rendered } = self;
         let sent = || SentCredentials::collect(subscription, &deliveries, &keyring, &rendered);

@@ -50,14 +50,15 @@ pub const REQUESTS_IN_PLACE: usize = 10;
 /// Maximum number of parts into which a record or a part is divided.
 pub const PARTS_MAX: usize = 100;
 
-/// Maximum number of deliveries and unmatched events of one record that run in place: the largest
-/// batch (5,000), and the 1,000 events before it.
+/// Maximum number of deliveries and unmatched events of one record that run in place. The largest
+/// batch (5,000) still fits after [`EVENTS_BEFORE_A_REQUEST`] other deliveries.
 const EVENTS_IN_PLACE: usize = 6_000;
 /// After this many deliveries, this invocation begins no further request of the record.
 const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
 /// Maximum number of elements that are matched before a record is divided.
 const MATCHED_TOGETHER: usize = 5_000;
-/// Maximum number of deliveries that are counted while matching. A part counts its deliveries again.
+/// Maximum number of deliveries that are counted while matching. An incomplete count is enough,
+/// because each part counts its own deliveries again.
 const COUNTED_MAX: usize = 20_000;
 
 /// Counts the items of a record that would run in place, to compare the counts with the limits.
@@ -116,7 +117,8 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     decoded
 }
 
-/// Returns the name ranges of a record, cut around the ranges without usable subscriptions.
+/// Divides the range of names of a record at both ends of each range in `unusable`, which contains
+/// the ranges without usable subscriptions.
 pub(crate) fn around(published: &Published<'_>, unusable: &[NameRange]) -> Vec<NameRange> {
     let ends = |range: &NameRange| [Some(range.from.clone()), range.before.clone()];
     let cuts: Vec<String> = unusable.iter().flat_map(ends).flatten().collect();

@@ -115,8 +115,8 @@ impl<'a> Published<'a> {
         decoded
     }
 
-    /// Returns the later of the current time and the time of publication. Deliveries are due at
-    /// their publication, which is measured by the clock of SQS.
+    /// Returns the current time, or the time of publication if that is later. SQS sets the time of
+    /// publication, and its clock may be ahead. Deliveries are not due before that time.
     pub(crate) fn grouped_at_ms(&self) -> u64 {
         self.now_ms.max(self.publication.published_ms)
     }
@@ -153,8 +153,9 @@ impl<'a> Published<'a> {
         Decoded { items, unmatched: unmatched.into_iter().collect(), ..Decoded::default() }
     }
 
-    /// Returns the event of an element of a known topic. For any other element, returns its dead
-    /// letter, or nothing if the first part of the record reports the element.
+    /// Returns the event of an element. For a malformed element or an unknown topic, `Err` contains
+    /// the dead letter. `Err` is empty if the first part of the record reports the malformed
+    /// element instead.
     pub(crate) fn event(&self, elements: &Elements<'_>, index: usize) -> Result<Event, Decoded> {
         // A malformed element belongs to no subscription, so only the first part reports it.
         let is_first = self.names.from.is_empty();
@@ -213,8 +214,8 @@ impl<'a> Published<'a> {
         self.publication.onward.as_ref().is_some_and(|onward| onward.is_dead_letter)
     }
 
-    /// Ends the delivery of a dead letter that no subscription accepts any more. The subscriptions
-    /// have changed since the dead letter was sent.
+    /// Returns a new dead letter for an event that is itself a dead letter, and that no
+    /// subscription accepts any more. The subscriptions have changed since that event was sent.
     fn unmatched_dead_letter(&self, index: u32, event: Event) -> WorkItem {
         let delivery = self.publication.delivery(index, event, self.full_name(NAMELESS));
         let letter =

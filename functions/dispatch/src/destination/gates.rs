@@ -134,7 +134,7 @@ fn due_now(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> Option<V
     unless_open(due.iter().map(answer))
 }
 
-/// Returns the answer to wait for `wait_ms` from now.
+/// Returns an [`Answer::Wait`] that ends `wait_ms` from now.
 pub(super) fn wait(wait_ms: u64, why: WaitReason, now_ms: u64) -> Answer {
     Answer::Wait { until_ms: now_ms.saturating_add(wait_ms), why }
 }

@@ -27,8 +27,8 @@ use crate::progress::InFlightDelivery;
 
 /// Maximum number of concurrent requests of one process to all destinations. Each request is an
 /// open socket, and a function has 1,024 file descriptors. Idle connections use some of them for a
-/// while (`adapters::http`). If a process fills this limit ten times in quick succession, no
-/// descriptor may be left. New connections then fail, and the retry policy applies.
+/// while (`adapters::http`). If a process fills this limit ten times in quick succession, it may
+/// run out of descriptors. New connections then fail, and the retry policy applies.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
 /// A request takes one more slot for each 64 KiB of events, so that the events of all concurrent
@@ -145,8 +145,8 @@ impl InFlight {
     }
 }
 
-/// The slots that a request holds, of its destination and of the total. Dropping the value frees
-/// them.
+/// The slots that a request holds: one of its destination, and at least one of the process-wide
+/// total. Dropping the value frees them.
 #[derive(Debug)]
 pub(crate) struct InFlightPermits {
     _of_total: Option<OwnedSemaphorePermit>,

@@ -42,8 +42,8 @@ pub(crate) struct Destination {
     pub(super) in_flight: Arc<InFlight>,
     /// Slots for requests that also need a permit of the table (`maxConcurrency`).
     pub(super) counted: Arc<InFlight>,
-    /// Unused rate slots of this process for `maxPerSecond`. `recovery` has those for the rate
-    /// during a recovery.
+    /// Unused rate slots of this process for `maxPerSecond`. The slots in `recovery` are for the
+    /// rate during a recovery.
     pub(super) slots: OwnSlots,
     pub(super) recovery: OwnSlots,
     /// Permits that this process holds (`maxConcurrency`).
@@ -100,7 +100,8 @@ impl KnownDestinations {
         destination
     }
 
-    /// Returns the destination with the address `url`, in the namespace of a subscription.
+    /// Returns the destination with the address `url`. Its namespace is the namespace of the
+    /// subscription `name`.
     pub(super) fn of_address(&self, name: &SubscriptionName, url: &Url) -> Arc<Destination> {
         let namespace = &name.topic.namespace;
         let destination = self.get(DestinationKey::new(namespace, url), namespace);

@@ -86,7 +86,7 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Creates the passage of a request with these deliveries, before any gate.
+    /// Creates the passage of one request for the deliveries in `waiting`. No gate is asked yet.
     pub(crate) fn passage(
         &self,
         subscription: &Arc<Subscription>,
@@ -112,7 +112,7 @@ impl<P: DispatchPorts> Destinations<P> {
         self.switches.adopt(news);
     }
 
-    /// Records whether a destination is disabled, as its item in the table states.
+    /// Records whether a destination is disabled, according to its item in the table.
     pub(crate) fn note_disabled(&self, key: DestinationKey, is_disabled: bool) {
         self.switches.note(key, is_disabled);
     }
@@ -123,8 +123,8 @@ impl<P: DispatchPorts> Destinations<P> {
 }
 
 /// True if the deliveries may be re-enqueued instead of attempted. A delivery that does not fit a
-/// message would become a dead letter. A record of the isolation queue is always attempted: a
-/// re-enqueued record would start with no receives, and never reach their maximum.
+/// message would become a dead letter. A record of the isolation queue is always attempted: the
+/// receive count of a re-enqueued record restarts at zero, and would never reach its maximum.
 fn can_wait(due: &[InFlightDelivery], invocation: &Invocation<'_>) -> bool {
     invocation.queue != QueueName::Isolation
         && due.iter().all(|in_flight| fits_a_message(&in_flight.delivery))

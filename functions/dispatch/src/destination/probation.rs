@@ -1,8 +1,8 @@
 //! The gate of destinations that keep failing. The rule is in `health::probation`.
 //!
-//! At the end of a probation period, one delivery of all processes is the probe. Its process claims
-//! the probe in the item of the destination. If the table is unreachable, each process probes by
-//! itself.
+//! At the end of a probation period, one delivery becomes the probe for all processes. Its process
+//! claims the probe in the item of the destination. If the table is unreachable, each process
+//! probes by itself.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ const CLAIM_MARGIN_MS: u64 = MINUTE_MS;
 pub(crate) struct Probe {
     destination: Arc<Destination>,
     subscription: Arc<Subscription>,
-    /// True if this process has claimed the probe in the table.
+    /// True after a successful claim, even if the table was unreachable.
     is_claimed: bool,
     is_made: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Probe {
 enum Claimed {
     /// This process has the probe of the destination.
     Mine,
-    /// Another process has the probe, so the delivery is deferred.
+    /// Another process probes the destination or has just probed it, so the delivery is deferred.
     ByOthers(Deferral),
     /// The destination works again, so the gate of the rate decides.
     Recovered,
@@ -199,8 +199,7 @@ impl<P: DispatchPorts> Destinations<P> {
     }
 }
 
-/// Adopts the state of a failing destination that this process wanted to probe but another process
-/// probes.
+/// Adopts the state of a failing destination from its item, and releases the probe of this process.
 fn adopt(destination: &Destination, spell: Spell, now_ms: u64) {
     let failures = &mut destination.state().failures;
     // Released first, because a process with a probe ignores the state of others.

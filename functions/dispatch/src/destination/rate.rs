@@ -68,9 +68,9 @@ impl<P: DispatchPorts> Destinations<P> {
         answers
     }
 
-    /// Returns true if all deliveries can use one slot, now or after a short wait in this
-    /// invocation. Otherwise returns an answer for each delivery: wait for its own slot, or wait
-    /// without a slot.
+    /// Takes slots for the deliveries of one request. The `bool` is true if all deliveries can use
+    /// one slot, now or after a short wait in this invocation. The answers are `None` if they can
+    /// use it now. Otherwise each delivery waits for a slot, or waits without one.
     async fn slot_of_each(
         &self,
         due: &[InFlightDelivery],
@@ -131,7 +131,7 @@ impl<P: DispatchPorts> Destinations<P> {
         Answer::Wait { until_ms, why: WaitReason::Away }
     }
 
-    /// Takes the next free slots: a single one if it is soon, otherwise up to `count`, because the
+    /// Takes the next free slot. If that slot is not soon, takes up to `count` slots, because the
     /// deliveries then return as separate messages.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
@@ -221,8 +221,9 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Returns the time of this process's next request while the table is unreachable and all
-    /// functions share the rate equally. Returns `None` if the table can be used before then.
+    /// Returns the time of this process's next request while the table is unreachable. All
+    /// functions then share the rate equally. Returns `None` if the table may be reachable before
+    /// that time, or the time is too late for the deliveries.
     fn next_of_share(&self, rate: &Rate<'_>, own: &mut Own) -> Option<u64> {
         let now_ms = self.now_ms();
         let every_ms = u64::from(self.functions) * SECOND_MS / u64::from(rate.per_second.max(1));

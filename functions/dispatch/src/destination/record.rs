@@ -12,7 +12,7 @@ use super::passage::Passage;
 use super::recovering;
 use crate::progress::InFlightDelivery;
 
-/// The findings from one attempt about its destination.
+/// The findings about a destination after one attempt.
 #[derive(Debug, Default)]
 struct Found {
     failing: Option<Finding>,

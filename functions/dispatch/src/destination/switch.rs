@@ -1,7 +1,7 @@
 //! The gate of disabled destinations. An operator disabled them, or they failed for too long.
 //!
 //! The published changes (`delivery::delivery::health::news`) list the disabled destinations. Every
-//! process that may publish changed topics can write any of these items. Therefore a delivery is
+//! process that may publish changed topics can also write these changes. Therefore a delivery is
 //! stopped only after the item of the destination confirms that the destination is disabled.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl Switches {
         *self.lock() = news.disabled().iter().map(|key| (*key, false)).collect();
     }
 
-    /// Records whether a destination is disabled, as its item in the table states.
+    /// Records whether a destination is disabled, according to its item in the table.
     pub(super) fn note(&self, key: DestinationKey, is_disabled: bool) {
         match is_disabled {
             true => _ = self.lock().insert(key, true),

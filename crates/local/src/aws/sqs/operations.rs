@@ -29,8 +29,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Engine, RELEASABLE, ResponseFuture, envelope, json_response, limits};
 
-/// Queue attribute with the maximum size of a message. The engine's lower limit only applies to the
-/// placeholder body.
+/// Queue attribute with the maximum size of a message. It is not passed to the engine, which stores
+/// only placeholder bodies.
 const MAXIMUM_MESSAGE_SIZE: &str = "MaximumMessageSize";
 
 /// Parses a request, runs the operation, and serializes its output.
@@ -71,7 +71,7 @@ pub(super) async fn create(
     engine.provider.create_queue(input).await
 }
 
-/// Executes `GetQueueAttributes`, with the real limit for the size of a message.
+/// Executes `GetQueueAttributes`, and replaces the engine's maximum message size with that of SQS.
 pub(super) async fn attributes(
     engine: Arc<Engine>,
     input: GetQueueAttributesInput,

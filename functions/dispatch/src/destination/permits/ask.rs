@@ -115,7 +115,8 @@ impl<P: DispatchPorts> Destinations<P> {
         answer.inspect_err(|_| limit.own.held().uncertain.extend(permits))
     }
 
-    /// Requests permits from the table, some in exchange for permits of this process.
+    /// Requests `count` permits from the table, and returns the permits in `instead_of` in the same
+    /// request.
     async fn ask_table(
         &self,
         limit: &Limit<'_>,
@@ -145,8 +146,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Ok(answer)
     }
 
-    /// Handles a refusal by removing expired permits. Returns the number of permits to request
-    /// next.
+    /// Adopts the state that the table returns with a refusal, and removes expired permits from the
+    /// table. Returns the number of permits to request next.
     async fn after_refusal(
         &self,
         limit: &Limit<'_>,

@@ -204,8 +204,10 @@ impl<P: DispatchPorts> Destinations<P> {
         }
     }
 
-    /// Waits for the next free permit. Returns `None` if none will be free before `until_ms`, or
-    /// before `last_ms` while this process uses a permit itself.
+    /// Waits for the next free permit. Returns `None` in three cases:
+    /// - This process uses no permit itself, and the table is not asked again before `until_ms`.
+    /// - `last_ms` has passed.
+    /// - Deliveries to other destinations may need the slot that this delivery holds.
     async fn wait_for_free(
         &self,
         limit: &Limit<'_>,
@@ -293,8 +295,8 @@ impl<'a> Limit<'a> {
 }
 
 impl NoPermit {
-    /// Returns the answer to wait until the turn, or until a permit may be free if the turn has
-    /// come. The wait is at most `longest_ms`.
+    /// Returns an [`Answer::Wait`] until the time in this value. Limits the wait to `longest_ms`,
+    /// but a delivery without a future turn waits for at least a second.
     fn answer(self, longest_ms: u64, now_ms: u64) -> Answer {
         let (until_ms, least_ms, why) = match self {
             Self::Turn(turn_ms) => (turn_ms, 0, WaitReason::Turn),

@@ -16,9 +16,9 @@ const TAKES_MS: u64 = 500;
 /// The permits that this process holds, for all destinations.
 #[derive(Debug, Default)]
 pub(in crate::destination) struct AllPermits {
-    /// Random number that identifies this process, part of the names of its permits.
+    /// Random number that identifies this process in the names of its permits.
     pub(super) process: OnceLock<u32>,
-    /// Number of permits that this process has named so far, part of their names.
+    /// Number of permits that this process has named so far. The count numbers the next permit.
     named: AtomicU32,
     /// Destinations with permits of this process. Sorted, because permits are returned in this
     /// order, which must not vary between runs. One destination may have two entries, as in
