@@ -135,7 +135,7 @@ fn instructions_table(text: &mut String, results: &Results) {
         return;
     }
     text.push_str(
-        "callgrind counts the instructions per event at batch 10, without those of the kernel.\n\n| | instructions per event |\n|---|---|\n",
+        "callgrind counts the instructions per event at batch 10, but no kernel instructions.\n\n| | instructions per event |\n|---|---|\n",
     );
     for (name, per_event) in &results.instructions {
         text.push_str(&format!("| {name} | {per_event} |\n"));
