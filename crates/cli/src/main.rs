@@ -60,15 +60,15 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the whole application on this machine: both functions, emulated SQS, S3 and DynamoDB,
-    /// and an HTTP ingress
+    /// Runs the whole application on this machine: both Lambda functions, emulated SQS, S3 and
+    /// DynamoDB, and an HTTP ingress
     Dev(dev::Arguments),
     /// Demonstrates deliveries, retries and dead letters on this machine, then exits
     Demo(demo::Arguments),
     /// Checks subscription files or the subscriptions of a deployment. Exits with code 1 if there
     /// is an error
     Check(check::Arguments),
-    /// Shows the schedule and result of a delivery if every attempt has the same outcome. With
+    /// Shows the attempts of a delivery and its end, if every attempt has the same outcome. With
     /// --event, shows which subscriptions get an event, and why
     Explain(explain::Arguments),
     /// Converts subscription files of any dialect to the native format. Exits with code 1 if there
@@ -76,7 +76,7 @@ enum Command {
     Convert(convert::Arguments),
     /// Uploads subscription files to a deployment, after showing the changes
     Apply(apply::Arguments),
-    /// Restores an earlier version of a topic, or of all topics of a namespace
+    /// Restores an earlier version of a topic, or of all topics of a namespace, from a bucket
     Rollback(rollback::Arguments),
     /// Lists, prints, removes and exports subscriptions of a deployment, and shows the history of a
     /// topic
@@ -92,7 +92,7 @@ enum Command {
     /// Not in this build: checks each part of a deployed stack
     #[cfg(not(feature = "aws"))]
     Doctor(LeftOut),
-    /// Lists, explains, replays and removes dead letters
+    /// Lists, explains, replays and removes dead letters: events that were not delivered
     Deadletters(Box<deadletters::Arguments>),
     /// Serves a web application for dead letters, destinations and subscriptions on this machine,
     /// until Ctrl-C
@@ -105,7 +105,7 @@ enum Command {
     /// Estimates the monthly cost of a load, the resources that it needs, and the first limit that
     /// it reaches
     Cost(commands::cost::Arguments),
-    /// Publishes events from files, or sample events in several schemas
+    /// Publishes events from files, or sample events, to a queue or an HTTP ingress
     Publish(publish::Arguments),
     /// Generates a signing secret or a key pair, and shows where to put it
     Secret(secret::Arguments),

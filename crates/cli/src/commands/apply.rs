@@ -52,13 +52,13 @@ pub(crate) struct Arguments {
     place: SubscriptionsPlace,
     #[command(flatten)]
     public_keys: PublicKeys,
-    /// Owner of these files, such as billing. Entries of other owners are not changed
+    /// Owner of these files, such as billing. Subscriptions of other owners are not changed
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
-    /// Also remove entries of this owner that are no longer in the files
+    /// Also remove subscriptions and topics of this owner that are not in the files
     #[arg(long)]
     prune: bool,
-    /// Show the changes and apply nothing. Exit with code 2 if there are changes
+    /// Show the changes, and apply nothing. Exit with code 2 if there are changes
     #[arg(long, help_heading = CONFIRMATION)]
     dry_run: bool,
     #[command(flatten)]

@@ -15,12 +15,12 @@ const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "powershell"];
 #[command(
     after_long_help = examples!(
         "docs/reference/commands.md",
-        "lastmile completions bash > /etc/bash_completion.d/lastmile",
-        "lastmile completions powershell",
+        "lastmile completions bash > lastmile.bash",
+        "lastmile completions powershell > lastmile.ps1",
     )
 )]
 pub(crate) struct Arguments {
-    /// Shell that will run the script
+    /// Shell that runs the script
     #[arg(value_parser = PossibleValuesParser::new(SHELLS).try_map(|name| name.parse::<Shell>()))]
     shell: Shell,
 }

@@ -28,8 +28,9 @@ pub(crate) struct Arguments {
     /// Port on 127.0.0.1 to listen on; 0 for any free port
     #[arg(long, default_value_t = 9181)]
     port: u16,
-    /// Do not show event bodies. Responses and titles of causes may still repeat their values, and
-    /// your AWS credentials can still read the bodies
+    /// Do not show event bodies. Responses and titles of causes may still repeat values of bodies
+    ///
+    /// Your AWS credentials can still read the bodies.
     #[arg(long)]
     hide_events: bool,
 }

@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", value_parser = number)]
     events: f64,
     /// Period of --events
-    #[arg(long, value_enum, default_value_t = Per::Day)]
+    #[arg(long, value_enum, value_name = "PERIOD", default_value_t = Per::Day)]
     per: Per,
     /// Probability from 0 to 1 that an attempt succeeds, independent of earlier attempts
     #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// Size of an event in bytes
     #[arg(long, value_name = "BYTES", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES as i64).map(f64::from))]
     event_bytes: f64,
-    /// Events per message, from 1 to 1000; several events are published as an array
+    /// Events per message, from 1 to 1000; several events form an array
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1_000).map(f64::from))]
     events_per_message: f64,
     /// Messages per publish request, from 1 to 10
@@ -69,12 +69,12 @@ pub(crate) struct Arguments {
     /// Template parameter Concurrency, such as 50
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]
     concurrency: Shares,
-    /// Template parameter LogLevel. With the value `failures`, a delivery that succeeds at its
-    /// first attempt writes no log line
-    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    /// Template parameter LogLevel. With failures, a delivery that succeeds at its first attempt
+    /// writes no log line
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -67,7 +67,7 @@ const EXPECTED: [(&str, &str, &str); 4] = [
     )
 )]
 pub(crate) struct Arguments {
-    /// Data folder; subscriptions and dead letters stay there after the demo
+    /// Data folder, in which subscriptions and dead letters stay after the demo
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
     /// Port of the sample endpoints. If the port is 0 or in use, the demo uses any free port

@@ -71,15 +71,17 @@ pub(crate) struct Arguments {
     /// Subscription files, or folders with subscription files, read again at each save
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", help_heading = FILES)]
     files: Vec<PathBuf>,
-    /// Data folder, with dead letters as plain files below s3/dead-letters, and the log for trace
+    /// Data folder: dead letters in s3/dead-letters, and the log for trace
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
     /// Port of the HTTP ingress, POST /topics/{namespace}/{topic}; 0 for any free port
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Address that the ingress listens on. A non-loopback address, such as 0.0.0.0, lets other
-    /// machines publish and requires --key. SQS, S3, DynamoDB and the console stay on 127.0.0.1
-    #[arg(long, default_value_t = Ipv4Addr::LOCALHOST.into(), value_name = "ADDRESS")]
+    /// Address on which the ingress listens. A non-loopback address, such as 0.0.0.0, lets other
+    /// machines publish, and requires --key
+    ///
+    /// SQS, S3, DynamoDB and the console stay on 127.0.0.1.
+    #[arg(long, default_value_t = Ipv4Addr::LOCALHOST.into(), value_name = "IP")]
     listen: IpAddr,
     /// Also accept requests to the ingress for this host name, such as the name of a container or
     /// tunnel. Repeatable
@@ -89,7 +91,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 4566, value_name = "PORT")]
     aws_port: u16,
     /// Port of the console. If the port is 0 or in use, the console uses any free port
-    #[arg(long, default_value_t = 9182)]
+    #[arg(long, default_value_t = 9182, value_name = "PORT")]
     console_port: u16,
     /// Do not serve the console
     #[arg(long, conflicts_with = "console_port")]
@@ -98,18 +100,18 @@ pub(crate) struct Arguments {
     /// files if there is only one
     #[arg(long, value_name = "NS/TOPIC")]
     default_topic: Option<TopicName>,
-    /// Key that requests to the ingress must present: an environment variable as env:NAME, or a
-    /// file that contains the key. Repeatable; one of the keys must match
+    /// Key that requests to the ingress must contain: an environment variable as env:NAME, or a
+    /// file with the key. Repeatable; one of the keys must match
     #[arg(long, value_name = "env:NAME|FILE")]
     key: Vec<String>,
-    /// Senders that are granted the CloudEvents handshake (OPTIONS): comma-separated DNS names, or *
-    /// for all senders
-    #[arg(long, default_value = "", value_name = "NAMES")]
+    /// DNS names of senders that may complete the CloudEvents handshake (OPTIONS), or * for all
+    /// senders. By default none
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME,…")]
     allowed_origins: AllowedOrigins,
     #[command(flatten)]
     environment: EnvironmentArgs,
     /// Output format: messages for people, or the log lines of the functions as JSON
-    #[arg(long, default_value = "text", help_heading = OUTPUT)]
+    #[arg(long, default_value = "text", value_name = "FORMAT", help_heading = OUTPUT)]
     output: LineOutput,
     #[command(flatten)]
     color: ColorArgs,

@@ -14,7 +14,7 @@ use crate::terminal::text;
 #[command(
     after_long_help = examples!(
         "docs/reference/commands.md",
-        "lastmile man /usr/local/share/man/man1",
+        "lastmile man ~/.local/share/man/man1",
     )
 )]
 pub(crate) struct Arguments {

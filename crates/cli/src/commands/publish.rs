@@ -46,29 +46,29 @@ const CONCURRENT_SENDS: usize = 32;
         "lastmile publish --topic shop/orders --stack orders-prod -f orders.ndjson",
         "lastmile publish --ingress http://127.0.0.1:8080/topics/shop/orders order.json",
         "lastmile publish --topic shop/orders --sample cloudevents --count 3",
-        "lastmile publish --sample json --count 10 --dry-run > events.json",
+        "lastmile publish --sample json --count 10 --dry-run > events.ndjson",
     )
 )]
 pub(crate) struct Arguments {
-    /// Topic of the events; without it the receiver uses its default topic. With --to or --stack,
-    /// an unknown topic is refused
-    #[arg(long, value_name = "NS/TOPIC", conflicts_with = "ingress")]
-    topic: Option<TopicName>,
-    #[command(flatten)]
-    place: PublishPlace,
-    #[command(flatten)]
-    moment: MomentArgs,
-    /// Publish even if the topic is unknown; its events become dead letters
-    #[arg(long, help_heading = CONFIRMATION)]
-    allow_unknown: bool,
-    #[command(flatten)]
-    samples: SampleArgs,
     /// Event files; - is standard input
     #[arg(required_unless_present_any = ["more_files", "kind"], conflicts_with = "kind", value_name = "FILE")]
     files: Vec<String>,
     /// Event files, like the argument FILE
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "kind", help_heading = FILES)]
     more_files: Vec<String>,
+    /// Topic of the events; by default, the default topic of the receiver. With --to or --stack,
+    /// publish refuses an unknown topic
+    #[arg(long, value_name = "NS/TOPIC", conflicts_with = "ingress")]
+    topic: Option<TopicName>,
+    #[command(flatten)]
+    place: PublishPlace,
+    #[command(flatten)]
+    moment: MomentArgs,
+    #[command(flatten)]
+    samples: SampleArgs,
+    /// Publish even if the topic is unknown; its events become dead letters
+    #[arg(long, help_heading = CONFIRMATION)]
+    allow_unknown: bool,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {

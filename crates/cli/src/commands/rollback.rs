@@ -38,14 +38,14 @@ use crate::views::changes::{print_changed, print_changes};
     )
 )]
 pub(crate) struct Arguments {
-    /// Topic as namespace/topic, or a namespace for all its topics
-    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    /// Topic, or a namespace for all its topics. A namespace needs --at
+    #[arg(value_name = "NS[/TOPIC]", value_parser = NonEmptyStringValueParser::new())]
     name: String,
     #[command(flatten)]
     place: SubscriptionsPlace,
     #[command(flatten)]
     public_keys: PublicKeys,
-    /// Restore only the entries of this owner. Entries of other owners are not changed
+    /// Restore only subscriptions and topics of this owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     /// Restore the version that was current at this time, such as 2026-11-20T07:00:00Z. By default

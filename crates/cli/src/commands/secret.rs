@@ -27,12 +27,12 @@ const VARIABLE: &str = "SIGNING_SECRET";
     )
 )]
 pub(crate) struct Arguments {
-    /// Generate an Ed25519 key pair: a private key for signing (whsk_) and a public key for
+    /// Generate an Ed25519 key pair instead: a private key for signing (whsk_) and a public key for
     /// receivers (whpk_)
     #[arg(long)]
     key_pair: bool,
     /// Output format
-    #[arg(long, default_value = "table", help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args as _, Command, CommandFactory as _};
 
 use crate::operations::filter_args::FilterArgs;
-use crate::terminal::help::{FILTERS, LOCATION};
+use crate::terminal::help::{CONFIRMATION, FILES, FILTERS, JOB, LOCATION, OUTPUT};
 
 /// The width of an ordinary terminal.
 const WIDTH: usize = 80;
+
+/// The headings of options, in the order of every help.
+const HEADINGS: [&str; 8] =
+    [FILES, LOCATION, FILTERS, "Samples", "Consent", JOB, OUTPUT, CONFIRMATION];
 
 fn command() -> Command {
     crate::Arguments::command()
@@ -133,11 +137,22 @@ fn an_option_means_the_same_everywhere() {
         assert!(!(has("to") || has("container")) || has("stack"), "{name}");
         let places = command.get_arguments();
         let places = places.filter(|argument| argument.get_help_heading() == Some(LOCATION));
-        for place in places.filter(|argument| !argument.get_id().as_str().starts_with("to_")) {
+        for place in places {
             let help = format!("{:?} {:?}", place.get_value_names(), place.get_help());
             let first = helps.entry(place.get_id().to_string()).or_insert_with(|| help.clone());
             assert_eq!(*first, help, "{name}");
         }
+    }
+}
+
+#[test]
+fn the_headings_of_options_have_the_same_order_in_every_help() {
+    for (name, command) in all() {
+        let help = long_help(&command);
+        let headings = help.lines().filter_map(|line| line.strip_suffix(':'));
+        let places: Vec<usize> =
+            headings.filter_map(|line| HEADINGS.iter().position(|known| *known == line)).collect();
+        assert!(places.is_sorted(), "{name}: {places:?}");
     }
 }
 

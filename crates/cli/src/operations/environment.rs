@@ -38,12 +38,14 @@ use url::Url;
 /// The options that allow variables and the AWS identity without confirmation.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EnvironmentArgs {
-    /// Send this environment variable without confirmation where a subscription refers to it as
-    /// env:NAME. Repeatable. Stored secrets (secretsmanager:ID, ssm:NAME) need no confirmation
+    /// Do not ask before sending this environment variable, which a subscription uses as env:NAME.
+    /// Repeatable
+    ///
+    /// Stored secrets (secretsmanager:ID, ssm:NAME) need no confirmation.
     #[arg(long = "env", value_name = "NAME")]
     allowed: Vec<String>,
-    /// Authenticate requests to other machines with your AWS identity (sigv4, awsIdentity) without
-    /// confirmation
+    /// Do not ask before using your AWS identity (sigv4, awsIdentity) for requests to other
+    /// machines
     #[arg(long)]
     identity: bool,
 }

@@ -27,44 +27,44 @@ pub(crate) struct FilterArgs {
     /// Only this subscription
     #[arg(long, value_name = "[NS/TOPIC/]NAME")]
     subscription: Option<String>,
-    /// Only events that became dead letters at this time or later: RFC 3339, a day in UTC, or an
-    /// age such as 2h or 7d
+    /// Only events that became dead letters at this time or later: an RFC 3339 time, a day in UTC
+    /// such as 2026-11-20, or an age such as 2h or 7d
     #[arg(long, value_name = "WHEN")]
     since: Option<TimeBound>,
     /// Only events that became dead letters before this time, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
-    /// Only this state: open (the default), replaying, delivered, dead-again, dismissed, or all.
-    /// Repeatable
+    /// Only this state: open, replaying, delivered, dead-again, dismissed, or all. By default open,
+    /// and for undismiss dismissed. Repeatable
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<WantedState>,
-    /// Only this cause: the id that `why` prints, or a prefix of the id. Repeatable
+    /// Only this cause: an id that `why` prints, or its prefix. Repeatable
     #[arg(long, value_name = "ID")]
     cause: Vec<CausePrefix>,
     /// Only dead letters with this text in an id, a name, the reason or the last response. Event
     /// data is not searched
     #[arg(long, value_name = "TEXT")]
     search: Option<SearchText>,
-    /// Only this reason, such as TimeToLiveExceeded. This and all filters below are repeatable
+    /// Only this reason, such as TimeToLiveExceeded. Repeatable
     #[arg(long, value_name = "REASON", value_parser = Reason::named, value_delimiter = ',')]
     reason: Vec<Reason>,
     /// Only this last outcome, as in explain: a status, timeout, refused, reset, dns, tls, blocked,
-    /// or an outcome of dead letters such as Busy
+    /// or an outcome of dead letters such as Busy. Repeatable
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
     outcome: Vec<OutcomeName>,
-    /// Only this last HTTP status, class or range, such as 503, 5xx or 500-504
+    /// Only this last HTTP status, such as 503, 5xx or 500-504. Repeatable
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusRange>,
-    /// Only events of this type. Here and below, * matches any text
+    /// Only events of this type; * matches any text. Repeatable
     #[arg(long = "type", value_name = "TYPE")]
     event_type: Vec<Pattern>,
-    /// Only events from this source
+    /// Only events from this source; * matches any text. Repeatable
     #[arg(long, value_name = "SOURCE")]
     source: Vec<Pattern>,
-    /// Only this id of an event or a dead letter
+    /// Only this event or dead letter id; * matches any text. Repeatable
     #[arg(long, value_name = "ID")]
     id: Vec<Pattern>,
-    /// Only this destination
+    /// Only this destination; * matches any text. Repeatable
     #[arg(long, value_name = "URL")]
     destination: Vec<Pattern>,
 }

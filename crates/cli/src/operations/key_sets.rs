@@ -29,7 +29,7 @@ type Keys<'a> = BTreeMap<&'a SubscriptionName, &'a [PublicKey]>;
 /// The option that names the bucket of public keys.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PublicKeys {
-    /// Bucket where receivers read the public keys of subscriptions: s3://bucket or file:///folder/
+    /// Bucket with the public keys of subscriptions, for receivers: s3://bucket or file:///folder/
     #[arg(long = "public-keys", value_name = "URI", value_parser = Place::parse)]
     place: Option<Place>,
 }

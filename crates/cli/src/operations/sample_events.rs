@@ -82,15 +82,15 @@ struct MemberArgs {
         value_parser = NonEmptyStringValueParser::new()
     )]
     event_type: String,
-    /// Source of the samples; with eventgrid the topic, as an Azure resource path. The default
+    /// Source of the samples; with eventgrid, the topic as an Azure resource path. The default
     /// depends on KIND
     #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "URI", value_parser = NonEmptyStringValueParser::new())]
     source: Option<String>,
     /// Subject of the samples; by default orders/NUMBER, such as orders/1
     #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
-    /// Event id of the samples; several samples get the suffixes -1, -2, …. By default each sample
-    /// has a new id
+    /// Event id of the samples; several samples get the suffixes -1, -2 and so on. By default each
+    /// sample has a new id
     #[arg(long, requires = "kind", conflicts_with_all = FILES, help_heading = HEADING, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: Option<String>,
     /// Number of samples; by default 3 for a batch, otherwise 1

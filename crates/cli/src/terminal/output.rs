@@ -17,7 +17,7 @@ use crate::terminal::text;
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Table for people
+    /// Text or a table for people
     Table,
     /// JSON for tools
     Json,

@@ -61,8 +61,10 @@ use {
     )
 )]
 pub(crate) struct Arguments {
-    /// Subscription files, or folders with subscription files. Without files, --to or --stack names
-    /// the deployment to check. With files, --stack also checks limits and permissions of the stack
+    /// Subscription files, or folders with subscription files
+    ///
+    /// Without files, --to or --stack names the deployment to check. With files, --stack also
+    /// checks limits and permissions of the stack.
     #[arg(required_unless_present_any = ["to", "stack", "more_files"], conflicts_with = "to", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Subscription files, like the argument FILE
@@ -70,12 +72,12 @@ pub(crate) struct Arguments {
     more_files: Vec<PathBuf>,
     #[command(flatten)]
     place: SubscriptionsPlace,
-    /// Add an entry to this Destinations file for each reference that has no address yet. The new
-    /// entries contain placeholders to replace. The file is also checked
+    /// Add each reference without an address to this Destinations file, with a placeholder for the
+    /// address. The file is also checked
     #[arg(long, value_name = "FILE", requires = "given")]
     write_destinations: Option<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Text, help_heading = OUTPUT)]
+    #[arg(long, default_value = "text", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

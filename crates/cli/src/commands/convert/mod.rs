@@ -39,13 +39,12 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Yaml, help_heading = OUTPUT)]
+    #[arg(long, default_value = "yaml", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
-    /// Instead of printing, write each topic below this folder, in the form in which apply stores
-    /// it
+    /// Do not print; write each topic into this folder, in the form that apply stores
     #[arg(long, value_name = "DIR", conflicts_with = "output", help_heading = OUTPUT)]
     objects: Option<PathBuf>,
-    /// Owner of the entries that --objects writes
+    /// Owner of the topics and subscriptions that --objects writes
     #[arg(long, value_name = "NAME", default_value = "files", requires = "objects", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
 }

@@ -30,7 +30,7 @@ use crate::terminal::usage::usage_error;
     )
 )]
 pub(super) struct Arguments {
-    /// Reason for dismissing, such as refunded
+    /// Reason for the dismissal, such as refunded
     #[arg(long, value_name = "TEXT")]
     note: String,
     #[command(flatten)]

@@ -51,11 +51,11 @@ const LISTED_MAX: usize = 200;
 pub(super) struct Arguments {
     #[command(flatten)]
     place: DeadLettersPlace,
-    /// Show only this job, with its events that became dead letters again
+    /// Show only this job, and its events that became dead letters again
     #[arg(value_name = "JOB", value_parser = parse_job_name)]
     job: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -40,14 +40,14 @@ pub(super) struct Arguments {
     /// List dead letters oldest first, one per line, then print new ones until Ctrl-C
     #[arg(long, conflicts_with = "output", help_heading = OUTPUT)]
     follow: bool,
-    /// Time between two reads of the container with --follow
+    /// With --follow, time between two reads of the container
     #[arg(long, requires = "follow", conflicts_with = "full", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION", help_heading = OUTPUT)]
     every: u64,
     /// Print all matching dead letters with all their data, one JSON object per line
     #[arg(long, conflicts_with_all = ["limit", "follow", "output"], help_heading = OUTPUT)]
     full: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -56,9 +56,8 @@ enum Verb {
     List(list::Arguments),
     /// Shows a dead letter: its event, history and last response
     Show(show::Arguments),
-    /// Groups dead letters with the same failure and message, even if their subscriptions, ids,
-    /// numbers or times differ. With --by, counts dead letters by reason, subscription, destination
-    /// or hour
+    /// Groups dead letters by cause: the same failure and message, apart from ids, numbers and
+    /// times. With --by, counts dead letters by reason, subscription, destination or hour
     Why(why::Arguments),
     /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),
@@ -68,7 +67,7 @@ enum Verb {
     Dismiss(dismiss::Arguments),
     /// Undoes the dismissal of dead letters
     Undismiss(dismiss::Selected),
-    /// Moves the messages of the last-resort queue into the container of dead letters
+    /// Moves messages from the last-resort queue to the container of dead letters
     Rescue(rescue::Arguments),
     /// Removes dead letters
     Purge(purge::Arguments),

@@ -36,7 +36,7 @@ use crate::operations::stack::Stack;
 use crate::operations::this_machine::user;
 use crate::terminal::advice::chain;
 use crate::terminal::confirm::may_proceed;
-use crate::terminal::help::{CONFIRMATION, JOB, LOCATION, examples};
+use crate::terminal::help::{CONFIRMATION, JOB, examples};
 use crate::terminal::output::{note, out};
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
@@ -62,23 +62,18 @@ pub(super) struct Arguments {
     ids: Vec<String>,
     #[command(flatten)]
     pub(super) filter: FilterArgs,
-    /// Count the dead letters, and send nothing
-    #[arg(long, help_heading = CONFIRMATION)]
-    pub(super) dry_run: bool,
-    /// Do not ask for confirmation
-    #[arg(long, help_heading = CONFIRMATION)]
-    pub(super) yes: bool,
-    /// Maximum rate, such as 50/s or 600/m. By default maxPerSecond of each destination if --stack
-    /// finds it, otherwise 50/s. A resumed job keeps its rate
+    /// Post the events to this URL instead of their destinations
+    ///
+    /// --resume needs the URL again if it contains a user or a query.
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"], help_heading = JOB)]
+    pub(super) to_url: Option<Url>,
+    /// Publish the events to this topic, for all its subscriptions
+    #[arg(long, value_name = "NS/TOPIC", help_heading = JOB)]
+    to_topic: Option<TopicName>,
+    /// Maximum rate, such as 50/s or 600/m. With --stack, the default is maxPerSecond of the
+    /// destinations; otherwise 50/s. A resumed job keeps its rate
     #[arg(long, value_name = "N/s", help_heading = JOB)]
     pub(super) rate: Option<Rate>,
-    /// Post the events to this URL instead. --resume needs the URL again if it contains a user or a
-    /// query
-    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"], help_heading = LOCATION)]
-    pub(super) to_url: Option<Url>,
-    /// Publish the events to this topic instead, for all subscriptions of the topic
-    #[arg(long, value_name = "NS/TOPIC", help_heading = LOCATION)]
-    to_topic: Option<TopicName>,
     /// Name of the job; by default its start time
     #[arg(long, value_name = "JOB", value_parser = parse_job_name, help_heading = JOB)]
     pub(super) name: Option<String>,
@@ -91,14 +86,20 @@ pub(super) struct Arguments {
     /// Do not send dead letters that the interrupted job may already have sent
     #[arg(long, requires = "resume", conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"], help_heading = JOB)]
     pub(super) skip_uncertain: bool,
-    /// Wait for all results, at most this long, such as 5m. Exit with code 1 unless all events were
-    /// delivered
+    /// Wait for all results, but no longer than this, such as 5m. Exit with code 1 unless all
+    /// events were delivered
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms)]
     pub(super) wait: Option<u64>,
-    /// Repeat until no new dead letter has arrived for this long. Use 12m after a pause has ended.
-    /// With --stack, also wait until the dead-letter queue is empty
+    /// Repeat until no new dead letter arrives for this long, such as 12m after a destination was
+    /// disabled. With --stack, also wait until the dead-letter queue is empty
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
+    /// Count the dead letters, and send nothing
+    #[arg(long, help_heading = CONFIRMATION)]
+    pub(super) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long, help_heading = CONFIRMATION)]
+    pub(super) yes: bool,
 }
 
 pub(super) enum Round {

@@ -39,11 +39,11 @@ pub(super) struct Arguments {
     /// Dead letter, by id, prefix of the id, key or event id
     #[arg(value_name = "ID|KEY")]
     id: String,
-    /// Print the stored blob unchanged
+    /// Print the stored dead letter, unchanged
     #[arg(long, conflicts_with = "output", help_heading = OUTPUT)]
     raw: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

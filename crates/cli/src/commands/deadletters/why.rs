@@ -24,11 +24,11 @@ use crate::terminal::output::Output;
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Count by these comma-separated properties instead of by cause, and print bars
-    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = OUTPUT)]
+    /// Count by these properties instead of by cause, and print bars
+    #[arg(long, value_name = "PROPERTY,…", value_delimiter = ',', help_heading = OUTPUT)]
     by: Vec<By>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -34,14 +34,14 @@ const KNOWN_WITHIN: &str = "functions apply the change within 30 seconds";
     after_long_help = examples!(
         "docs/operate/destination-down.md",
         "lastmile destinations disable shop/orders/billing --stack orders-prod",
-        "lastmile destinations disable https://billing.example.com/events",
+        "lastmile destinations disable http://127.0.0.1:9180/",
     )
 )]
 pub(super) struct ChangeArgs {
     #[command(flatten)]
     place: DestinationsPlace,
-    /// Destination: its address, or a subscription (namespace/topic/name) that delivers to it
-    #[arg(value_name = "NAME")]
+    /// Address of the destination, or a subscription that delivers to the destination
+    #[arg(value_name = "ADDRESS|NS/TOPIC/NAME")]
     name: Name,
 }
 
@@ -50,15 +50,15 @@ pub(super) struct ChangeArgs {
     after_long_help = examples!(
         "docs/operate/destination-down.md",
         "lastmile destinations enable shop/orders/billing --stack orders-prod",
-        "lastmile destinations enable https://billing.example.com/events",
+        "lastmile destinations enable http://127.0.0.1:9180/",
         "lastmile destinations enable shop/orders/billing --once",
     )
 )]
 pub(super) struct EnableArgs {
     #[command(flatten)]
     change: ChangeArgs,
-    /// Only allow the next delivery to probe a failing destination immediately. The destination
-    /// stays failing until a probe succeeds
+    /// Only let the next delivery probe a failing destination at once. The destination stays
+    /// failing until a probe succeeds
     #[arg(long)]
     once: bool,
 }

@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     all: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -38,7 +38,7 @@ enum Verb {
     List(list::Arguments),
     /// Shows the state of a destination, and what happens to its next deliveries
     Show(show::Arguments),
-    /// Stops all requests to a destination until it is enabled
+    /// Stops all requests to a destination until it is enabled. Its deliveries become dead letters
     Disable(change::ChangeArgs),
     /// Enables a disabled destination, and resets its state to healthy
     Enable(change::EnableArgs),

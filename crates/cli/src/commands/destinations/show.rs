@@ -21,17 +21,17 @@ use crate::terminal::text;
     after_long_help = examples!(
         "docs/operate/destination-down.md",
         "lastmile destinations show shop/orders/billing --stack orders-prod",
-        "lastmile destinations show https://billing.example.com/events",
+        "lastmile destinations show http://127.0.0.1:9180/",
     )
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
     place: DestinationsPlace,
-    /// Destination: its address, or a subscription (namespace/topic/name) that delivers to it
-    #[arg(value_name = "NAME")]
+    /// Address of the destination, or a subscription that delivers to the destination
+    #[arg(value_name = "ADDRESS|NS/TOPIC/NAME")]
     name: Name,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -43,7 +43,11 @@ use crate::terminal::help::{OUTPUT, examples};
 use crate::terminal::output::{out, out_json};
 
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("stack", |stack| stack.required(true)))]
+#[command(mut_args(|argument| match argument.get_id() == "stack" {
+    // `mut_arg` would move the option, and its heading, to the end of the help.
+    true => argument.required(true),
+    false => argument,
+}))]
 #[command(
     after_long_help = examples!(
         "docs/operate/doctor.md",
@@ -63,7 +67,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "tried")]
     wait: u64,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Text, help_heading = OUTPUT)]
+    #[arg(long, default_value = "text", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

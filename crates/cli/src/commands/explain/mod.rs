@@ -56,10 +56,11 @@ use crate::terminal::usage::usage_error;
     )
 )]
 pub(crate) struct Arguments {
-    /// Subscription files, or folders with subscription files. Also accepts a topic or
-    /// subscription, to explain only that. Without files, --to or --stack names the deployment to
-    /// explain. A stack, a table or a folder of `lastmile dev` also shows the current state of
-    /// destinations
+    /// Subscription files, or folders with subscription files, and topics or subscriptions to
+    /// explain
+    ///
+    /// Without files, --to or --stack names the deployment to explain. With a stack, a table or a
+    /// folder of `lastmile dev`, explain also shows the current states of destinations.
     #[arg(
         value_name = "FILE|NS/TOPIC[/NAME]",
         required_unless_present_any = ["to", "stack", "more_files"]
@@ -73,11 +74,11 @@ pub(crate) struct Arguments {
     subscription: Option<SubscriptionName>,
     #[command(flatten)]
     place: DestinationsPlace,
-    /// Show which subscriptions get the events of this file, why, and the resulting requests; - is
-    /// standard input
+    /// Show which subscriptions get the events of this file, and why, and the resulting requests; -
+    /// is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
     event: Option<String>,
-    /// Match the event of --event only in this topic
+    /// With --event, show only the subscriptions of this topic
     #[arg(long, value_name = "NS/TOPIC", requires = "event", conflicts_with_all = ["subscription", "outcome", "retry_after", "origins"])]
     topic: Option<TopicName>,
     /// Outcome of every attempt: a status, timeout, refused, reset, dns, tls, blocked, or an
@@ -87,11 +88,11 @@ pub(crate) struct Arguments {
     /// Retry-After header of every response: seconds or an HTTP date
     #[arg(long, value_name = "VALUE")]
     retry_after: Option<String>,
-    /// Also show the origin of each value: a line of a file, a default, or the owner who applied it
+    /// Also show where each value comes from: a line of a file, a default, or the owner
     #[arg(long, conflicts_with = "event")]
     origins: bool,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -35,22 +35,21 @@ pub(crate) struct Arguments {
     /// Also accept requests for this host name, such as the name of a tunnel. Repeatable
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// Statuses to respond with, in order, such as 503,503,200. The last one repeats
+    /// Statuses of the responses, in order, such as 503,503,200. The last status repeats
     #[arg(long, value_delimiter = ',', default_value = "200", value_name = "STATUS,…")]
     answer: Vec<StatusCode>,
     /// Delay before each response, such as 2s
     #[arg(long, default_value = "0s", value_parser = brief::parse_ms, value_name = "DURATION")]
     delay: u64,
     /// Verify signatures with this signing secret (whsec_) or public key (whpk_): an environment
-    /// variable as env:NAME, or a file that contains it. Repeatable; one of them must match
+    /// variable as env:NAME, or a file. Repeatable; one of the keys must match
     #[arg(long, value_name = "env:NAME|FILE")]
     secret: Vec<String>,
-    /// Respond with 401 to requests without a valid signature, except to handshakes, which are
-    /// never signed
+    /// Respond with 401 to requests without a valid signature, except to handshakes
     #[arg(long, requires = "secret")]
     require_signature: bool,
     /// Output format of requests
-    #[arg(long, default_value = "text", help_heading = OUTPUT)]
+    #[arg(long, default_value = "text", value_name = "FORMAT", help_heading = OUTPUT)]
     output: LineOutput,
     #[command(flatten)]
     color: ColorArgs,

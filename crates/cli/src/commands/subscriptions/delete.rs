@@ -18,7 +18,7 @@ use crate::views::changes::print_changed;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "lastmile subscriptions delete [OPTIONS] <NAME> \\\n           <--to <URI>|--stack <NAME>>",
+    override_usage = "lastmile subscriptions delete [OPTIONS] <--to <URI>|--stack <NAME>> \\\n           <NS/TOPIC/NAME>",
     after_long_help = examples!(
         "docs/reference/storage.md",
         "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
@@ -26,8 +26,8 @@ use crate::views::changes::print_changed;
     )
 )]
 pub(super) struct Arguments {
-    /// Subscription, as namespace/topic/name
-    #[arg(value_name = "NAME")]
+    /// Subscription to remove
+    #[arg(value_name = "NS/TOPIC/NAME")]
     name: SubscriptionName,
     #[command(flatten)]
     place: SubscriptionsPlace,

@@ -24,7 +24,7 @@ use crate::terminal::output::out_raw;
 pub(super) struct Arguments {
     #[command(flatten)]
     place: SubscriptionsPlace,
-    /// Export only entries of this owner
+    /// Export only documents of this owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
 }

@@ -25,7 +25,7 @@ const NAMES_SHOWN: usize = 5;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "lastmile subscriptions history [OPTIONS] <NAME> \\\n           <--to <URI>|--stack <NAME>>",
+    override_usage = "lastmile subscriptions history [OPTIONS] <--to <URI>|--stack <NAME>> \\\n           <NS/TOPIC>",
     after_long_help = examples!(
         "docs/reference/storage.md",
         "lastmile subscriptions history shop/orders --stack orders-prod",
@@ -33,13 +33,13 @@ const NAMES_SHOWN: usize = 5;
     )
 )]
 pub(super) struct Arguments {
-    /// Topic, as namespace/topic
-    #[arg(value_name = "NAME")]
+    /// Topic whose changes to list
+    #[arg(value_name = "NS/TOPIC")]
     name: TopicName,
     #[command(flatten)]
     place: SubscriptionsPlace,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 

@@ -19,6 +19,7 @@ const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
 
 #[derive(Debug, clap::Args)]
 #[command(
+    override_usage = "lastmile subscriptions list [OPTIONS] <--to <URI>|--stack <NAME>> \\\n           <NS[/TOPIC]>",
     after_long_help = examples!(
         "docs/reference/storage.md",
         "lastmile subscriptions list shop --stack orders-prod",
@@ -27,8 +28,8 @@ const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
     )
 )]
 pub(super) struct Arguments {
-    /// Namespace, or topic as namespace/topic
-    #[arg(value_name = "NAME")]
+    /// Namespace or topic whose subscriptions to list
+    #[arg(value_name = "NS[/TOPIC]")]
     name: String,
     #[command(flatten)]
     place: SubscriptionsPlace,
@@ -36,7 +37,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     who_gets: Option<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
     output: Output,
 }
 
@@ -49,8 +50,8 @@ pub(super) struct Arguments {
     )
 )]
 pub(super) struct GetArgs {
-    /// Subscription, as namespace/topic/name
-    #[arg(value_name = "NAME")]
+    /// Subscription to print
+    #[arg(value_name = "NS/TOPIC/NAME")]
     name: SubscriptionName,
     #[command(flatten)]
     place: SubscriptionsPlace,

@@ -37,7 +37,7 @@ enum Verb {
     Get(list::GetArgs),
     /// Removes a subscription
     Delete(delete::Arguments),
-    /// Lists the changes of a topic with author, time and reason
+    /// Lists the changes of a topic in a bucket, with author, time and reason
     History(history::Arguments),
     /// Prints topics, subscriptions and mapped addresses in a form that apply accepts
     Export(export::Arguments),

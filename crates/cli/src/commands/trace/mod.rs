@@ -53,26 +53,27 @@ pub(crate) struct Arguments {
     search: bool,
     #[command(flatten)]
     stack: StackArg,
-    /// Data folder of `lastmile dev` that contains the log and the dead letters to read
+    /// Data folder of `lastmile dev`, with its log and dead letters
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
-    /// Start of the time range to search: RFC 3339, a day in UTC, or an age such as 2h or 7d
-    #[arg(long, default_value = "PT3H", value_name = "WHEN")]
+    /// Start of the time range to search: an RFC 3339 time, a day in UTC such as 2026-11-20, or an
+    /// age such as 2h or 7d
+    #[arg(long, default_value = "3h", value_name = "WHEN")]
     since: TimeBound,
     /// End of the time range to search, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
+    /// Output format
+    #[arg(long, default_value = "table", value_name = "FORMAT", help_heading = OUTPUT)]
+    output: Output,
+    #[command(flatten)]
+    color: ColorArgs,
     /// Do not ask for confirmation
     ///
     /// Without this option, trace asks before a query that may scan more than 20 GB of log lines
     /// ($0.10).
     #[arg(long, help_heading = CONFIRMATION)]
     yes: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Output::Table, help_heading = OUTPUT)]
-    output: Output,
-    #[command(flatten)]
-    color: ColorArgs,
 }
 
 /// The time range that is searched, in milliseconds since the Unix epoch.

@@ -76,22 +76,23 @@ use crate::terminal::usage::usage_error;
     )
 )]
 pub(crate) struct Arguments {
-    /// Subscription to test. With --consent, any number; without a name, all that require consent
+    /// Subscription to test
+    ///
+    /// With --consent, any number of subscriptions. Without a name, all that require consent.
     #[arg(value_name = "NS/TOPIC/NAME", required_unless_present = "consent")]
     names: Vec<SubscriptionName>,
     /// Subscription file, or folder with subscription files. Repeatable
     #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], value_name = "FILE", help_heading = FILES)]
     files: Vec<PathBuf>,
-    /// File with the event; - is standard input. May contain several events if the subscription
-    /// batches them into one request
+    /// Send the event of this file; - is standard input
+    ///
+    /// If the subscription has batches, the file may contain several events.
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     event: Option<String>,
-    /// Send the sample of the topic or, if the topic has none, a generated event in a form that the
-    /// topic accepts. This is the default
+    /// Send the sample of the topic, or a generated event (default)
     #[arg(long)]
     sample: bool,
-    /// Send nothing; print the request as a curl command. The command contains no secrets; it reads
-    /// them from shell variables
+    /// Send nothing; print the request as a curl command, which reads secrets from shell variables
     #[arg(long)]
     print: bool,
     #[command(flatten)]

@@ -21,15 +21,14 @@ pub(crate) const OTHER_PLACES: [&str; 5] = ["container", "ingress", "queue_url",
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StackArg {
-    /// Deployed CloudFormation stack. Its outputs name its subscriptions, queues, table and dead
-    /// letters
+    /// CloudFormation stack of the deployment; by default LASTMILE_STACK
     #[arg(long, value_name = "NAME", help_heading = LOCATION)]
     pub(super) stack: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ToArg {
-    /// Location of the deployment's subscriptions, s3://bucket/prefix/ or file:///folder/, or the
+    /// Location of the deployment's subscriptions: s3://bucket/prefix/, file:///folder/, or the
     /// folder in which `lastmile dev` runs
     #[arg(long, value_name = "URI", help_heading = LOCATION, conflicts_with = "stack")]
     pub(super) to: Option<To>,
@@ -37,8 +36,7 @@ pub(crate) struct ToArg {
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TableArg {
-    /// DynamoDB table of the deployment, with the state of destinations and the consents: the
-    /// stack's output TableName
+    /// DynamoDB table of the deployment: output TableName of the stack
     #[arg(long, value_name = "NAME", help_heading = LOCATION, conflicts_with = "stack")]
     pub(super) table: Option<String>,
 }
@@ -46,17 +44,15 @@ pub(crate) struct TableArg {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ContainerArg {
     /// Container of dead letters: s3://BUCKET[/PREFIX] or a folder. By default the container of the
-    /// stack, or without a stack .lastmile/s3/dead-letters, where `lastmile dev` and `lastmile
-    /// demo` write
+    /// stack; without a stack, .lastmile/s3/dead-letters
     #[arg(long, value_name = "CONTAINER", help_heading = LOCATION)]
     pub(super) container: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct QueueUrlArg {
-    /// URL of the queue: the events queue for events, the retry queue for deliveries, the
-    /// last-resort queue for a rescue. By default the queue of the stack, or without a stack that
-    /// of `lastmile dev`
+    /// URL of the events queue for publish, retry queue for replay, or last-resort queue for
+    /// rescue. By default the queue of the stack; without a stack, of `lastmile dev`
     #[arg(long, value_name = "URL", help_heading = LOCATION, value_parser = http_url)]
     pub(super) queue_url: Option<Url>,
 }
@@ -124,9 +120,11 @@ pub(crate) struct DeadLettersPlace {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReplayPlace {
     #[command(flatten)]
-    dead_letters: DeadLettersPlace,
+    container: ContainerArg,
     #[command(flatten)]
     queue_url: QueueUrlArg,
+    #[command(flatten)]
+    stack: StackArg,
 }
 
 /// The options of a command that publishes events.
@@ -167,8 +165,8 @@ impl From<DeadLettersPlace> for Place {
 }
 
 impl From<ReplayPlace> for Place {
-    fn from(ReplayPlace { dead_letters, queue_url }: ReplayPlace) -> Self {
-        Self { queue_url, ..dead_letters.into() }
+    fn from(ReplayPlace { container, queue_url, stack }: ReplayPlace) -> Self {
+        Self { container, queue_url, stack, ..Self::default() }
     }
 }
 

@@ -64,25 +64,31 @@ const ONE_REQUEST: [&str; 3] = ["event", "sample", "print"];
         .conflicts_with_all(ONE_REQUEST)
 ))]
 pub(super) struct ConsentArgs {
-    /// Send no event; ask the endpoints of the named subscriptions for consent. Without a name, ask
-    /// the endpoints of all subscriptions that require consent. --to, --table and --stack need this
-    /// option; a stack, a table or a folder of `lastmile dev` also stores the consents. Exit with
-    /// code 1 unless all endpoints consent
-    #[arg(long, help_heading = HEADING, conflicts_with_all = ONE_REQUEST)]
-    pub(super) consent: bool,
     #[command(flatten)]
     place: DestinationsPlace,
+    /// Send no event; ask endpoints for consent. Exit with code 1 unless all endpoints consent
+    ///
+    /// --to, --table and --stack need this option. A stack, a table or a folder of `lastmile dev`
+    /// also stores the consents.
+    #[arg(long, help_heading = HEADING, conflicts_with_all = ONE_REQUEST)]
+    pub(super) consent: bool,
     /// Handshake to use instead of the one in the files
-    #[arg(long, help_heading = HEADING, value_enum, requires_all = ["consent", "names"], conflicts_with_all = ONE_REQUEST)]
+    #[arg(
+        long,
+        help_heading = HEADING,
+        requires_all = ["consent", "names"], conflicts_with_all = ONE_REQUEST,
+        value_enum,
+        value_name = "KIND"
+    )]
     handshake: Option<Handshake>,
-    /// Origin to send with --handshake cloudevents: the DNS name that deliveries also send
+    /// With --handshake cloudevents, origin to send: the DNS name that deliveries also send
     #[arg(long, help_heading = HEADING, value_name = "NAME", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     origin: Option<String>,
-    /// Rate to request with --handshake cloudevents, in requests per minute
+    /// With --handshake cloudevents, rate to ask for, in requests per minute
     #[arg(long, help_heading = HEADING, value_name = "NUMBER", requires = "handshake", conflicts_with_all = ONE_REQUEST)]
     rate: Option<NonZeroU32>,
-    /// Address to listen on for confirmations, such as 127.0.0.1:8088. A person consents by opening
-    /// a URL
+    /// Address on which to wait for confirmations, such as 127.0.0.1:8088. A person consents by
+    /// opening a URL
     #[arg(long, help_heading = HEADING, value_name = "IP:PORT", requires = "consent", conflicts_with_all = ONE_REQUEST)]
     listen: Option<SocketAddr>,
     /// Public URL of the --listen address; by default http://IP:PORT
