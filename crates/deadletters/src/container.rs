@@ -1,7 +1,7 @@
 //! The container of dead letters: a bucket, a folder of a bucket, or a local folder.
 //!
-//! Separate from [`adapters::storage`], which reads and writes objects, because the commands print
-//! the number of requests, and name the container in every error.
+//! Separate from [`adapters::storage`], which reads and writes objects. This module also counts
+//! requests, because commands print their number, and names the container in every error.
 //!
 //! Promises: every request is counted, and every read has a size limit. This module does not cache
 //! and does not parse dead letters.
@@ -205,7 +205,7 @@ impl DeadLetterContainer {
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
-    /// Removes blobs, one page per request. A missing blob counts as removed.
+    /// Removes blobs, at most [`PAGE_MAX`] per request. A missing blob counts as removed.
     ///
     /// # Errors
     /// Fails if one of the blobs cannot be removed.

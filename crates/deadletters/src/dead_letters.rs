@@ -58,7 +58,7 @@ pub struct ListedTotal {
 }
 
 impl DeadLetters {
-    /// Creates the dead letters of this container, without a cache.
+    /// Opens the dead letters of a container. Reads are not cached.
     #[must_use]
     pub fn new(container: DeadLetterContainer) -> Self {
         let memory = Arc::new(Semaphore::new(READ_PERMITS as usize));
@@ -223,8 +223,8 @@ impl DeadLetters {
         Box::pin(read.try_buffer_unordered(READS_AT_ONCE))
     }
 
-    /// Returns the summaries of dead letters in blobs that are not in `seen`, oldest first, within
-    /// the folders that may match the filter. Adds the keys of these blobs to `seen`.
+    /// Returns the summaries of dead letters in blobs that are not in `seen`, oldest first.
+    /// Searches only folders that may match the filter. Adds the keys of these blobs to `seen`.
     ///
     /// # Errors
     /// Fails if the container cannot be read.
@@ -252,7 +252,7 @@ impl DeadLetters {
         self.blobs(filter).map_ok(|blob| blob.key).try_collect().await
     }
 
-    /// Counts the matching dead letters.
+    /// Counts the matching dead letters by reason, subscription, destination and hour.
     ///
     /// # Errors
     /// Fails if the container cannot be read.
@@ -264,8 +264,8 @@ impl DeadLetters {
         Ok(stats)
     }
 
-    /// Returns the matching dead letters by cause, most frequent first. Trends end at the end of
-    /// the filter's range, or now.
+    /// Groups the matching dead letters by cause, in the order of [`Causes::sorted`]. Trends
+    /// compare the last two windows before the end of the filter's time range, or before now.
     ///
     /// # Errors
     /// Fails if the container cannot be read.

@@ -28,7 +28,8 @@ use crate::cache_line::{line_head, read_line, write_line};
 /// Maximum size of the cache file: about 200,000 dead letters. Further objects are read again each
 /// time.
 const FILE_MAX_BYTES: u64 = 256 << 20;
-/// UUIDv5 namespace of the names of cache files. A hash is a valid file name for every container.
+/// UUIDv5 namespace of the names of cache files. The file names are hashes, because the name of a
+/// container may not be a valid file name.
 const FILE_NAMESPACE: Uuid = uuid!("7d4c0f0e-53a1-5b0a-9a0b-8f0a3f6b1f57");
 
 pub(crate) struct DiskCache {

@@ -19,7 +19,7 @@ use crate::key::{NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key};
 /// Maximum number of folders that are listed for one level of names.
 pub(crate) const LISTINGS_MAX: usize = 20;
 
-/// The levels of names, as messages call them.
+/// The words for the levels of names in messages, from the outermost level.
 const LEVELS: [&str; NAME_FOLDERS] = ["namespace", "topic", "subscription"];
 
 /// A name without dead letters, and similar names with dead letters.
@@ -34,8 +34,8 @@ pub struct MissingName {
 }
 
 impl DeadLetters {
-    /// Returns the containers with dead letters that are one folder below this container, or up to
-    /// three above. Returns an empty list if this container has dead letters.
+    /// Returns nearby containers with dead letters: one folder below this container, or up to three
+    /// folders above it. Returns an empty list if this container has dead letters.
     ///
     /// # Errors
     /// Fails if the container cannot be listed.
@@ -48,7 +48,7 @@ impl DeadLetters {
     }
 
     /// Returns the first name in a filter for which the container has no folder. Returns `None` if
-    /// all names have folders, or there are no folders.
+    /// all names have folders, or if there are no folders or too many to list.
     ///
     /// # Errors
     /// Fails if the container cannot be listed.
@@ -79,8 +79,8 @@ impl DeadLetters {
         Ok(None)
     }
 
-    /// Lists the subfolders of `parents`, without internal folders at the top. Returns `None` if
-    /// there are too many folders to list.
+    /// Lists the subfolders of `parents`. Omits the folders of ledgers and dismissals. Returns
+    /// `None` if there are too many folders to list.
     async fn folders(&self, parents: &[String]) -> anyhow::Result<Option<Vec<String>>> {
         let root = self.container.root();
         let list = |prefix: &String| {

@@ -201,7 +201,7 @@ fn any<T>(wanted: &[T], matches: impl Fn(&T) -> bool) -> bool {
 /// The range of valid HTTP statuses. <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
 const STATUSES: Range<u16> = 100..600;
 
-/// A range of HTTP statuses: a single status such as `503`, a class, or a range.
+/// HTTP statuses: one such as `503`, a class such as `5xx`, or a range such as `500-504`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusRange(Range<u16>);
 
@@ -341,7 +341,7 @@ impl FromStr for TimeBound {
     }
 }
 
-/// Returns the error message for an invalid time, which names a missing time zone or a missing day.
+/// Returns the error message for an invalid time. The message mentions a missing time zone or day.
 fn not_a_time(text: &str) -> String {
     if text.contains(':') && text.parse::<DateTime>().is_ok() {
         return format!(

@@ -24,7 +24,7 @@ pub const SAME_EVENT_READS_MAX: usize = 1_000;
 
 type Found = HashMap<(SubscriptionName, Uuid), StoredDeadLetter>;
 
-/// Dead letters of the same event as a given dead letter, without that dead letter.
+/// Dead letters that have the same event as a given dead letter, excluding the given one.
 #[derive(Debug, Default)]
 pub struct SameEvent {
     /// The dead letters that were found, newest first.

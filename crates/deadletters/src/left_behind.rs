@@ -15,7 +15,7 @@ use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
 use crate::state::{LetterState, WantedState};
 
-/// Maximum number of blobs that are read. Reading these takes seconds.
+/// Maximum number of blobs that are read. Reading this many takes a few seconds.
 pub const LEFT_BEHIND_READS_MAX: u64 = 5_000;
 
 /// Numbers of open dead letters whose deliveries a person stopped.

@@ -47,7 +47,7 @@ pub struct LetterCache {
     range_ms: (Option<u64>, Option<u64>),
 }
 
-/// A dead letter together with its cause, because finding the cause takes long.
+/// A dead letter and its cause. The cause is cached, because finding it takes a long time.
 #[derive(Clone)]
 struct CachedLetter {
     letter: Arc<StoredDeadLetter>,

@@ -1,7 +1,7 @@
 //! The rate at which a replay sends, such as `50/s`.
 //!
-//! Separate because the command line, the console and ledgers use the same text format. The rate is
-//! chosen so that no destination exceeds its own limit.
+//! Separate because the command line, the console and ledgers use the same text format.
+//! [`Rate::for_destinations`] returns a rate that respects the limits of the destinations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -57,8 +57,8 @@ impl Rate {
         sent_before.saturating_mul(self.period_ms) / self.count
     }
 
-    /// Returns the number of dead letters that may be sent together: those of one second, at most
-    /// `at_most`.
+    /// Returns the number of dead letters that may be sent together: the number for one second,
+    /// from 1 to `at_most`.
     pub(crate) fn burst(self, at_most: usize) -> usize {
         let per_second = self.count.saturating_mul(SECOND_MS) / self.period_ms;
         // At least one, for rates below one a second.

@@ -159,8 +159,8 @@ impl LetterStates {
         self.dismissals.cause_ms(cause)
     }
 
-    /// Sorts causes. A cause with a dead letter newer than its dismissal is marked as reopened.
-    /// Trends compare the windows before `end_ms`.
+    /// Returns the causes as [`Causes::sorted`] does, and marks a cause as reopened if it has a
+    /// dead letter newer than its dismissal.
     #[must_use]
     pub fn sorted(&self, causes: Causes, end_ms: u64) -> Vec<Cause> {
         let mut causes = causes.sorted(end_ms);
@@ -184,7 +184,7 @@ impl LetterStates {
         &self.replayed.unreadable
     }
 
-    /// Counts the dead letters with a recorded state other than open.
+    /// Counts the dead letters of each state except open.
     #[must_use]
     pub fn known_counts(&self) -> Vec<(LetterState, u64)> {
         let known: HashSet<Uuid> =

@@ -217,8 +217,9 @@ impl Walk {
         }
     }
 
-    /// True if another page of a subscription may be listed. With a time range or a limit, most
-    /// blobs of the subscription are not needed.
+    /// True if another page of a subscription may be listed; counts this page as used. False with a
+    /// time range, or if the caller may stop early, because most blobs of the subscription are then
+    /// not needed.
     fn may_list_page(&self) -> bool {
         let of_any_time = self.filter.since_ms.is_none() && self.filter.until_ms.is_none();
         let (relaxed, take_one) = (atomic::Ordering::Relaxed, |left: usize| left.checked_sub(1));
@@ -227,7 +228,7 @@ impl Walk {
             && self.pages_left.fetch_update(relaxed, relaxed, take_one).is_ok()
     }
 
-    /// Groups the listed blobs of a subscription by hour, without hours that cannot match.
+    /// Groups the listed blobs of a subscription by hour. Omits hours that cannot match the filter.
     fn hours(&self, subscription: &PendingFolder, listed: Vec<Entry>) -> Vec<PendingFolder> {
         let root = self.container.root();
         let mut hours: BTreeMap<u64, PendingFolder> = BTreeMap::new();

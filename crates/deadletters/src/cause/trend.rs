@@ -5,12 +5,13 @@
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use serde::Serialize;
 
-/// Number of windows in a range shorter than ten hours. A window is otherwise an hour.
+/// Number of windows into which a time range is divided. [`Trend`] describes the limits of a
+/// window.
 const WINDOWS_PER_RANGE: u64 = 10;
 
-/// Compares the number of dead letters in the last window with the window before. A window is an
-/// hour, or a tenth of a shorter range. Example: with 40 dead letters in the last hour and 30 in
-/// the hour before, the trend is rising.
+/// Compares the number of dead letters in the last window with the window before. A window is a
+/// tenth of the time range, but at least a minute and at most an hour. Example: with 40 dead
+/// letters in the last hour and 30 in the hour before, the trend is rising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trend {

@@ -1,5 +1,5 @@
-//! Classifies words of letters and digits: names that are kept, ids, numbers, and numbers with a
-//! unit.
+//! Classifies words of letters and digits: names, ids, numbers, and numbers with a unit. A template
+//! keeps names and units, and replaces ids and numbers by placeholders.
 //!
 //! Separate because [`super::template`] splits a text into words, and this module classifies each
 //! word alone.
@@ -57,11 +57,11 @@ pub(super) enum Varies {
 /// A run of letters and digits, split into three parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Word<'a> {
-    /// Letters that are kept, such as `customer` in `customer1234`.
+    /// Letters that the template keeps, such as `customer` in `customer1234`.
     pub(super) name: &'a str,
     /// The kind of variation in the part after `name`; `None` if the part does not vary.
     pub(super) varies: Option<Varies>,
-    /// Letters that are kept after the varying part, such as `ms` in `5003ms`.
+    /// Letters after the varying part, which the template keeps, such as `ms` in `5003ms`.
     pub(super) unit: &'a str,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// True if nothing of the word is kept: all of it is an id or a number.
+    /// True if the whole word is an id or a number, without a name or a unit.
     pub(super) fn is_whole_id(&self) -> bool {
         self.name.is_empty() && self.varies.is_some() && self.unit.is_empty()
     }

@@ -147,8 +147,8 @@ impl JobSummary {
 }
 
 impl JobHeader {
-    /// True if the results of all deliveries can be counted. A skipped dead letter may have been
-    /// sent earlier, and the result of that delivery is indistinguishable from the others.
+    /// True if the job records results and has skipped no dead letter. A skipped dead letter may
+    /// have been sent earlier; the result of that delivery would then be counted too.
     #[must_use]
     pub fn has_results(&self, counts: &ReplayCounts) -> bool {
         self.results && counts.skipped == 0

@@ -1,5 +1,5 @@
-//! Reads and counts the results of a job's deliveries. They are lines in the objects in `ends/` of
-//! the job's ledger.
+//! Reads and counts the results of a job's deliveries. Each result is a line in an object in the
+//! folder `ends/` of the job's ledger.
 //!
 //! The functions write the results. Separate from the ledger, which records sending. A missing
 //! result means that the delivery is still in progress. After [`UNKNOWN_AFTER_MS`] the result is
@@ -58,8 +58,8 @@ impl DeadLetters {
         Ok(())
     }
 
-    /// Returns the results of a job whose dead letters have these counts. Empty if the job does not
-    /// record results, or if skipped dead letters make the results ambiguous (see
+    /// Returns the results of a job. `counts` are the numbers of its dead letters by state. Returns
+    /// no results if the job does not record them or has skipped dead letters (see
     /// [`JobHeader::has_results`]).
     ///
     /// # Errors

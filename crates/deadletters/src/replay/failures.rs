@@ -33,7 +33,7 @@ pub(super) enum ProbeVerdict {
     Wait,
     /// Continue, because at least one dead letter was delivered, or none was sent.
     Continue,
-    /// Continue, although no delivery has ended in time. None has failed.
+    /// Continue, because no delivery has failed, although none has ended in time.
     ContinueUnproved,
     /// Stop, because at least one delivery has failed, and none has succeeded.
     Stop,
@@ -73,8 +73,8 @@ pub(super) struct SendFailures {
 }
 
 impl SendFailures {
-    /// Adds the results of a chunk. Returns a reason if the run must stop: too many consecutive
-    /// failures, or no success so far.
+    /// Adds the results of a chunk. Returns a reason if the run must stop: after [`IN_A_ROW`]
+    /// consecutive failures, or after [`PROBED`] if nothing was accepted so far.
     pub(super) fn add(&mut self, results: &[SendResult]) -> Option<String> {
         for result in results {
             match result {

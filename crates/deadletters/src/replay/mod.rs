@@ -54,8 +54,8 @@ pub struct RunOptions {
     pub rate: Option<Rate>,
     /// True if uncertain dead letters are skipped instead of sent again.
     pub skip_uncertain: bool,
-    /// True if a delivery that is set aside again does not count as a failure. The functions still
-    /// apply a cached pause for some time after its end.
+    /// True if a delivery that is set aside again does not count as a failure. This is expected
+    /// soon after the end of a pause, because the functions cache the pause.
     pub expects_set_aside: bool,
 }
 

@@ -25,8 +25,8 @@ const PROBE_MAX_MS: u64 = MINUTE_MS;
 /// Maximum number of objects that one check reads. More than the newest ten, because objects are
 /// not written in the order of the results that they contain.
 const READS_MAX: usize = 3 * IN_A_ROW;
-/// The wait after a check is this multiple of its duration, because listing many results takes
-/// seconds. Checks then take at most about a tenth of the time.
+/// The wait after a check is this many times as long as the check, so that checks take about a
+/// tenth of the time. Listing many results takes seconds.
 const LOOK_SHARE: u64 = 10;
 
 /// The results of a job's deliveries that were recorded since this run of the job began.
@@ -48,7 +48,7 @@ pub(super) enum ProbeResult {
     Passed,
     /// No delivery of the probe has ended in time.
     NoneEnded { waited_ms: u64 },
-    /// The deliveries of the probe failed. The text is the reason for people.
+    /// The deliveries of the probe failed. The text is the reason, in words for people.
     Failed(String),
 }
 
@@ -102,8 +102,8 @@ impl NewEnds {
         Ok(ProbeResult::Failed(format!("stopped: {summary}: {why}")))
     }
 
-    /// Returns a reason for people as soon as [`IN_A_ROW`] consecutive deliveries have failed;
-    /// otherwise never returns.
+    /// Waits until [`IN_A_ROW`] consecutive deliveries have failed, and returns the reason, in
+    /// words for people. Never returns if they do not fail.
     pub(super) async fn failing(&self) -> anyhow::Result<String> {
         let (mut wait_ms, mut seen) = (LOOK_EVERY_MS, 0);
         loop {

@@ -42,8 +42,8 @@ pub(super) enum Halt {
 }
 
 impl Halt {
-    /// Creates the reason to stop from failed deliveries, or from the error of reading their
-    /// results.
+    /// Returns [`Halt::Stopped`] with the reason in `failing`, or with the error that prevented
+    /// reading the results.
     pub(super) fn of_ends(failing: anyhow::Result<String>) -> Self {
         Self::Stopped(failing.unwrap_or_else(|error| chain_words(error.as_ref()).join(": ")))
     }
@@ -226,8 +226,8 @@ impl<'a, 'h> Run<'a, 'h> {
         Ok(SentChunk { number, entries, sent, stop })
     }
 
-    /// Returns the deliveries that this run has sent without a response. They are not sent again
-    /// before a resumed job reports them.
+    /// Returns the deliveries that this run sent without receiving a response. Only a resumed job
+    /// sends them again, after listing them as uncertain.
     fn tried(&self, before: Option<&[LedgerEntry]>) -> Vec<Uuid> {
         let entries = before.unwrap_or_default().iter();
         let uncertain = entries.filter(|entry| entry.state == ReplayState::Intent);
@@ -237,8 +237,8 @@ impl<'a, 'h> Run<'a, 'h> {
             .collect()
     }
 
-    /// Reads the dead letters of a chunk that are sent now, without the `later` deliveries. Entries
-    /// of missing dead letters become [`ReplayState::Missing`].
+    /// Reads the dead letters of a chunk that are sent now. Omits the deliveries in `later`.
+    /// Entries of missing dead letters become [`ReplayState::Missing`].
     async fn read_items(
         &self,
         number: u32,

@@ -1,7 +1,7 @@
 //! Sends dead letters to a target: the subscription of each dead letter through the retry queue, a
 //! topic through the events queue, or a URL directly.
 //!
-//! Separate because this module handles targets but no ledgers. Each dead letter gives a
+//! Separate because this module handles targets but no ledgers. Sending a dead letter returns a
 //! [`SendResult`], never an `Err`, because the ledger records the result.
 
 use std::fmt;
@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 use crate::ledger::SUBSCRIPTION;
 
-/// Prefix of a URL in a ledger that is stored without user info and query.
+/// Marks a URL in a ledger as stored without its user info and query.
 const SHORTENED: &str = "shortened ";
 /// Time within which an endpoint must respond.
 const RESPONSE_TIMEOUT_MS: u64 = 30 * SECOND_MS;
@@ -52,7 +52,7 @@ pub enum ReplayTarget {
 }
 
 impl ReplayTarget {
-    /// Formats the target for people: a URL without user info and query.
+    /// Formats the target for people. Omits the user info and the query of a URL.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -91,7 +91,8 @@ impl ReplayTarget {
     }
 }
 
-/// Formats the target as in a ledger: a URL without user info and query, which may be credentials.
+/// Formats the target as in a ledger. Omits the user info and the query of a URL, because they may
+/// contain credentials.
 impl fmt::Display for ReplayTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -106,7 +107,7 @@ impl fmt::Display for ReplayTarget {
 impl FromStr for ReplayTarget {
     type Err = String;
 
-    /// Parses a target in the form of a ledger.
+    /// Parses a target from its text in a ledger.
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(shown) = text.strip_prefix(SHORTENED) {
             return Err(format!(

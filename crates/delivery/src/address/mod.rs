@@ -35,8 +35,8 @@ pub struct ClientKind {
     /// True if the URL uses plain HTTP. Requests may then reach only hosts and addresses in
     /// `ALLOW_PRIVATE_DESTINATIONS`, even if an address is public.
     pub in_clear: bool,
-    /// True if the function's own services listen on this port. Requests to any address of this
-    /// machine are then refused, even to an allowed one.
+    /// True if the function's own services listen on the URL's port. Requests to any address of
+    /// this machine are then refused, even to an allowed one.
     pub own_port: bool,
 }
 
@@ -83,7 +83,7 @@ impl AddressPolicy {
     /// its addresses are known.
     ///
     /// # Errors
-    /// The reason why the request is refused.
+    /// Fails with the reason if the request is refused.
     pub fn admit(&self, url: &Url) -> Result<ClientKind, Refusal> {
         let port = url.port_or_known_default();
         let in_clear = url.scheme() != "https";
@@ -111,7 +111,7 @@ impl AddressPolicy {
     /// refused if any of the addresses is forbidden.
     ///
     /// # Errors
-    /// The reason why the request is refused.
+    /// Fails with the reason if the request is refused.
     pub fn judge(&self, kind: ClientKind, host: &str, addresses: &[IpAddr]) -> Result<(), Refusal> {
         let allowed_host = self.private.allows_host(host);
         for address in addresses.iter().copied() {

@@ -1,9 +1,9 @@
 //! Writes the fields that describe a dead letter: our own fields, and those that several formats
 //! share.
 //!
-//! This module is separate because the namespace format has our fields in `deadletterProperties`.
-//! All other formats have them in one string, `lastmile`, because CloudEvents attributes cannot be
-//! objects.
+//! This module is separate because all formats have these fields, in two forms. The namespace
+//! format has our own fields in the object `deadletterProperties`. All other formats have them in
+//! one string, `lastmile`, because CloudEvents attributes cannot be objects.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

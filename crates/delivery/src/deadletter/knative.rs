@@ -2,7 +2,7 @@
 //! extensions for errors. The extensions of the early draft follow (`errorsubscriberuri`,
 //! `errorreason`, `errorretry`).
 //!
-//! This format has no other field for `publishutc`, so our own fields contain it.
+//! Knative has no field for the time of publication, so our own fields contain it as `publishutc`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -84,9 +84,9 @@ impl<'a> Failed<'a> {
 }
 
 /// Returns the last response, cut to the size limit. Attributes must not contain control
-/// characters, so trailing ones are removed and others become spaces. Knative removes all control
-/// characters, but that could join two parts of a credential, and only complete credentials are
-/// hidden.
+/// characters, so trailing ones are removed and others become spaces. Unlike Knative, this function
+/// does not remove the others. Removing them could reassemble a credential that was not hidden:
+/// only complete credentials are hidden.
 fn error_data(response: &[u8], form: ErrorData) -> String {
     match form {
         ErrorData::Text => {

@@ -1,7 +1,7 @@
 //! A stored dead letter: its fields, whatever the format of its blob.
 //!
-//! This module is separate because two sides need it: [`super::properties`] fills it from a blob,
-//! and [`super::again`] creates the next delivery from it.
+//! This module is separate because two modules use the type: [`super::properties`] creates it from
+//! a blob, and [`super::again`] creates the next delivery from it.
 
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
@@ -50,7 +50,7 @@ pub struct StoredDeadLetter {
     pub outcome: Option<String>,
     /// HTTP status of the last attempt; `None` without a response.
     pub status: Option<u16>,
-    /// Number of attempts, without those at the sink.
+    /// Number of attempts, excluding attempts at the sink.
     pub attempts: u32,
     /// Time of publication in milliseconds since 1970.
     pub published_ms: Option<u64>,

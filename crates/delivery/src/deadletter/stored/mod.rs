@@ -33,7 +33,8 @@ use crate::event::Members;
 /// Reads the dead letter of a blob. `prefix` is the prefix of all keys in the container.
 ///
 /// # Errors
-/// A description of the problem, if the key or the bytes are not those of a dead letter's blob.
+/// Fails if the key or the bytes are not those of a dead letter's blob. The error describes the
+/// problem.
 pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<StoredDeadLetter, String> {
     let key_parts = KeyParts::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("the blob is not text: {error}"));

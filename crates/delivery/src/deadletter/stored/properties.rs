@@ -63,8 +63,8 @@ impl<'a> Properties<'a> {
         self.own.get(name).or_else(added)
     }
 
-    /// Returns the value of the first of these fields that has a string, number or boolean, as
-    /// text.
+    /// Tries these field names in order. Returns the first value that is a string, a number or a
+    /// boolean, as text.
     fn first(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.get(name).and_then(scalar)).map(Cow::into_owned)
     }
