@@ -130,7 +130,7 @@ pub(crate) struct ReplayItem {
     /// The id of the new delivery.
     pub(crate) delivery: Uuid,
     pub(crate) letter: StoredDeadLetter,
-    /// The job and dead letter that the delivery carries, so that its result is recorded.
+    /// The job and the dead letter for which the result is recorded; `None` to record no result.
     pub(crate) replay: Option<Replay>,
 }
 
