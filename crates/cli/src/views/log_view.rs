@@ -1,7 +1,7 @@
 //! Prints the log lines of the functions on a terminal.
 //!
-//! The line of an attempt has its target, its outcome and the wait before the next attempt, in the
-//! words of `line_words`. Each part is escaped when it is created.
+//! The line of an attempt shows the target, the outcome and the wait before the next attempt.
+//! `line_words` creates these texts. Each part is escaped when it is created.
 
 use std::sync::{Mutex, PoisonError};
 

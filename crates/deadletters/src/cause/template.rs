@@ -47,7 +47,7 @@ const BEFORE_CODES: [&str; 9] =
 /// `code`. The number in `postal code 12345` is data.
 const BEFORE_CODE: [&str; 5] = ["error", "status", "exit", "result", "reason"];
 
-/// Maximum number of capitals before the number of an id: 2 in `FG-2210`.
+/// Maximum number of capitals before the number of an id. `FG-2210` begins with two.
 const PREFIX_MAX_CHARS: usize = 4;
 /// Minimum number of digits in an id that begins with capitals, such as `FG-2210`.
 const SERIAL_MIN_DIGITS: usize = 3;
@@ -59,7 +59,7 @@ const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
 /// Characters that may delimit a part that consists entirely of an id, a time or an address.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
-/// Prepares a text: takes its beginning, joins the lines, and replaces the unit `µs` by ASCII.
+/// Prepares a text: cuts it to [`TEXT_MAX_CHARS`], joins the lines, and replaces `µs` by `us`.
 pub(super) fn normalized(text: &str) -> String {
     let text: String = text.chars().take(TEXT_MAX_CHARS).collect();
     let words: Vec<&str> = text.split_whitespace().collect();

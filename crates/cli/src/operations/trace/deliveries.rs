@@ -133,8 +133,8 @@ fn ended_ms(
     }
 }
 
-/// Computes the time of publication from the line of the success, which contains the age of the
-/// event.
+/// Computes the time of publication from the log line of the successful attempt, which contains the
+/// age of the event.
 fn published_ms(delivered: Option<&Line>) -> Option<u64> {
     let line = delivered?;
     Some(line.at_ms.saturating_sub(number(line, "age_ms")?))
