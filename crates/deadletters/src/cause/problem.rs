@@ -157,9 +157,9 @@ fn is_vague(code: &str) -> bool {
     VAGUE_CODES.contains(&letters.as_str())
 }
 
-/// Returns the first line of a text, without a status number at its beginning: `503 Service
-/// Unavailable` becomes `Service Unavailable`. Keeps the number unless the number or the rest of
-/// the line repeats the status of the response.
+/// Returns the first line of a text, without a status number at its beginning: `404 Not Found`
+/// becomes `Not Found`. Keeps the number unless the number or the rest of the line repeats the
+/// status of the response.
 fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let line = super::text::first_line(text).unwrap_or_default();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -348,7 +348,8 @@ impl Template {
         }
     }
 
-    /// Adds the name of a month or day. A number before it becomes part of the same time.
+    /// Adds the placeholder of a time for the name of a month or weekday. A number before the name
+    /// becomes part of the same time.
     fn put_month(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if let Some(before) = beside.strip_suffix(NUMBER) {
@@ -368,7 +369,7 @@ fn begins_with_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with(NUMBER)
 }
 
-/// True if the word is the English name of a month or day, as in dates.
+/// True if the word is the English abbreviation of a month or weekday, such as `Nov` or `Fri`.
 fn is_of_date(word: &str) -> bool {
     const NAMES: [&str; 19] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon",

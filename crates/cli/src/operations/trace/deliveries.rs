@@ -177,7 +177,7 @@ fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     history.chain(lines.iter().filter_map(|line| step(line))).collect()
 }
 
-/// Converts a log line to a step; `None` if the line adds no information.
+/// Converts a log line to a step. Returns `None` if other lines already report its information.
 fn step(line: &Line) -> Option<Step> {
     let words = match words(line) {
         Some(words) => words,
