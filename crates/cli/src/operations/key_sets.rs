@@ -1,9 +1,9 @@
 //! Publishes the public keys of subscriptions as JSON Web Key Sets, in a separate bucket. Receivers
 //! use the keys to verify asymmetric signatures.
 //!
-//! Separate from the subscriptions because anyone may read this bucket, but only the functions may
-//! read the bucket of subscriptions. A key set is written before the subscription that uses it, so that receivers can
-//! find every key that signs. If a subscription no longer has keys, an empty set is written after
+//! The bucket is separate because anyone may read it, but only the functions may read the bucket of
+//! subscriptions. A key set is written before the subscription that uses it, so that receivers find
+//! the key of every signature. If a subscription no longer has keys, an empty set is written after
 //! the subscription. The module reads no secrets: the subscription files contain the public keys.
 
 use std::collections::BTreeMap;
@@ -78,9 +78,9 @@ impl Place {
 }
 
 impl PublicKeys {
-    /// Finds the key sets that must be written. Compares those in the bucket with the keys after a
-    /// change and the keys in the files. The files are included because unchanged topics may have
-    /// keys that a new bucket lacks. Without a bucket, prints a note that changed keys are not
+    /// Compares the stored key sets with the public keys after a change and in the files, and
+    /// returns the sets that must be written. The files are included because unchanged topics may
+    /// have keys that a new bucket lacks. Without a bucket, prints a note that changed keys are not
     /// published.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! Checks whether a topic exists before events are published to it.
 //!
-//! Separate because a queue accepts events for any topic. Events of an unknown topic become dead
-//! letters, and the publisher gets no error. The topics of a deployment are found in its
-//! subscriptions. A tag of the events queue of `lastmile dev` contains the address of its ingress,
-//! which reports whether a topic exists.
+//! The check is necessary because a queue accepts events for any topic. Events for an unknown topic
+//! become dead letters, and the publisher gets no error. For a deployment, the module reads the
+//! subscriptions. For `lastmile dev`, it asks the ingress, whose address is in a tag of the events
+//! queue.
 //!
 //! Promises: a check fails only if the topic is known to be missing, or if the subscriptions of a
 //! deployment cannot be read.
@@ -32,7 +32,8 @@ const ADVICE: &str = "events would become dead letters; use --allow-unknown to p
 /// The response of the ingress of `lastmile dev` for an unknown topic.
 #[derive(Deserialize)]
 struct Unknown {
-    /// The URL of the queue, which distinguishes this response from that of another ingress.
+    /// The URL of the events queue. Only the ingress of `lastmile dev` sends this member, so a
+    /// response of another program is not parsed.
     #[serde(rename = "queue")]
     _queue: Url,
     error: String,
@@ -65,7 +66,7 @@ pub(crate) async fn check_dev(topic: &TopicName, sqs: &Client, queue: &Url) -> a
     }
 }
 
-/// Returns the ingress that a tag of the queue names, if both are on this machine.
+/// Returns the ingress URL in the queue's tag, if the queue and the ingress are on this machine.
 async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
     if !is_here(queue) {
         return None;

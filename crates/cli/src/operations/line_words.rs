@@ -93,7 +93,7 @@ impl LineWords {
     }
 }
 
-/// Describes a log line; `None` if the line adds no information.
+/// Describes a log line. Returns `None` if other lines already report its information.
 pub(crate) fn words(line: &Line) -> Option<LineWords> {
     let field = |name| line.field(name).to_owned();
     let reason = |kind, name: &str| LineWords {

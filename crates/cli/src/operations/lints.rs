@@ -1,9 +1,9 @@
 //! Lints: findings about valid subscriptions that will not behave as their author expects.
 //!
-//! Separate from the parser because a lint needs more than the files. Some lints need the attempts
-//! of a delivery (those that do not fit into 14 days) or the current time (an expired subscription).
-//! Others need a deployment: a response timeout that the stack shortens, an address that is
-//! refused, a sink that the functions may not write to (`writable`).
+//! Separate from the parser because a lint needs more than the files. Some lints need the times of
+//! all attempts, to find attempts that do not fit into 14 days. Others need the current time, to
+//! find expired subscriptions. Others need a deployment, to find a response timeout that the stack
+//! shortens, a refused address, or a sink that the functions may not write to (`writable`).
 //!
 //! Most lints are warnings. These are errors: an unwritable sink, a refused AWS target
 //! (`aws_targets`), a public address without TLS, and a sample that cannot be rendered.
@@ -245,7 +245,7 @@ fn placeholder(subscription: &Subscription) -> Option<String> {
     })
 }
 
-/// Warns of requests that the stack cannot sign, and of tokens that it may not request.
+/// Warns if the stack cannot sign the requests to a destination, or may not request its token.
 fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
     let (name, destination) = (&subscription.name, &subscription.destination);
     let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {

@@ -1,8 +1,8 @@
 //! `check --write-destinations`: writes the `Destinations` document that foreign files need.
 //!
 //! Separate from `check`, which only reads. A file for a cluster or for Azure refers to objects
-//! whose addresses `check` cannot find out. This module appends an entry with a placeholder address
-//! for each reference, and never changes existing entries.
+//! whose addresses `check` cannot determine. This module appends an entry with a placeholder
+//! address for each reference, and never changes existing entries.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

@@ -30,8 +30,8 @@ enum Why {
     OfJob,
     OfDestinations,
     Default,
-    /// The limits of the destinations could not be read, for this reason, so the rate is the
-    /// default.
+    /// The rate is the default, because the limits of the destinations could not be read. Contains
+    /// the reason.
     Unread(String),
 }
 

@@ -84,7 +84,7 @@ impl ReplayQueues {
     /// ledger, the queue of `lastmile dev`.
     ///
     /// # Errors
-    /// - The given queue is the events queue, but deliveries are sent.
+    /// - The given queue is the events queue, but the target needs the retry queue.
     /// - The stack has no queue of the necessary type.
     /// - The dead letters are in a bucket, and no option names a queue.
     pub(crate) fn for_target(

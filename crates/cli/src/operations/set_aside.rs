@@ -1,8 +1,8 @@
 //! Prints, at the end of a pause, the number of dead letters that the pause has caused, and the
 //! command that replays them.
 //!
-//! Separate because a pause ends in several commands, and `doctor` looks for dead letters that were
-//! never replayed.
+//! Separate because several commands can end a pause, and `doctor` prints the replay command for
+//! dead letters that were never replayed.
 
 use deadletters::ListedTotal;
 use deadletters::filter::Filter;
@@ -17,9 +17,9 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The time from the end of a pause until no function can create dead letters because of it.
-/// Functions read a change within half a minute. They may then still process a message received
-/// earlier, for up to ten minutes. The rest is a margin.
+/// The time after the end of a pause during which functions may still create dead letters because
+/// of the pause. Functions read a change within half a minute. They may then process a message
+/// received earlier for up to ten minutes. The rest is a margin.
 pub(crate) const QUIET_AFTER: &str = "PT12M";
 
 /// Prints the replay command for each subscription whose pause ends.

@@ -1,6 +1,6 @@
 //! Redacts a request and its response, so that people may see them. Pure.
 //!
-//! Separate because no other module reads the headers of a request.
+//! Separate so that one file contains all rules for showing headers and bodies.
 //!
 //! Promises: a header is shown only if lastmile sets it, or if its subscription marks the value as
 //! not secret. Credentials of the request are redacted in the response, as dispatch does in dead
@@ -14,10 +14,10 @@ use delivery::subscription::header::Value;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{Subscription, shown as shown_address};
 
-/// The maximum number of bytes shown of a request's body.
+/// The maximum number of bytes of a request body that are shown.
 const REQUEST_SHOWN_MAX_BYTES: usize = 64 * 1_024;
-/// The maximum number of bytes shown of a response's body. This part is searched for credentials in
-/// all encodings.
+/// The maximum number of bytes of a response body that are shown. These bytes are searched for
+/// credentials in all encodings.
 const RESPONSE_SHOWN_MAX_BYTES: usize = 4 * 1_024;
 
 /// Prefixes of the names of headers that lastmile sets. Subscriptions cannot set such headers.

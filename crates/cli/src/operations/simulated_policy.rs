@@ -1,8 +1,9 @@
 //! Simulates in IAM which actions the policies of a role do not allow.
 //!
-//! Separate because `doctor` simulates the roles of the functions, and `check` and `doctor` the
-//! role that calls AWS targets. IAM evaluates the policies of the role, its permissions boundary
-//! and those of the organization. It does not evaluate the policies of queues, buckets and keys.
+//! Separate because `doctor` simulates the roles of the functions, and both `check` and `doctor`
+//! simulate the role that calls AWS targets. IAM evaluates the policies of the role, its
+//! permissions boundary and the policies of the organization. It does not evaluate the policies of
+//! queues, buckets and keys.
 
 use anyhow::Context as _;
 use aws_sdk_iam::Client;

@@ -1,6 +1,6 @@
 //! Reads the parameters and outputs of a deployed CloudFormation stack.
 //!
-//! Separate because `apply`, `check`, `rollback` and `try` all begin with the name of a stack.
+//! Separate because `apply`, `check`, `rollback` and `try` all have an option that names a stack.
 //!
 //! Promises: a missing parameter or output is an error that names it. Requests are not retried,
 //! because a person can run the command again.
@@ -89,8 +89,8 @@ impl Stack {
         self.parameter(name).split(',').map(str::trim).filter(|value| !value.is_empty())
     }
 
-    /// Returns the ARNs, with wildcards, of the dead-letter sinks outside the stack that its
-    /// functions may write to.
+    /// Returns the ARNs of the dead-letter sinks outside the stack to which the stack's functions
+    /// may write. An ARN may contain wildcards.
     pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
         self.list("ExtraSinkArns")
     }

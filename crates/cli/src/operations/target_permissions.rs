@@ -1,8 +1,8 @@
 //! Simulates in IAM whether the stack's role may call the AWS targets.
 //!
-//! Separate because `check --stack` and `doctor` both report the result. The target's own policy
-//! may allow a call that no policy of the role allows, and the simulation does not include that
-//! policy. Therefore, only an explicit denial is an error.
+//! Separate because `check --stack` and `doctor` both report the result. The simulation does not
+//! include the target's own policy, which may allow a call that no policy of the role allows.
+//! Therefore, only an explicit denial is an error.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::operations::simulated_policy::{AT_ONCE, refused};
 use crate::operations::stack::Stack;
 use crate::operations::writable::Problem;
 
-/// The maximum number of targets that are simulated, because IAM has a low rate limit.
+/// The maximum number of targets whose permissions are simulated, because IAM has a low rate limit.
 const TARGETS_MAX: usize = 200;
 
 /// The permission and the ARN of each target, with a subscription that uses the target.
@@ -25,11 +25,11 @@ type Needs<'c> = BTreeMap<(&'static str, Cow<'c, str>), &'c SubscriptionName>;
 /// The result of simulating the permissions for AWS targets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulated {
-    /// The number of targets that were simulated.
+    /// The number of targets whose permissions were simulated.
     pub(crate) asked: usize,
-    /// The number of targets beyond the limit, which were not simulated.
+    /// The number of targets that exceed the limit, and whose permissions were not simulated.
     pub(crate) left: usize,
-    /// The targets that the role may not use.
+    /// The targets that the role may not call: for each, the first subscription and the problem.
     pub(crate) refused: Vec<(SubscriptionName, Problem)>,
 }
 

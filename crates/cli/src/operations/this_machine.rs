@@ -1,4 +1,5 @@
-//! Finds and opens servers and addresses on this machine.
+//! Opens listeners on this machine, and reads the settings that concern this machine: its AWS
+//! endpoint, its private destinations and its user.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 

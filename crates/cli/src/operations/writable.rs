@@ -1,8 +1,8 @@
 //! Checks whether a deployed stack may write to the dead-letter sinks of its subscriptions.
 //!
-//! Separate from the other lints because it needs the permissions of a stack. Its functions may
-//! write to its own bucket for dead letters and to the ARNs in `ExtraSinkArns`. A queue must also
-//! be in the region of the stack, and must not be one of its own queues.
+//! Separate from the other lints because it needs the permissions of a stack. The functions of a
+//! stack may write to the stack's bucket for dead letters and to the ARNs in `ExtraSinkArns`. A
+//! queue must also be in the region of the stack, and must not be one of the stack's own queues.
 //!
 //! Does not evaluate the policies of buckets and queues.
 

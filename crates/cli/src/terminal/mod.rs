@@ -1,5 +1,5 @@
-//! Formats and writes output, and asks questions on a terminal: texts, tables, times, colours,
-//! advice for errors. Imports no other layer.
+//! Formats and writes output: texts, tables, times, colours, and advice for errors. Also asks
+//! questions on a terminal. Imports no other layer.
 
 pub(crate) mod advice;
 pub(crate) mod confirm;

@@ -31,7 +31,8 @@ pub(crate) fn precise(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Formats thousandths with three decimals, or with none if the number is whole.
+/// Formats a number of thousandths with three decimals, or with none if the result is whole: 1500
+/// becomes `1.500`.
 pub(crate) fn thousandths(number: u64) -> String {
     let text = format!("{}.{:03}", grouped(number / 1_000), number % 1_000);
     if number.is_multiple_of(1_000) { grouped(number / 1_000) } else { text }

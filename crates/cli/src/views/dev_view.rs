@@ -93,8 +93,8 @@ impl DevView {
         }
     }
 
-    /// Prints a log line of the functions, unless it adds no information. With JSON output, prints
-    /// nothing, because the functions already log to standard output.
+    /// Prints a log line of the functions, unless other lines already report its information. With
+    /// JSON output, prints nothing, because the functions already log to standard output.
     pub(crate) fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         if self.output == LineOutput::Json {
             return Ok(());

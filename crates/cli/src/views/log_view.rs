@@ -1,7 +1,7 @@
 //! Prints the log lines of the functions on a terminal.
 //!
-//! The line of an attempt has its target, its outcome and the wait before the next attempt, in the
-//! words of `line_words`. Each part is escaped when it is created.
+//! The line of an attempt shows the target, the outcome and the wait before the next attempt.
+//! `line_words` creates these texts. Each part is escaped when it is created.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::terminal::styled::{Part, Style, plain};
 /// Subscribes to the log lines of the functions in this process, up to this level.
 ///
 /// If `are_written`, also writes the lines to standard output, as JSON. If `kept` is given, also
-/// stores them, for `lastmile trace`.
+/// appends the lines to this log, which `lastmile trace` reads.
 pub(crate) fn watch(
     level: LevelFilter,
     are_written: bool,
@@ -51,13 +51,14 @@ pub(crate) fn watch(
     lines
 }
 
-/// Formats a log line as one line of text; `None` if it adds no information.
+/// Formats a log line as one line of text. Returns `None` if other lines already report its
+/// information.
 pub(crate) fn describe(line: &Line) -> Option<String> {
     parts(line, None).map(|parts| plain(&parts))
 }
 
-/// Splits a log line into coloured parts; `None` if the line adds no information. The line of an
-/// attempt includes the address of its destination, if given.
+/// Splits a log line into coloured parts. Returns `None` if other lines already report its
+/// information. The line of an attempt includes `destination`, if given.
 pub(crate) fn parts(line: &Line, destination: Option<&str>) -> Option<Vec<Part>> {
     let words = words(line)?;
     let style = words.style();

@@ -11,8 +11,8 @@ use url::Url;
 use crate::terminal::output::out;
 use crate::terminal::text;
 
-/// Prints the references whose addresses or other fields change. Returns true if stored
-/// subscriptions keep fields of the old entry.
+/// Prints the references whose entries change. Returns true if an entry is removed, or a field
+/// other than its address changes. Stored subscriptions then keep values of the old entry.
 pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyhow::Result<bool> {
     let references: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut is_kept = false;

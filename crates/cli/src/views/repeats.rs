@@ -22,7 +22,7 @@ pub(crate) struct Repeats {
 /// The decision about a repeated line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LineDecision {
-    /// Print the line, after the number of lines that were skipped.
+    /// Print the line. If `folded` is not 0, first print this number of skipped lines.
     Shown { folded: u64 },
     /// Do not print the line, but count it.
     Folded,

@@ -1,7 +1,7 @@
 //! The errors of one response: the title for people, and the text that identifies the cause.
 //!
 //! Separate from reading the errors, because neither their order nor the position of a cut may
-//! influence the result. Pure.
+//! influence the identity of the cause. Pure.
 //!
 //! Promises: errors with the same message form one part of the title, with all their fields. The
 //! title names as many errors as fit and counts the others.

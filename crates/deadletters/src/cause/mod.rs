@@ -53,7 +53,8 @@ pub struct Cause {
     /// The title of the newest dead letter, such as `422 Field required: body.customer.email`.
     /// Placeholders replace parts that differ between dead letters.
     pub title: String,
-    /// The outcome of the last attempt, or the reason if the reason alone determines the cause.
+    /// The outcome of the last attempt. If the dead-letter reason alone determines the cause, the
+    /// reason.
     pub outcome: String,
     /// The HTTP status of the last response, if any.
     pub status: Option<u16>,
@@ -68,7 +69,7 @@ pub struct Cause {
     pub count: u64,
     /// The share of this cause in all dead letters, from 0 to 1.
     pub share: f64,
-    /// The subscriptions with their numbers of dead letters, most frequent first.
+    /// The subscriptions with their numbers of dead letters, highest number first.
     pub subscriptions: Vec<SubscriptionCount>,
     /// Time at which the first event became a dead letter.
     pub first_ms: Option<u64>,
@@ -79,7 +80,8 @@ pub struct Cause {
     pub oldest_event_ms: Option<u64>,
     /// The trend of the cause: the last hour compared with the hour before.
     pub trend: Trend,
-    /// The dead letter with the latest attempt, which contains the newest response of the endpoint.
+    /// The id of the dead letter with the latest attempt. That dead letter contains the newest
+    /// response of the endpoint.
     pub example: Uuid,
 }
 
@@ -178,8 +180,9 @@ impl Causes {
         }
     }
 
-    /// Returns the causes: first those of deliveries that a person stopped, then by number of dead
-    /// letters. Trends compare the last two windows before `end_ms`.
+    /// Returns the causes, sorted by number of dead letters, highest first. Causes of deliveries
+    /// that a person stopped come before all others. Trends compare the last two windows before
+    /// `end_ms`.
     #[must_use]
     pub fn sorted(self, end_ms: u64) -> Vec<Cause> {
         let total: u64 = self.0.values().map(|group| group.count).sum();

@@ -8,7 +8,7 @@ use super::templated::Templated;
 
 /// Maximum number of segments of a field path that are kept.
 const SEGMENTS_MAX: usize = 12;
-/// Field names that frameworks use for errors of the whole request.
+/// Field names that frameworks use for errors that concern the whole request.
 const NO_FIELDS: [&str; 8] =
     ["base", "non_field_errors", "__all__", "_errors", "detail", "_schema", "formerrors", "error"];
 /// Names that frameworks put before every field path.
@@ -37,7 +37,7 @@ const TYPES: [&str; 8] =
     ["undefined", "null", "string", "number", "object", "array", "boolean", "integer"];
 /// Minimum length to which a message is cut in favour of a long field path.
 const MESSAGE_MIN_CHARS: usize = 40;
-/// Minimum length of a rejected value to be recognised without quotation marks.
+/// Minimum length at which a rejected value is recognised without quotation marks.
 const BARE_VALUE_MIN_CHARS: usize = 3;
 
 /// One error that a response reports.
@@ -128,7 +128,8 @@ impl Problem {
     }
 }
 
-/// Removes a parenthesis with an id from the end of a text: `no stock (request 7f3a9c1d)`.
+/// Removes a parenthesis with an id from the end of a text: `no stock (request 7f3a9c1d)` becomes
+/// `no stock`.
 fn without_request(text: &str) -> &str {
     let end = text.strip_suffix(')').and_then(|inner| inner.rsplit_once(" ("));
     let is_id = |inner: &str| template::generalize(inner).contains(ID);
@@ -156,7 +157,9 @@ fn is_vague(code: &str) -> bool {
     VAGUE_CODES.contains(&letters.as_str())
 }
 
-/// Returns the first line of a text, without a status at its beginning: `503 Service Unavailable`.
+/// Returns the first line of a text, without a status number at its beginning: `404 Not Found`
+/// becomes `Not Found`. Keeps the number unless the number or the rest of the line repeats the
+/// status of the response.
 fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let line = super::text::first_line(text).unwrap_or_default();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -18,7 +18,8 @@ const PROBLEMS_MAX: usize = 64;
 
 type Object = Map<String, Value>;
 
-/// Names of members that hold several errors, in order of preference; the frameworks are examples.
+/// Names of members that hold several errors, in order of preference. Each comment lists examples
+/// of frameworks with this member.
 const LISTS: [(&[&str], Errors); 25] = [
     (&["errors"], Errors::Any), // Rails, Laravel, JSON:API, GraphQL, ASP.NET, Phoenix, Spring, GitHub
     (&["error", "errors"], Errors::Located), // Google, Mongoose

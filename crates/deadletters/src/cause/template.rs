@@ -47,7 +47,7 @@ const BEFORE_CODES: [&str; 9] =
 /// `code`. The number in `postal code 12345` is data.
 const BEFORE_CODE: [&str; 5] = ["error", "status", "exit", "result", "reason"];
 
-/// Maximum number of capitals before the number of an id: 2 in `FG-2210`.
+/// Maximum number of capitals before the number of an id. `FG-2210` begins with two.
 const PREFIX_MAX_CHARS: usize = 4;
 /// Minimum number of digits in an id that begins with capitals, such as `FG-2210`.
 const SERIAL_MIN_DIGITS: usize = 3;
@@ -59,7 +59,7 @@ const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
 /// Characters that may delimit a part that consists entirely of an id, a time or an address.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
-/// Prepares a text: takes its beginning, joins the lines, and replaces the unit `µs` by ASCII.
+/// Prepares a text: cuts it to [`TEXT_MAX_CHARS`], joins the lines, and replaces `µs` by `us`.
 pub(super) fn normalized(text: &str) -> String {
     let text: String = text.chars().take(TEXT_MAX_CHARS).collect();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -348,7 +348,8 @@ impl Template {
         }
     }
 
-    /// Adds the name of a month or day. A number before it becomes part of the same time.
+    /// Adds the placeholder of a time for the name of a month or weekday. A number before the name
+    /// becomes part of the same time.
     fn put_month(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if let Some(before) = beside.strip_suffix(NUMBER) {
@@ -368,7 +369,7 @@ fn begins_with_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with(NUMBER)
 }
 
-/// True if the word is the English name of a month or day, as in dates.
+/// True if the word is the English abbreviation of a month or weekday, such as `Nov` or `Fri`.
 fn is_of_date(word: &str) -> bool {
     const NAMES: [&str; 19] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon",

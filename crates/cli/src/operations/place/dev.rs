@@ -1,7 +1,7 @@
 //! Finds the `lastmile dev` of a folder: its subscriptions, and the address of its local AWS.
 //!
-//! Separate because `lastmile dev` writes its addresses to the lock file of its data folder. They
-//! are valid only while it runs.
+//! The addresses are in the lock file of the data folder. They are valid only while `lastmile dev`
+//! runs.
 
 use std::path::{Path, PathBuf};
 

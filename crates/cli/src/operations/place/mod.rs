@@ -56,7 +56,7 @@ impl Place {
         self.stack.stack.as_deref()
     }
 
-    /// Describes the stack, if the options name one.
+    /// Returns the description of the stack, if the options name one.
     ///
     /// # Errors
     /// If the stack cannot be described.

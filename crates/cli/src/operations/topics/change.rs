@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::Addresses;
 use crate::operations::shell::typed;
 
-/// The object of a topic, independent of the text it was parsed from.
+/// The object of a topic. It owns its data, so the text from which it was parsed can be dropped.
 pub(crate) type Object = TopicObject<'static>;
 
 /// The error if a change would affect an entry of another owner.

@@ -61,7 +61,8 @@ pub(crate) struct Plan<'t> {
     kept: usize,
     /// The policies of secrets before and after the change, if they differ.
     policies: Option<[SecretPolicy; 2]>,
-    /// The names of subscriptions in unchanged topics that a new policy makes invalid.
+    /// The names of subscriptions that a new policy makes invalid, although their topics do not
+    /// change.
     refused: Vec<String>,
     /// True if the command has waited for a person's confirmation since the topics were read.
     has_paused: bool,

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use super::Object;
 
-/// The address fields in an entry, each with the field of its reference: those of a subscription,
-/// of its defaults, and of a topic.
+/// The JSON pointers to an address in a stored entry, and to the reference of that address. The
+/// entry describes a subscription (with its defaults) or a topic.
 const FIELDS: [[&str; 2]; 5] = [
     ["/spec/destination/url", "/spec/destination/reference"],
     ["/spec/reply", "/spec/replyReference"],

@@ -133,8 +133,8 @@ fn ended_ms(
     }
 }
 
-/// Computes the time of publication from the line of the success, which contains the age of the
-/// event.
+/// Computes the time of publication from the log line of the successful attempt, which contains the
+/// age of the event.
 fn published_ms(delivered: Option<&Line>) -> Option<u64> {
     let line = delivered?;
     Some(line.at_ms.saturating_sub(number(line, "age_ms")?))
@@ -177,7 +177,7 @@ fn steps(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> Vec<Step> {
     history.chain(lines.iter().filter_map(|line| step(line))).collect()
 }
 
-/// Converts a log line to a step; `None` if the line adds no information.
+/// Converts a log line to a step. Returns `None` if other lines already report its information.
 fn step(line: &Line) -> Option<Step> {
     let words = match words(line) {
         Some(words) => words,

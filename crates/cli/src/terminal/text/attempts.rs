@@ -16,7 +16,7 @@ pub(crate) struct Attempts<'a> {
     pub(crate) count: u32,
     /// The stored entries, oldest first.
     pub(crate) history: &'a [StoredAttempt],
-    /// The number of entries that the history omits after the first ones.
+    /// The number of entries that were omitted from the middle of the history.
     pub(crate) omitted: u32,
     /// The time when the event was published, if known.
     pub(crate) published_ms: Option<u64>,

@@ -41,7 +41,7 @@ pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
 
-/// Escapes the name of a file, which is untrusted, on one line.
+/// Formats a path on one line. Escapes invisible characters, because file names are untrusted.
 pub(crate) fn path(path: &Path) -> String {
     line(&path.display().to_string())
 }
