@@ -1,14 +1,14 @@
 //! Concurrent sends share requests, and each sender gets the result of its own message alone.
 
 use adapters::queues::BATCH_WINDOW;
-use delivery::ports::{MESSAGE_MAX_BYTES, Message, Queue as _, QueueError, QueueName};
+use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueError, QueueName};
 use futures::FutureExt as _;
 use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use serde_json::Value;
 
 use crate::scripted_sqs::{
-    EntryResult, THROTTLED, batch, message, queues_of, scripted_sqs, send_all,
+    EntryResult, THROTTLED, batch, message, queues_of, scripted_sqs, send, send_all,
 };
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn messages_share_a_request_while_they_have_at_most_a_mebibyte_together() 
     for (bytes, requests) in [(2_000, 1), (half, 1), (half + 1, 2)] {
         let (server, queues) = scripted_sqs(|_| EntryResult::Accepted).await;
         let sends = ["x".repeat(half.min(bytes)), "y".repeat(bytes)]
-            .map(|body| queues.send(QueueName::Events, message(&body)));
+            .map(|body| send(&queues, QueueName::Events, message(&body)));
         assert_eq!(join_all(sends).await, [Ok(()), Ok(())]);
         assert_eq!(server.requests().len(), requests, "{bytes} bytes");
     }
@@ -54,7 +54,7 @@ async fn a_wait_is_sent_in_whole_seconds_rounded_up_and_at_most_900() {
     for (wait_ms, seconds) in [(0, 0), (1, 1), (1_001, 2), (899_500, 900), (7_200_000, 900)] {
         let (server, queues) = scripted_sqs(|_| EntryResult::Accepted).await;
         assert_eq!(
-            queues.send(QueueName::Events, Message { wait_ms, ..message("later") }).await,
+            send(&queues, QueueName::Events, Message { wait_ms, ..message("later") }).await,
             Ok(())
         );
         let request: Value = serde_json::from_slice(&server.requests()[0].body).expect("JSON");
@@ -110,9 +110,9 @@ async fn when_a_whole_request_fails_every_sender_gets_the_error() {
 #[tokio::test]
 async fn a_cancelled_sender_cancels_no_other_message() {
     let (server, queues) = scripted_sqs(|_| EntryResult::Accepted).await;
-    let mut cancelled = Box::pin(queues.send(QueueName::Events, message("leaving")));
+    let mut cancelled = Box::pin(send(&queues, QueueName::Events, message("leaving")));
     assert_eq!((&mut cancelled).now_or_never(), None);
-    let kept = queues.send(QueueName::Events, message("staying"));
+    let kept = send(&queues, QueueName::Events, message("staying"));
     drop(cancelled);
     assert_eq!(kept.await, Ok(()));
     let bodies: Vec<String> =

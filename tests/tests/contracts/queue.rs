@@ -15,7 +15,7 @@ use lastmile_tests::scripted::{Scripted, answer};
 use serde_json::{Value, json};
 
 use crate::cloud::Cloud;
-use crate::scripted_sqs::queues_of;
+use crate::scripted_sqs::{queues_of, send};
 
 /// A message received from a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ async fn keeps_a_message_as_it_is(queue: &impl Observed) {
         (QueueName::DeadLetter, &of_letter),
         (QueueName::LastResort, &of_letter),
     ] {
-        queue.send(name, sent.clone()).await.expect("accepted");
+        send(queue, name, sent.clone()).await.expect("accepted");
         let [received] = &queue.receive(name, 5).await[..] else {
             panic!("one message is in {name:?}")
         };
@@ -131,7 +131,7 @@ async fn keeps_a_message_as_it_is(queue: &impl Observed) {
 
 /// Concurrent sends are each accepted or refused by themselves, and what was accepted is there.
 async fn loses_none_of_many_concurrent_messages(queue: &impl Observed) {
-    let sends = (0..25).map(|index| queue.send(QueueName::Events, message(index.to_string())));
+    let sends = (0..25).map(|index| send(queue, QueueName::Events, message(index.to_string())));
     assert_eq!(join_all(sends).await, vec![Ok(()); 25]);
     let received = receive_all(queue, QueueName::Events, 25).await;
     let bodies: BTreeSet<usize> =
@@ -143,7 +143,7 @@ async fn loses_none_of_many_concurrent_messages(queue: &impl Observed) {
 async fn refuses_what_is_too_large_or_unsendable_and_nothing_else(queue: &impl Observed) {
     let too_large = "x".repeat(MESSAGE_MAX_BYTES + 1);
     let sends = ["one", too_large.as_str(), "two", "not XML 1.0: \u{1}", "three"].map(message);
-    let results = join_all(sends.map(|message| queue.send(QueueName::Events, message))).await;
+    let results = join_all(sends.map(|message| send(queue, QueueName::Events, message))).await;
     let accepted: Vec<bool> = results.iter().map(Result::is_ok).collect();
     assert_eq!(accepted, [true, false, true, false, true], "{results:?}");
     let mut bodies: Vec<String> = receive_all(queue, QueueName::Events, 3)
@@ -158,7 +158,7 @@ async fn refuses_what_is_too_large_or_unsendable_and_nothing_else(queue: &impl O
 /// Messages that are too large together are sent in several requests.
 async fn takes_large_messages_at_the_same_time(queue: &impl Observed) {
     let sends = (0..4)
-        .map(|index| queue.send(QueueName::Events, message(index.to_string().repeat(600_000))));
+        .map(|index| send(queue, QueueName::Events, message(index.to_string().repeat(600_000))));
     assert_eq!(join_all(sends).await, vec![Ok(()); 4]);
     let received = receive_all(queue, QueueName::Events, 4).await;
     let bodies: BTreeSet<&str> = received.iter().map(|message| &message.body[..1]).collect();
@@ -172,7 +172,7 @@ async fn takes_the_largest_message_that_fits(queue: &impl Observed) {
     let room = MESSAGE_MAX_BYTES - message("").size_bytes();
     let largest = message("x".repeat(room));
     assert!(largest.fits() && !message("x".repeat(room + 1)).fits());
-    queue.send(QueueName::Events, largest).await.expect("accepted");
+    send(queue, QueueName::Events, largest).await.expect("accepted");
     assert_eq!(receive_all(queue, QueueName::Events, 1).await[0].body.len(), room);
 }
 
@@ -207,7 +207,7 @@ async fn sqs_delays_by_whole_seconds_and_never_delivers_early() {
     let sqs = Sqs::start().await;
     let sent_ms = Machine.now_ms();
     // 3.001 s is rounded up to four seconds.
-    sqs.send(QueueName::Retry, Message { wait_ms: 3_001, ..message("later") })
+    send(&sqs, QueueName::Retry, Message { wait_ms: 3_001, ..message("later") })
         .await
         .expect("accepted");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
@@ -219,7 +219,7 @@ async fn sqs_delays_by_whole_seconds_and_never_delivers_early() {
 #[tokio::test]
 async fn sqs_takes_a_wait_longer_than_it_can_delay() {
     let sqs = Sqs::start().await;
-    sqs.send(QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") })
+    send(&sqs, QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") })
         .await
         .expect("accepted");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
@@ -234,7 +234,7 @@ async fn messages_are_grouped_by_subscription() {
         ..message("2")
     };
     let sends =
-        [message("1"), message("1"), other].map(|message| sqs.send(QueueName::Events, message));
+        [message("1"), message("1"), other].map(|message| send(&sqs, QueueName::Events, message));
     assert_eq!(join_all(sends).await, vec![Ok(()); 3]);
     let received = receive_all(&sqs, QueueName::Events, 3).await;
     let groups: BTreeSet<(String, Option<String>)> =
@@ -248,7 +248,7 @@ async fn messages_are_grouped_by_subscription() {
 async fn a_record_that_is_hidden_no_longer_is_received_again() {
     let cloud = Cloud::start().await;
     let queues = cloud.queues();
-    queues.send(QueueName::Events, message("x")).await.expect("accepted");
+    send(&queues, QueueName::Events, message("x")).await.expect("accepted");
     let receive = async |within_seconds| {
         let receive = cloud.sqs.receive_message().queue_url(&cloud.urls()[&QueueName::Events]);
         let received = receive.wait_time_seconds(within_seconds).send().await.expect("a receive");
@@ -278,7 +278,11 @@ async fn a_queue_that_the_function_does_not_have_is_an_error() {
     let events = cloud.urls().remove(&QueueName::Events).expect("events");
     let queues = SqsQueues::new(cloud.sqs.clone(), [(QueueName::Events, events)]);
     assert!(
-        queues.send(QueueName::Retry, message("x")).await.expect_err("unknown").0.contains("Retry")
+        send(&queues, QueueName::Retry, message("x"))
+            .await
+            .expect_err("unknown")
+            .0
+            .contains("Retry")
     );
-    queues.send(QueueName::Events, message("x")).await.expect("accepted");
+    send(&queues, QueueName::Events, message("x")).await.expect("accepted");
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use adapters::queues::SqsQueues;
 use adapters::timeouts::OPERATION_TIMEOUT;
-use delivery::ports::{Queue as _, QueueError, QueueName};
+use delivery::ports::{QueueError, QueueName};
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 
 use crate::scripted_sqs::{
-    EntryResult, THROTTLED, answer_to, batch, call_error, message, queues_of, scripted_sqs,
+    EntryResult, THROTTLED, answer_to, batch, call_error, message, queues_of, scripted_sqs, send,
     send_all,
 };
 
@@ -135,7 +135,7 @@ async fn a_queue_that_never_answers_is_given_up_at_the_timeout_of_a_call() {
 #[tokio::test]
 async fn a_sender_that_left_has_its_message_sent_no_second_time() {
     let (server, queues) = scripted_sqs(|_| THROTTLED).await;
-    let mut leaving = Box::pin(queues.send(QueueName::Events, message("leaving")));
+    let mut leaving = Box::pin(send(&queues, QueueName::Events, message("leaving")));
     let mut requests = 0;
     while requests == 0 {
         tokio::select! {
@@ -146,7 +146,7 @@ async fn a_sender_that_left_has_its_message_sent_no_second_time() {
     drop(leaving);
     // This message is sent until it is given up. The first message would have been given up
     // earlier.
-    assert!(queues.send(QueueName::Events, message("staying")).await.is_err());
+    assert!(send(&queues, QueueName::Events, message("staying")).await.is_err());
     let leaving = bodies(&server).concat().iter().filter(|body| *body == "leaving").count();
     assert!(leaving <= 2, "{leaving}");
 }
@@ -185,7 +185,7 @@ async fn a_queue_that_is_stuck_keeps_no_message_from_another() {
         while server.requests().len() < 8 {
             tokio::task::yield_now().await;
         }
-        queues.send(QueueName::Retry, message("other")).await
+        send(&queues, QueueName::Retry, message("other")).await
     };
     tokio::select! {
         results = stuck => panic!("nothing answers: {results:?}"),

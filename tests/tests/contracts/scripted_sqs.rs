@@ -1,7 +1,7 @@
 //! An SQS that answers each `SendMessageBatch` as a test scripts it.
 
 use adapters::queues::SqsQueues;
-use delivery::ports::{Attribute, Message, MessageGroup, Queue as _, QueueError, QueueName};
+use delivery::ports::{Attribute, Message, MessageGroup, Queue, QueueError, QueueName};
 use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 use serde_json::{Value, json};
@@ -91,5 +91,15 @@ pub(crate) fn message(body: &str) -> Message {
 /// Sends this many messages at once, `m0` and so on.
 pub(crate) async fn send_all(queues: &SqsQueues, count: usize) -> Vec<Result<(), QueueError>> {
     let bodies: Vec<String> = (0..count).map(|index| format!("m{index}")).collect();
-    join_all(bodies.iter().map(|body| queues.send(QueueName::Events, message(body)))).await
+    join_all(bodies.iter().map(|body| send(queues, QueueName::Events, message(body)))).await
+}
+
+/// Sends a message to a queue. Only this function calls the method of the port, so that the tests
+/// do not depend on its name.
+pub(crate) async fn send(
+    queue: &impl Queue,
+    name: QueueName,
+    message: Message,
+) -> Result<(), QueueError> {
+    queue.send(name, message).await
 }

@@ -114,16 +114,21 @@ fn step(text: &str, folder: &Path) -> String {
     }
     let (printed, code) = bash(&command, folder);
     let code = if code == 0 { String::new() } else { format!("? {code}\n") };
-    let actual = format!("{code}{printed}").into_data();
-    let pattern = expected.clone().into_data();
-    let actual = NormalizeToExpected::new().redact().normalize(actual, &pattern).to_string();
-    let differs = without_widths(&actual) != without_widths(&expected);
-    let printed = if differs { actual } else { expected };
+    let actual = format!("{code}{printed}");
+    let pattern = without_widths(&expected);
+    let is_expected = matched(&without_widths(&actual), &pattern) == pattern;
+    let printed = if is_expected { expected } else { matched(&actual, &expected) };
     format!("$ {}\n{printed}", command.replace('\n', "\n> "))
 }
 
+/// Returns the output with the placeholders of the pattern in place of the texts that they match.
+fn matched(output: &str, pattern: &str) -> String {
+    let (output, pattern) = (output.into_data(), pattern.into_data());
+    NormalizeToExpected::new().redact().normalize(output, &pattern).to_string()
+}
+
 /// Reduces the gaps between columns to two spaces, because the width of a column is not tested.
-fn without_widths(text: &str) -> String {
+pub(crate) fn without_widths(text: &str) -> String {
     let cells = |line: &str| {
         let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
         cells.collect::<Vec<_>>().join("  ")

@@ -68,7 +68,9 @@ impl StackLog {
         }
         let scan = Scan::estimate(&groups, (range.since_ms, range.until_ms), now_ms);
         let scanned = scan.shown();
-        note(format_args!("CloudWatch Logs Insights: at most four queries, each scanning {scanned}"));
+        note(format_args!(
+            "CloudWatch Logs Insights: at most four queries, each scanning {scanned}"
+        ));
         if yes || !scan.is_large() {
             return Ok(true);
         }
