@@ -15,7 +15,8 @@ use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
 use crate::state::{LetterState, WantedState};
 
-/// Maximum number of blobs that are read. Reading this many takes a few seconds.
+/// Maximum number of blobs among which dead letters are counted. Reading this many takes a few
+/// seconds.
 pub const LEFT_BEHIND_READS_MAX: u64 = 5_000;
 
 /// Numbers of open dead letters whose deliveries a person stopped.
@@ -28,8 +29,8 @@ pub struct LeftBehind {
 }
 
 impl DeadLetters {
-    /// Counts open dead letters of paused subscriptions and disabled destinations. Reads about
-    /// [`LEFT_BEHIND_READS_MAX`] blobs, roughly the newest.
+    /// Counts open dead letters of paused subscriptions and disabled destinations. Counts among at
+    /// most [`LEFT_BEHIND_READS_MAX`] blobs, roughly the newest.
     ///
     /// # Errors
     /// Fails if the container cannot be read.
