@@ -23,7 +23,8 @@ pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
 /// event has at most 1 MiB. A format contains an event at most three times, and an escape has at
 /// most six bytes.
 pub const BLOB_MAX_BYTES: u64 = 64 << 20;
-/// Maximum size of a ledger file that is read: the plan of about 1,000,000 dead letters.
+/// Maximum size of a ledger file that is read. A plan of this size has about 1,000,000 dead
+/// letters.
 pub(crate) const LEDGER_MAX_BYTES: u64 = 256 << 20;
 
 /// The error for a blob that exceeds the size limit of a read.
@@ -97,7 +98,7 @@ impl DeadLetterContainer {
         if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) }
     }
 
-    /// Returns the number of requests that were sent so far.
+    /// Returns the number of requests that have been sent so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
@@ -191,7 +192,7 @@ impl DeadLetterContainer {
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
-    /// Writes a blob, unless a blob with this key exists.
+    /// Writes a blob, unless a blob with this key exists. The result distinguishes these cases.
     ///
     /// # Errors
     /// Fails if the blob cannot be written.

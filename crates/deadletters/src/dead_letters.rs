@@ -172,7 +172,8 @@ impl DeadLetters {
         self.walked(filter, ReadAhead::Everything)
     }
 
-    /// Lists the blobs that may contain a matching dead letter, as the caller consumes them.
+    /// Streams the blobs that may contain a matching dead letter. Lists further blobs only when the
+    /// caller has consumed the earlier ones.
     pub(crate) fn walked(
         &self,
         filter: &Filter,
@@ -243,7 +244,7 @@ impl DeadLetters {
         Ok(letters)
     }
 
-    /// Returns the keys of the blobs in the folders that may match the filter, without reading a
+    /// Lists the folders that may match the filter, and returns the keys of their blobs. Reads no
     /// blob.
     ///
     /// # Errors

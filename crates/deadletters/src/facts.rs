@@ -7,8 +7,8 @@ use delivery::deadletter::stored::StoredDeadLetter;
 pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
 /// Returns the time at which the event became a dead letter. Blobs of other writers may lack this
-/// time. In this case, returns the first known of: the end of the last attempt, its start, the time
-/// of publication. The result is limited to the latest valid timestamp.
+/// time. It is then the end of the last attempt, the start of this attempt, or the time of
+/// publication: the first that is known. The result is limited to the latest valid timestamp.
 #[must_use]
 pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
     let end_of_last =

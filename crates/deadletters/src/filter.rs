@@ -1,7 +1,7 @@
 //! Selects dead letters. Pure.
 //!
-//! Separate because every command filters in the same way. Names, times and states alone determine
-//! which folders and blobs have to be read.
+//! Separate because every command filters in the same way. Only the names, times and states in a
+//! filter reduce the number of folders and blobs that are read.
 
 use std::ops::Range;
 use std::str::FromStr;

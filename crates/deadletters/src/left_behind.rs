@@ -15,7 +15,7 @@ use crate::dead_letters::DeadLetters;
 use crate::filter::Filter;
 use crate::state::{LetterState, WantedState};
 
-/// Maximum number of blobs that are read. Reading this many takes a few seconds.
+/// Number of blobs after which counting stops. Reading this many takes a few seconds.
 pub const LEFT_BEHIND_READS_MAX: u64 = 5_000;
 
 /// Numbers of open dead letters whose deliveries a person stopped.
@@ -28,8 +28,8 @@ pub struct LeftBehind {
 }
 
 impl DeadLetters {
-    /// Counts open dead letters of paused subscriptions and disabled destinations. Reads about
-    /// [`LEFT_BEHIND_READS_MAX`] blobs, roughly the newest.
+    /// Counts open dead letters of paused subscriptions and disabled destinations. Counting stops
+    /// after [`LEFT_BEHIND_READS_MAX`] blobs, roughly the newest.
     ///
     /// # Errors
     /// Fails if the container cannot be read.

@@ -23,8 +23,8 @@ use crate::facts::decided_ms;
 use crate::filter::Filter;
 use crate::state::LetterStates;
 
-/// Maximum number of dead letters in a cache: about 4.4 KB each, measured with 200,000 dead
-/// letters.
+/// Maximum number of dead letters in a cache. Each takes about 4.4 KB of memory, as measured with
+/// 200,000 dead letters.
 pub const LETTERS_MAX: usize = 100_000;
 /// Maximum number of remembered keys of blobs without a match. Further blobs are read again.
 const KEYS_MAX: usize = 200_000;
@@ -39,7 +39,7 @@ pub struct LetterCache {
     /// True if the container has more dead letters than the cache holds. Roughly the oldest are
     /// missing.
     pub is_truncated: bool,
-    /// Time at which reading finished.
+    /// Time at which reading finished, in milliseconds since 1970.
     pub read_ms: u64,
     /// The matching dead letter of each blob, by the blob's key; `None` if the blob has no match.
     blobs: HashMap<String, Option<CachedLetter>>,
@@ -72,7 +72,7 @@ impl LetterCache {
         self.letters.iter().map(Arc::as_ref).filter(matches).collect()
     }
 
-    /// Groups dead letters of the cache by cause, without finding the causes again.
+    /// Groups dead letters of the cache by cause. Uses the cached causes.
     #[must_use]
     pub fn by_cause(&self, letters: &[&StoredDeadLetter]) -> Causes {
         let mut causes = Causes::default();
@@ -92,9 +92,9 @@ impl LetterCache {
 }
 
 impl DeadLetters {
-    /// Reads the dead letters that match the filter, whatever their state. Does not read the blobs
-    /// in `before` again. `before` must have the same filter, except that its time range may be
-    /// older. If the new range may match more than the old one, everything is read again.
+    /// Reads the dead letters that match the filter, in any state. Does not read the blobs in
+    /// `before` again if its time range has the same end and does not begin later. Otherwise, reads
+    /// everything again. Except for the time range, `before` must have the same filter.
     ///
     /// # Errors
     /// Fails if the container cannot be read.

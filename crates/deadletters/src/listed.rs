@@ -13,12 +13,13 @@ use crate::filter::Filter;
 use crate::key::hour_of_key;
 use crate::reads::{Content, ReadProgress};
 
-/// Maximum number of blobs that are listed before the first read: about 300 bytes each.
+/// Maximum number of blobs that are listed before the first read. Each takes about 300 bytes of
+/// memory.
 const LISTED_FIRST_MAX: usize = 200_000;
 
 impl DeadLetters {
-    /// Streams every blob that may contain a matching dead letter. Lists the blobs before it
-    /// returns the first one.
+    /// Streams every blob that may contain a matching dead letter. Lists at most
+    /// [`LISTED_FIRST_MAX`] blobs before it returns the first one.
     pub(crate) fn listed_blobs<'a>(
         &'a self,
         filter: &'a Filter,

@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use crate::facts::RESPONSE_MAX_CHARS;
 
-/// Maximum number of characters of a response that a summary keeps. Base64 is longer than the text
-/// that a cause reads, so the limit of a cause is doubled.
+/// Maximum number of characters of a response that a summary keeps. Base64 is longer than the
+/// decoded text, so the limit is twice [`RESPONSE_MAX_CHARS`].
 const KEPT_MAX_CHARS: usize = "base64:".len() + 2 * RESPONSE_MAX_CHARS;
 
 /// Removes everything from a dead letter that lists and counts do not need.

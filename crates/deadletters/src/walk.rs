@@ -3,8 +3,8 @@
 //! A listing runs only forwards, in byte order. But the folders form a calendar: listing a year, a
 //! month or a day shows its subfolders, and the newest one is opened first. Older folders stay
 //! pending, and most are never opened. A subscription whose blobs fit into one page costs one
-//! request. If a caller wants all blobs, without a time range, a subscription is listed page by
-//! page instead, because a page holds more blobs than most hours.
+//! request. If a caller wants the blobs of all times, a subscription is listed page by page
+//! instead, because a page holds more blobs than most hours.
 //!
 //! Promises: with [`ReadAhead::NewestOnly`], hours come newest first, and each hour comes with the
 //! blobs of all subscriptions. At most [`EXTRA_PAGES_MAX`] pages of blobs are held in addition to

@@ -28,7 +28,8 @@ impl Templated {
         Self::with(template::generalize(text), text)
     }
 
-    /// Creates a templated text from a template and the text from which the template was made.
+    /// Creates a templated text from a template and its source text. The values are unknown if the
+    /// text does not match the template.
     pub(super) fn with(template: String, text: &str) -> Self {
         let (literals, placeholders) = parts(&template);
         let found = values_between(&literals, &template::normalized(text));

@@ -1,11 +1,13 @@
-//! Finds the cause in responses that are not JSON: lines, web pages and XML.
+//! Finds the cause in responses that are not JSON: plain text, web pages and XML.
 //!
-//! Separate because pages and log lines have the cause in other positions than JSON. Pure.
+//! Separate because JSON names the member that contains the cause, but here its position or its
+//! markup reveals it. Pure.
 
 use super::problem::Problem;
 use super::trace;
 
-/// Pairs of marks around the cause in a web page, best first. Many titles only repeat the status.
+/// Pairs of marks around the cause in a web page, best first. Several are necessary, because many
+/// titles only repeat the status.
 const PAGE_PLACES: [(&str, &str); 9] = [
     ("<pre class=\"exception_value\"", "</pre"), // Django
     ("<title", "</title"),
@@ -17,7 +19,7 @@ const PAGE_PLACES: [(&str, &str); 9] = [
     ("reason: <strong>", "</strong"), // Apache: the first paragraph is the same for every reason
     ("<p", "</p"),
 ];
-/// Names of XML elements that contain a code, without namespace prefixes.
+/// Local names of XML elements that contain a code.
 const XML_CODES: [&str; 2] = ["code", "faultcode"];
 const XML_TEXTS: [&str; 8] =
     ["message", "faultstring", "detail", "title", "text", "errormessage", "description", "error"];
@@ -82,13 +84,14 @@ fn is_of_framework(title: &str) -> bool {
         || title.starts_with("whitelabel")
 }
 
-/// Removes the host from a title: `billing.example.com | 522: Connection timed out`.
+/// Removes the host from a title: `billing.example.com | 522: Connection timed out` becomes `522:
+/// Connection timed out`.
 fn without_host(title: &str) -> &str {
     let is_host = |text: &str| text.contains('.') && !text.contains(' ');
     title.split_once(" | ").filter(|(site, _)| is_host(site)).map_or(title, |(_, rest)| rest)
 }
 
-/// Removes the status from the beginning of a title: `HTTP Status 404 – Not Found`, `404 - Not
+/// Removes the status from the beginning of a title: `HTTP Status 404 – Not Found` becomes `Not
 /// Found`. Any other number is a code and is kept.
 fn without_status(title: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     let words = ["HTTP ERROR ", "HTTP Status ", "Error "];

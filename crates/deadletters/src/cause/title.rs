@@ -3,8 +3,8 @@
 //! Separate from grouping, because a filter needs the cause of a single dead letter. Pure.
 //!
 //! Promises: every dead letter has a title that is not empty. A dead letter without attempts may
-//! record the last failure of its destination in another delivery. It then has the cause of that
-//! failure.
+//! record the last failure of its destination in another delivery. Such a dead letter has the cause
+//! of that failure.
 
 use delivery::deadletter::stored::{FailedAt, Failure, StoredDeadLetter};
 use delivery::delivery::FailingDestination;
@@ -54,8 +54,8 @@ fn without_attempt(reason: &str, title: String) -> Described {
     Described { title, outcome: reason.to_owned(), status: None, message }
 }
 
-/// Returns the title if the reason alone determines the cause, whatever the earlier attempts
-/// returned.
+/// Returns the title if the reason alone determines the cause. The result of the last attempt is
+/// then irrelevant.
 fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -> Option<String> {
     let detail = failure.detail.and_then(super::text::first_line);
     let with_detail = |problem: &str| match &detail {
@@ -97,7 +97,8 @@ fn of_reason(reason: Reason, letter: &StoredDeadLetter, failure: &Failure<'_>) -
     })
 }
 
-/// Returns the title for a missing topic, with its name: `topic shop/ordrs does not exist`.
+/// Returns the title for a missing topic. The title contains the topic's name if it is known:
+/// `topic shop/ordrs does not exist`.
 fn missing_topic(detail: Option<&str>, letter: &StoredDeadLetter) -> String {
     let named = detail.and_then(|detail| detail.strip_prefix('"')?.strip_suffix('"'));
     let sent_to = || detail?.strip_prefix("there is no topic ")?.split(',').next();
@@ -195,7 +196,8 @@ fn of_response(outcome: &str, status: u16, failure: &Failure<'_>) -> Described {
     }
 }
 
-/// Returns the path of a destination, which frameworks repeat: `Cannot POST /hooks`.
+/// Returns the path of a destination. Error messages of frameworks repeat this path, as in `Cannot
+/// POST /hooks`.
 fn path(url: &str) -> Option<String> {
     let url: Url = url.parse().ok()?;
     let path = template::generalize(url.path());
@@ -211,8 +213,8 @@ fn status_of(reason: Reason) -> Option<u16> {
     statuses.into_iter().find(|status| Reason::of_status(*status) == reason)
 }
 
-/// Splits a name that another system has written into words: `DestinationPaused` becomes
-/// `destination paused`.
+/// Converts the unknown name of a reason or an outcome to separate words: `DestinationPaused`
+/// becomes `destination paused`.
 fn words(name: &str) -> String {
     if name.contains(' ') {
         return template::generalize(name.trim_end_matches('.'));

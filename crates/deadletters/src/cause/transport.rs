@@ -1,7 +1,7 @@
 //! Titles of failures without a response, made from the details that attempts record.
 //!
-//! Separate because lastmile and its HTTP and TLS libraries write these details, not the
-//! destination. Pure.
+//! Separate because these details do not come from the destination: lastmile and its HTTP and TLS
+//! libraries write them. Pure.
 //!
 //! Promises: no title contains the name or the address of the destination, because neither is part
 //! of a cause.
@@ -10,7 +10,8 @@ use delivery::delivery::outcome::Outcome;
 
 use super::template;
 
-/// Pairs of a fragment in the detail of a failure, in lower case, and its description for people.
+/// Titles for details: each pair is a lower-case fragment of a detail, and the title for all
+/// details that contain it.
 const MEANINGS: [(&str, &str); 38] = [
     ("connection refused", "connection refused"),
     ("connection reset", "connection reset"),

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// window.
 const WINDOWS_PER_RANGE: u64 = 10;
 
-/// Compares the number of dead letters in the last window with the window before. A window is a
+/// The number of dead letters in the last window, compared with the window before. A window is a
 /// tenth of the time range, but at least a minute and at most an hour. Example: with 40 dead
 /// letters in the last hour and 30 in the hour before, the trend is rising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -12,7 +12,7 @@ const MIXED_HEX_MIN_CHARS: usize = 6;
 const WORD_MAX_CHARS: usize = 64;
 /// Maximum number of digits in a code such as E1001.
 const CODE_MAX_DIGITS: usize = 4;
-/// Maximum length of a unit after a number, as in `5003ms`.
+/// Maximum length of an unknown unit after a number. The known units of time may be longer.
 const UNIT_MAX_CHARS: usize = 3;
 /// Numbers that belong to the names of types and algorithms: `Int32`, `SHA256`.
 const WIDTHS: [&str; 6] = ["16", "32", "64", "128", "256", "512"];
@@ -111,7 +111,8 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// True if the word has few capitals, such as `SSLHandshakeException`. Random ids have many.
+/// True if the word has few capitals, such as `SSLHandshakeException`, or no lower-case letters.
+/// Random ids have many letters of both kinds.
 pub(super) fn has_few_capitals(word: &str) -> bool {
     let capitals = word.chars().skip(1).filter(char::is_ascii_uppercase).count();
     capitals * 3 <= word.len() || !word.contains(|c: char| c.is_ascii_lowercase())

@@ -4,8 +4,8 @@
 //! The files are in `_replays/<job>/`, beside the dead letters:
 //!
 //! - `plan.ndjson` has a header, then every dead letter in the order of sending;
-//! - `<n>.ndjson`, one for each chunk of ten, is written before sending (`intent`) and again after
-//!   it;
+//! - `<n>.ndjson`, one for each chunk of ten, is written before the chunk is sent (`intent`), and
+//!   again afterwards;
 //! - `done.ndjson` has the header and all entries. It is written when every dead letter is
 //!   finished, and again with the results when every delivery has ended.
 //!
@@ -49,8 +49,8 @@ pub struct JobHeader {
     pub job: String,
     /// The start time of the job, in RFC 3339.
     pub at: String,
-    /// The target: `subscription`, `topic NS/TOPIC`, a URL, or the part of a URL that may be
-    /// stored.
+    /// The target: `subscription`, `topic NS/TOPIC`, or a URL. A URL with user info or a query is
+    /// stored without them, after the word `shortened`.
     pub to: String,
     /// The URL of the queue to which the job sends; `None` if it sends to a URL directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -16,7 +16,7 @@ use crate::recorded::recorded_ms;
 /// The results of the deliveries of a job, by dead letter.
 pub type ReplayEnds = HashMap<Uuid, StoredReplayEnd>;
 
-/// Maximum time until the result of a delivery is reported. The delivery may take 14 days, the
+/// Maximum time until the result of a delivery is reported. The delivery takes at most 14 days, the
 /// delivery of its dead letter to a sink another 14 days, retries of writes to storage three days,
 /// and the report one day.
 pub const UNKNOWN_AFTER_MS: u64 = 2 * LIFETIME_MAX_MS + 4 * DAY_MS;

@@ -18,7 +18,7 @@ pub(super) enum Verdict {
     Stop,
 }
 
-/// Decides whether a run stops, from the results of its deliveries so far, oldest first.
+/// Decides whether a run stops. `ends` are the results of its deliveries so far, oldest first.
 pub(super) fn judge_ends(ends: &[ReplayOutcome]) -> Verdict {
     match ends.iter().rev().take_while(|end| is_failure(**end)).count() {
         IN_A_ROW.. => Verdict::Stop,

@@ -207,8 +207,9 @@ impl ReplayJob {
     }
 
     /// Sends all unfinished dead letters. After `interrupted` is ready, no further chunk is sent;
-    /// chunks in progress are finished. If there are more than five dead letters, five are sent
-    /// first as a probe. The run stops if the probe fails, or after ten consecutive failures.
+    /// chunks in progress are finished. A run with more than five dead letters first sends five as
+    /// a probe, if the target is a URL or the job records results. The run stops if the probe
+    /// fails, or after ten consecutive failures.
     ///
     /// # Errors
     /// Fails if the ledger or a dead letter cannot be read or written, or deliveries fail. The

@@ -52,8 +52,8 @@ struct PlanEntry {
 }
 
 impl ReplayPlan {
-    /// Adds a dead letter to the plan. If the target is [`ReplayTarget::Subscription`], only counts
-    /// dead letters without a subscription and malformed replies.
+    /// Adds a dead letter to the plan. If the target is [`ReplayTarget::Subscription`], dead
+    /// letters without a subscription and malformed replies are counted, but not planned.
     pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
         let name = letter.subscription.to_string();
         if matches!(target, ReplayTarget::Subscription) {

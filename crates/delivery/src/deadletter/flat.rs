@@ -25,9 +25,9 @@ pub(crate) const PUBLISHED: &str = "published";
 /// Value of [`PUBLISHED`] for an event that is the value of `data`.
 pub(crate) const IN_DATA: &str = "data";
 
-/// Begins an object with the members of the event, without those that have a reserved name. If no
-/// member has a reserved name, the text of the event is kept byte for byte. Returns `None` if the
-/// event is not an object.
+/// Begins an object with the members of the event. Omits members with a reserved name. If no member
+/// has a reserved name, the text of the event is kept byte for byte. Returns `None` if the event is
+/// not an object.
 pub(super) fn open(event: &str, reserved: &[&str]) -> Option<Object> {
     let members = Members::parse(event).ok().filter(|_| event.trim_start().starts_with('{'))?;
     let is_reserved = |name: &str| reserved.contains(&name);

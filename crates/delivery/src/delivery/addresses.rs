@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The addresses of a delivery with their queries, without credentials. The field names are part of
-/// version 1 of the wire format.
+/// The addresses of a delivery. They include queries, but neither user info nor the values of query
+/// parameters. The field names are part of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "struct AddressesV1")]
 pub struct Addresses {

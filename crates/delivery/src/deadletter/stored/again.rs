@@ -117,8 +117,8 @@ impl StoredDeadLetter {
         }
     }
 
-    /// Creates the delivery that replays this dead letter, with this id, to the recipient that
-    /// failed. The delivery keeps the trace and has no attempts yet.
+    /// Creates a delivery with this id. It replays the dead letter to the recipient that failed.
+    /// The delivery keeps the trace and has no attempts yet.
     #[must_use]
     pub fn again(&self, id: Uuid, replay: Option<Replay>, now_ms: u64) -> Delivery {
         let event = self.published();

@@ -88,7 +88,7 @@ pub struct StoredDeadLetter {
     pub layout: Layout,
     /// Mapped attributes of a custom event; `None` if the blob does not contain them.
     pub mapped: Option<Mapped>,
-    /// Addresses with their queries, if the format has them.
+    /// Addresses of the delivery, including their queries; `None` if the format is not Knative's.
     pub addresses: Option<Addresses>,
     /// Headers of the requests, if the format contains them.
     pub headers: Vec<(String, String)>,

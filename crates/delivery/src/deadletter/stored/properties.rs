@@ -63,8 +63,8 @@ impl<'a> Properties<'a> {
         self.own.get(name).or_else(added)
     }
 
-    /// Tries these field names in order. Returns the first value that is a string, a number or a
-    /// boolean, as text.
+    /// Tries these field names in order, and converts the first value that is a string, a number or
+    /// a boolean to text.
     fn first(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.get(name).and_then(scalar)).map(Cow::into_owned)
     }
