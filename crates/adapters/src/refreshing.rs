@@ -1,5 +1,5 @@
-//! A cache of values by key. One caller at a time fetches a value. The value is refreshed after
-//! some time.
+//! A cache of values by key. One caller at a time fetches the value of a key. A value is fetched
+//! again on the first use after its validity ends.
 //!
 //! Secrets and consents use this cache; token states use its map ([`Keyed`]). The cache holds at
 //! most [`KEYS_MAX`] keys, and evicts the least recently used one.
@@ -48,7 +48,7 @@ impl<K: Clone + Eq + Hash, S: Default> Keyed<K, S> {
 /// A cache that refreshes its values. `Debug` shows no value, because a value may be a secret.
 pub(crate) struct Refreshing<K: Eq + Hash, V, E> {
     fetched: Keyed<K, Option<Fetched<V, E>>>,
-    /// Returns the time after which a value is fetched again.
+    /// Returns the duration in milliseconds for which a fetched value is used without a new fetch.
     fresh_ms: fn(&V) -> u64,
     /// Returns true if a value may still be used after a failed refresh.
     is_last_good: fn(&V) -> bool,
