@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use delivery::ports::Clock;
 use lru::LruCache;
 
-/// Maximum number of keys in a cache. A process has about as many secrets or consents as
-/// destinations.
+/// Maximum number of keys in a cache: enough for four thousand destinations, each with a secret or
+/// a consent.
 const KEYS_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("more than none");
 /// Time until the next fetch after a failed refresh.
 const STALE_MS: u64 = 30 * 1_000;
