@@ -1,4 +1,4 @@
-//! The cost of many subscriptions: `bench/catalogues`.
+//! Measures the cost of many subscriptions, for `bench/catalogues`.
 //!
 //! `lastmile apply` applies the files of each case to a local folder. The bench copies the folder
 //! into its fake S3, from which dispatch reads. Each run adds one subscription, starts dispatch
@@ -132,8 +132,8 @@ fn apply(case: &Case, binaries: &Path, here: &Path, port: u16) -> anyhow::Result
     Ok(clock::now() - started)
 }
 
-/// Adds a subscription that matches nothing to a topic. Returns the duration, and the size of the
-/// topic's object in bytes.
+/// Adds one subscription to a topic. Its filter matches no event. Returns the duration of
+/// `lastmile apply`, and the new size of the topic's object in bytes.
 fn change(
     number: usize,
     topic: usize,

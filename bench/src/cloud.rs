@@ -75,12 +75,12 @@ pub(crate) struct SqsUsage {
 }
 
 impl Cloud {
-    /// Services with these subscriptions in the config bucket.
+    /// Creates services whose config bucket contains these subscriptions.
     pub(crate) fn new(subscriptions: Subscriptions) -> Self {
         Self { objects: subscriptions.objects(), ..Self::default() }
     }
 
-    /// Services with these objects in the config bucket.
+    /// Creates services whose config bucket contains these objects.
     pub(crate) fn with_objects(objects: BTreeMap<String, Bytes>) -> Self {
         Self { objects, ..Self::default() }
     }

@@ -18,12 +18,12 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
-    /// The bound, as text.
+    /// Returns the bound as text, with `at most` and the unit.
     pub(crate) fn bound(&self) -> String {
         format!("at most {}{}", self.bound, self.unit)
     }
 
-    /// The measured value, as text.
+    /// Returns the measured value with its unit, or `not measured`.
     pub(crate) fn measured(&self) -> String {
         self.measured.map_or_else(
             || "not measured".to_owned(),

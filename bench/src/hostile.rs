@@ -1,4 +1,4 @@
-//! The effect of a hostile namespace on a neighbour: `bench/catalogues`.
+//! Measures the effect of a hostile namespace on a neighbour, for `bench/catalogues`.
 //!
 //! A batch has one event for each of nine hostile topics, and a last event for a neighbour's topic.
 //! The neighbour's destination records when its event arrives.

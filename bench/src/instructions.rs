@@ -3,8 +3,8 @@
 //! This module is separate from the timings because it measures the cost of a change independently
 //! of the machine and its load. One thing still varies: the number of responses that a function
 //! finds ready at each poll. Two processes are measured, and the second gets more invocations. The
-//! difference between their totals is the cost of the additional events, without the start. Work in
-//! the kernel is not counted.
+//! difference between their totals is the cost of the additional events, because the cost of the
+//! start is the same in both. Work in the kernel is not counted.
 //!
 //! The profile is kept beside the binaries as `callgrind.<contender>`, for `callgrind_annotate`. It
 //! has function names if the binary has symbols (`CARGO_PROFILE_RELEASE_STRIP=none`).

@@ -1,4 +1,4 @@
-//! The latency from an event's queue to its destination: `bench/latency`.
+//! Measures the latency from an event's queue to its destination, for `bench/latency`.
 //!
 //! Events are sent at fixed times, even if earlier ones have not arrived (an open loop). A delay
 //! behind a slow event therefore counts in full. Queues, event source mappings and functions behave
@@ -135,8 +135,8 @@ async fn run(case: &Case, binaries: &Path) -> anyhow::Result<Vec<Duration>> {
     Ok(due.iter().map(|(number, due)| arrivals[number] - *due).collect())
 }
 
-/// Sends the events of a case. Returns the due time of each counted event: after the warm-up, for a
-/// responding destination.
+/// Sends the events of a case. Returns the due time of each counted event. Events that are due
+/// during the warm-up, or that go to a hanging destination, are not counted.
 async fn send(case: &Case, queue: &Queue) -> BTreeMap<usize, Instant> {
     let started = clock::now();
     let mut counted = BTreeMap::new();
@@ -209,7 +209,7 @@ impl Queue {
     }
 }
 
-/// Puts each message that the functions send into its queue when its delay ends.
+/// Receives the messages that the functions send. Adds each to its queue when its delay ends.
 async fn receive(mut sent: mpsc::UnboundedReceiver<Sent>, queues: Queues) {
     let mut index = 1_000_000;
     while let Some(message) = sent.recv().await {

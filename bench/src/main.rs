@@ -1,8 +1,8 @@
 //! Compares the two functions with alternatives that a team might write, and writes `BENCH.md`.
 //!
-//! `bench/run` builds everything and starts this. Contenders take turns within each round, so that
-//! a busy phase of the machine affects all of them; the result is the median over the rounds. No
-//! number is asserted: the report shows for each goal whether it was met or missed.
+//! `bench/run` builds everything and starts this program. Contenders take turns within each round,
+//! so that a busy phase of the machine affects all of them; the result is the median over the
+//! rounds. No number is asserted: the report shows for each goal whether it was met or missed.
 
 mod catalogues;
 mod child;

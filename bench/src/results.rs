@@ -59,7 +59,8 @@ impl Results {
         self.numbers(contender, |_| true, |run| ms(run.start)).first().copied()
     }
 
-    /// Returns `number` of each matching run, in ascending order.
+    /// Applies `number` to a contender's runs of the matching scenarios. Returns the results in
+    /// ascending order.
     fn numbers(
         &self,
         contender: &str,

@@ -1,9 +1,9 @@
-//! The floor: the cost of `lambda_runtime` and `reqwest` alone, when a function only posts each
-//! record's body.
+//! The smallest function that delivers events: it only posts each record's body, with
+//! `lambda_runtime` and `reqwest`. Its cost is the floor for dispatch.
 //!
-//! No retries, topics, log or limits. It runs on one thread, which is all that a function with less
-//! than one CPU can use; with `FLOOR_THREADS=many` it runs on the multi-thread runtime that
-//! cargo-lambda's template starts.
+//! It has no retries, topics, log or limits. It runs on one thread, which is all that a function
+//! with less than one CPU can use. With `FLOOR_THREADS=many` it runs on the multi-thread runtime
+//! that cargo-lambda's template starts.
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::join_all;

@@ -1,7 +1,7 @@
-//! The floor of storing: the cost of `lambda_runtime` and the S3 client alone, when a function only
-//! puts each record's body.
+//! The smallest function that stores dead letters: it only puts each record's body into a bucket,
+//! with `lambda_runtime` and the S3 client. Its cost is the floor for deadletter.
 //!
-//! It runs on one thread, like the floor of delivering.
+//! It runs on one thread, like `bench/floor`.
 
 use aws_config::BehaviorVersion;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};

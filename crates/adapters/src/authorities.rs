@@ -17,7 +17,7 @@ use rustls_native_certs::{CertificateResult, load_native_certs};
 
 static OF_THIS_MACHINE: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
-/// Returns at least one trusted certificate, or the reason why none was found.
+/// Returns all usable trusted certificates, or the reason why there are none.
 pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], String> {
     if let Some(known) = OF_THIS_MACHINE.get() {
         return Ok(known);

@@ -11,8 +11,8 @@ use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
 use crate::error_words::cause_words;
 
-/// Returns the error in the service's response, as `Code: message`; without a response, the cause
-/// of the failure.
+/// Describes an error as `Code: message`, as the service reported it. If the service reported
+/// neither a code nor a message, describes the cause of the failure.
 pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),

@@ -23,8 +23,8 @@ pub(crate) fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(AtFirstRequest::default())
 }
 
-/// Builds the SDK's client on first use. The SDK would build its connector during validation, which
-/// this type does not implement.
+/// Builds the SDK's client on first use. Implements no validation, because the SDK's client would
+/// build its connector there.
 #[derive(Debug, Default)]
 struct AtFirstRequest(OnceLock<SharedHttpClient>);
 

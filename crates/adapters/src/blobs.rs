@@ -1,7 +1,7 @@
 //! Writes blobs to S3, to any bucket that a dead letter names.
 //!
-//! Separate from [`crate::storage`], which works on one bucket. Here each call names a bucket, and
-//! the errors are those of the port.
+//! Separate from [`crate::storage`], which works on one bucket and has its own errors. Here each
+//! call names a bucket, and errors become a [`PutError`].
 
 use aws_sdk_s3::Client;
 use delivery::ports::{BlobTag, PutBlob, PutError};

@@ -4,7 +4,7 @@
 //! missing consent is read again after thirty seconds, so that a delivery does not wait long for a
 //! consent that another process stored. While the table cannot be read, the last consent stays
 //! valid; if there is none, the result is an error. Does not validate endpoints, and does not lock:
-//! if two processes store a consent at once, the later write wins.
+//! if two processes store a consent concurrently, the later write wins.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use delivery::table::{Entry, Expected, Table};
 use crate::machine::Machine;
 use crate::refreshing::Refreshing;
 
-/// Time after which a granted consent is read again.
+/// Age at which a cached consent is read again, if it was granted.
 const REREAD_AFTER_MS: u64 = 300_000;
-/// Time after which a missing consent is read again.
+/// Age at which a read that found no consent is repeated.
 const MISSING_REREAD_AFTER_MS: u64 = 30_000;
 
 /// Timeout of a read. Short, because deliveries wait for it.
@@ -32,7 +32,7 @@ pub struct ConsentStore<T, C = Machine> {
 }
 
 impl<T: Table, C: Clock> ConsentStore<T, C> {
-    /// Creates a store on `table`. The time to read a consent again is measured with `clock`.
+    /// Creates a store on `table`. `clock` measures the age of cached consents.
     #[must_use]
     pub fn new(table: T, clock: C) -> Self {
         let fresh_ms = |granted: &Option<Granted>| match granted {

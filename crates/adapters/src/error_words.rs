@@ -20,7 +20,7 @@ pub const CONNECTION_REFUSED: &str = "connection refused";
 const CAUSES_MAX: usize = 32;
 /// Beginning of the C library's message about a name that does not resolve.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
-/// Beginning of the error number in the message of a system error, which is removed.
+/// Beginning of the error number in a system error's message. Descriptions omit the number.
 const OS_ERROR: &str = " (os error ";
 
 /// Returns an error and its causes, outermost first. An I/O error may contain another error.
@@ -39,8 +39,8 @@ pub fn causes<'a>(
     all.take(CAUSES_MAX)
 }
 
-/// Describes a library error by its innermost known cause; otherwise returns the text of the
-/// innermost cause. The outer layers only announce a cause.
+/// Describes a library error by its innermost cause, because the outer layers only announce a
+/// cause. Prefers causes for which this module has a description; other causes keep their text.
 #[must_use]
 pub fn cause_words(error: &(dyn Error + 'static)) -> String {
     if let Some(words) = causes(error).filter_map(known).last() {

@@ -1,4 +1,4 @@
-//! Sends events that were published over HTTP to the events queue.
+//! Sends the events of HTTP requests to the events queue.
 //!
 //! Separate from [`crate::queues`], whose messages carry state of lastmile. A published message has
 //! a topic and no other attribute. Each message has its own call, because an HTTP request waits for

@@ -12,7 +12,7 @@ use std::path::Path;
 /// The reason why the bytes of a file are not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotText {
-    /// A byte is not valid UTF-8 at its position.
+    /// The text contains a byte that is invalid in UTF-8.
     #[error(
         "line {line} is not UTF-8 text: it contains the byte 0x{byte:02X}; if the encoding is \
          {encoding}, convert the file: iconv -f {encoding} -t utf-8"
@@ -118,7 +118,7 @@ fn encoding_of(bytes: &[u8]) -> &'static str {
     if is_of_windows { "windows-1252" } else { "latin1" }
 }
 
-/// Returns the number of the line that follows these bytes, counted from 1.
+/// Returns the line of the byte that follows `bytes`, counted from 1.
 fn line_after(bytes: &[u8]) -> usize {
     1 + bytes.iter().filter(|byte| **byte == b'\n').count()
 }

@@ -26,7 +26,7 @@ const BUFFER_MAX_BYTES: usize = 16 * 1_024;
 /// The lines of this process that are not written yet.
 static BUFFER: Mutex<LineBuffer> = Mutex::new(LineBuffer(String::new()));
 
-/// Formats every event as a JSON line and passes it, including the line end, to a writer.
+/// A `tracing` layer that formats each log event as a JSON line, and passes the line to a writer.
 #[derive(Debug)]
 pub struct JsonLayer<W>(pub W);
 

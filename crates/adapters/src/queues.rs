@@ -37,10 +37,10 @@ pub const BATCH_ENTRIES_MAX: usize = 10;
 /// Time that the first message of a batch waits for others.
 pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
 /// Maximum number of concurrent calls per queue. A process that sends to four queues makes at most
-/// 32. Each call needs a socket and up to 1 MiB of messages, in addition to the requests to
-/// destinations (`dispatch::destination`). At 20 ms per call, eight concurrent calls send 4,000
-/// messages a second. The limit is per queue, so that a stuck queue cannot block the queue that
-/// replaces it.
+/// 32. Each call needs a socket and holds up to 1 MiB of messages; requests to destinations need
+/// further sockets (`dispatch::destination`). At 20 ms per call, eight concurrent calls send 4,000
+/// messages a second. The limit is per queue, so that a stuck queue cannot block another queue, to
+/// which its messages are sent instead.
 const CALLS_AT_ONCE: usize = 8;
 
 /// Sends messages to the queues of a deployment.

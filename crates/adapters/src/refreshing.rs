@@ -1,5 +1,5 @@
-//! A cache of values by key. One caller at a time fetches a value. The value is refreshed after
-//! some time.
+//! A cache of values by key. One caller at a time fetches the value of a key. A value is fetched
+//! again on the first use after its validity ends.
 //!
 //! Secrets and consents use this cache; token states use its map ([`Keyed`]). The cache holds at
 //! most [`KEYS_MAX`] keys, and evicts the least recently used one.
@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use delivery::ports::Clock;
 use lru::LruCache;
 
-/// Maximum number of keys in a cache. A process has about as many secrets or consents as
-/// destinations.
+/// Maximum number of keys in a cache: enough for four thousand destinations, each with a secret or
+/// a consent.
 const KEYS_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("more than none");
 /// Time until the next fetch after a failed refresh.
 const STALE_MS: u64 = 30 * 1_000;
@@ -48,7 +48,7 @@ impl<K: Clone + Eq + Hash, S: Default> Keyed<K, S> {
 /// A cache that refreshes its values. `Debug` shows no value, because a value may be a secret.
 pub(crate) struct Refreshing<K: Eq + Hash, V, E> {
     fetched: Keyed<K, Option<Fetched<V, E>>>,
-    /// Returns the time after which a value is fetched again.
+    /// Returns the duration in milliseconds for which a fetched value is used without a new fetch.
     fresh_ms: fn(&V) -> u64,
     /// Returns true if a value may still be used after a failed refresh.
     is_last_good: fn(&V) -> bool,

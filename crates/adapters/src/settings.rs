@@ -359,7 +359,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         Ok(AwsPolicy::new(targets, self.own_resources()?, role.as_deref()))
     }
 
-    /// Returns the configured resources of the deployment, and this function.
+    /// Returns the resources of [`OWN_RESOURCE_ARNS`]. Adds this function if Lambda sets its name.
     fn own_resources(&self) -> Result<OwnResources, SettingsError> {
         let own = self.parse_or(OWN_RESOURCE_ARNS, "", OwnResources::parse)?;
         Ok(match self.optional(AWS_LAMBDA_FUNCTION_NAME) {

@@ -1,7 +1,7 @@
 //! Classifies failed exchanges, and describes them for people.
 //!
 //! Separate from sending because libraries report one failure at several layers: this module
-//! searches the chain of causes for the one that decides.
+//! searches the chain of causes for the one that determines the transport result.
 //!
 //! Promises: no description contains the URL, or more than [`DETAIL_MAX_CHARS`] characters.
 
@@ -123,7 +123,8 @@ pub(super) fn detail(failure: &Failure) -> String {
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
-/// Returns the alert with which an endpoint refused the client certificate, or its absence.
+/// Returns the TLS alert of an endpoint that refused the client certificate, or that requires one;
+/// `None` if the failure has a different cause.
 fn refusal(failure: &Failure) -> Option<AlertDescription> {
     // Compare texts, because the HTTP/2 client does not preserve the type of the error that ended
     // its connection.

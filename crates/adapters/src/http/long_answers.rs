@@ -1,9 +1,9 @@
-//! Limits how many long responses are read at once, because each one needs memory. A *turn* is the
-//! permission to read one.
+//! Limits how many long responses are read concurrently, because each one needs memory. A *turn* is
+//! the permission to read one.
 //!
 //! Separate from reading because fairness matters: an endpoint decides how long its response takes.
-//! An address has at most [`OF_AN_ADDRESS`] turns. A turn with less throughput than [`FAST_ENOUGH`]
-//! ends as soon as another exchange waits. Without waiting exchanges no turn ends early.
+//! A URL has at most [`OF_AN_ADDRESS`] turns. A turn with less throughput than [`FAST_ENOUGH`] ends
+//! early if another exchange waits. Without waiting exchanges no turn ends early.
 //!
 //! Does not limit the duration of a response: the deadline of its exchange does.
 
@@ -21,13 +21,13 @@ use url::Url;
 use super::failure::Failure;
 use crate::machine::Machine;
 
-/// Maximum number of long responses that are read at once; others wait, within their deadlines.
-/// Each needs memory: the connection's buffer grows to 408 KiB, and the next buffer is allocated
-/// before the old one is freed.
+/// Maximum number of long responses that are read concurrently. Others wait, within their
+/// deadlines. Each needs memory: the connection's buffer grows to 408 KiB, and the next buffer is
+/// allocated before the old one is freed.
 const AT_ONCE: usize = 4;
-/// Maximum number of long responses from one address that are read at once.
+/// Maximum number of long responses from one URL that are read concurrently.
 const OF_AN_ADDRESS: usize = 2;
-/// Minimum duration of a turn.
+/// Duration for which a slow turn may continue, even if another exchange waits.
 const UNDISTURBED_MS: u64 = SECOND_MS;
 /// Minimum throughput while other exchanges wait, in bytes per millisecond. At this rate the
 /// longest response takes about seven seconds.

@@ -1,4 +1,4 @@
-//! Resolves names to addresses: looks up once, checks, and only then connects.
+//! Resolves each name once, and checks all its addresses before the client connects.
 //!
 //! The client connects only to the addresses that this resolver returns. Therefore DNS rebinding, a
 //! change of address between check and connection, has no effect.

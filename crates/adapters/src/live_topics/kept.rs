@@ -13,16 +13,16 @@ use delivery::subscription::catalogue::TopicSubscriptions;
 use delivery::subscription::name::TopicName;
 use delivery::topic_object::memory_bytes;
 
-/// Memory limit of all cached topics without the largest one: enough for a thousand topics with ten
+/// Memory limit of all cached topics except the largest one: enough for a thousand topics with ten
 /// subscriptions each.
 pub(super) const KEPT_BYTES: usize = 32 * 1_024 * 1_024;
 /// Memory of a topic without its subscriptions.
 const TOPIC_BYTES: usize = 512;
 /// Memory above which a topic counts as large.
 pub(super) const LARGE_BYTES: usize = 128 * 1_024;
-/// Time after which a topic is requested again, if neither a request nor the listing has confirmed
-/// it. Limits the age of unconfirmed topics in a process with few events, whose checks need longer
-/// than this to reach every topic of a long listing.
+/// Duration for which a confirmation by a request or the listing is valid. Afterwards the topic is
+/// requested before its next use. Without this limit, a process with few events would use old
+/// topics, because its checks take longer than this to reach every topic of a long listing.
 const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
 
 /// A cached topic, as it was last read.
@@ -40,8 +40,8 @@ pub(super) struct Kept {
     pub(super) confirmed_ms: u64,
     /// True if the topic's object may have changed.
     pub(super) is_stale: bool,
-    /// Time of the next read after a read that failed or returned an unusable object; 0 after a
-    /// successful read.
+    /// Earliest time of the next read, if the last read failed or returned an unusable object; 0
+    /// after a successful read.
     pub(super) not_before_ms: u64,
 }
 

@@ -19,7 +19,7 @@ pub const LOOK_EVERY_MS: u64 = 28_000;
 /// costs as much as twelve such requests.
 pub const FEW_TOPICS: usize = 10;
 
-/// Minimum number of topics that one check covers, if two pages contain so many.
+/// Number of topics after which a check reads no further page.
 const TOPICS_OF_A_LOOK: usize = 1_000;
 /// Maximum number of pages that one check reads. Two, because pages also contain objects that are
 /// not topics, so a thousand topics may need a second page.

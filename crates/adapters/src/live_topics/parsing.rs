@@ -29,7 +29,7 @@ const MEMORY_LOOK_EVERY_MS: u64 = 250;
 /// The version of an object that a caller requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'w> {
-    /// The newest version. Storage does not send it again if it still has this ETag.
+    /// The newest version, unless it still has this ETag.
     Newest(Option<&'w str>),
     /// The earlier version with this id.
     Earlier(&'w str),

@@ -73,16 +73,16 @@ impl Meter {
         self.with(|tally| tally.measure(metric, subscription, value));
     }
 
-    /// Returns the lines to write when an invocation begins: the counts of earlier invocations, if
-    /// they are old.
+    /// Returns the lines to write when an invocation begins: all metrics of earlier invocations, if
+    /// at least one is [`KEPT_MS`] old. Otherwise returns no lines.
     #[must_use]
     pub fn due_at_begin(&self, now_ms: u64) -> Vec<String> {
         let kept = self.lock();
         if kept.is_old(now_ms) { self.take(kept, now_ms) } else { Vec::new() }
     }
 
-    /// Returns the lines to write when an invocation ends: all metrics, if any of them is old or
-    /// urgent, or there are many values.
+    /// Returns the lines to write when an invocation ends: all metrics, if at least one is urgent,
+    /// is [`KEPT_MS`] old or has [`VALUES_MAX`] measured values. Otherwise returns no lines.
     #[must_use]
     pub fn due_at_end(&self, now_ms: u64) -> Vec<String> {
         let mut kept = self.lock();
@@ -104,7 +104,7 @@ impl Meter {
     }
 
     /// Empties the tally and returns its lines. Their timestamp is the end of the last invocation
-    /// that they include, otherwise the current time.
+    /// that they include. If they include only an unfinished invocation, it is `now_ms`.
     fn take(&self, mut kept: MutexGuard<'_, Kept>, now_ms: u64) -> Vec<String> {
         let Some(settings) = &self.settings else { return Vec::new() };
         let empty = Kept { tally: Tally::new(settings.splits), ..Kept::default() };

@@ -6,7 +6,7 @@
 //! format, and [`meter`] collects the metrics of a function and decides when they are written. All
 //! three are pure.
 //!
-//! Promises: every value is written once. Each combination of dimension values is billed. Therefore
+//! Promises: no value is written twice. Each combination of dimension values is billed. Therefore
 //! only configured combinations that [`Metric::dimensions`] lists are written, and none contains
 //! free text of a publisher. `docs/reference/logs-and-metrics.md` describes each metric; a test
 //! compares it with this file.
@@ -128,8 +128,8 @@ impl Metric {
         )
     }
 
-    /// True if the metric can have the dimensions `[topic, subscription]`. An event without a
-    /// matching subscription cannot.
+    /// True if the metric can have the dimensions `[topic, subscription]`. The count of events that
+    /// match no subscription cannot, nor can an [exceptional](Self::is_exceptional) metric.
     #[must_use]
     pub const fn is_per_subscription(self) -> bool {
         !matches!(self, Self::UnmatchedEventCount) && !self.is_exceptional()

@@ -30,8 +30,8 @@ use url::Url;
 use crate::machine::Machine;
 use crate::refreshing::Refreshing;
 
-/// Time after which a value is refreshed. A rotated secret is in use everywhere within five
-/// minutes. A shorter time would cost more, because Secrets Manager charges for every ten thousand
+/// Age at which a cached value is refreshed. A rotated secret is in use everywhere within five
+/// minutes. A lower age would cost more, because Secrets Manager charges for every ten thousand
 /// calls.
 const FRESH_MS: u64 = 5 * 60 * 1_000;
 

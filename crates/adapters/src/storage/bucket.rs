@@ -219,8 +219,8 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// Returns the content type of an object. Without one, S3 assumes `binary/octet-stream`. NDJSON
-/// (for ledgers) has no registered type.
+/// Returns the content type of a JSON object, for which S3 would assume `binary/octet-stream`.
+/// Returns `None` for other objects, such as ledgers: NDJSON has no registered type.
 fn content_type(key: &str) -> Option<&'static str> {
     key.ends_with(".json").then_some("application/json")
 }
