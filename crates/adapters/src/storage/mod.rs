@@ -304,8 +304,8 @@ impl Storage {
     /// [`METADATA_MAX_BYTES`] bytes.
     ///
     /// # Errors
-    /// Fails as [`Self::replace`] does. A tag also requires the permission `s3:PutObjectTagging` on a
-    /// bucket.
+    /// Fails as [`Self::replace`] does. A tag also requires the permission `s3:PutObjectTagging` on
+    /// a bucket.
     pub async fn replace_labelled(
         &self,
         key: &str,
