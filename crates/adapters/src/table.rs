@@ -49,7 +49,8 @@ const TRIES: u32 = 3;
 /// Maximum wait of the client before its second try; doubled before the third. The SDK's default of
 /// a second is as long as dispatch waits for a response.
 const BACKOFF: Duration = Duration::from_millis(50);
-/// Lifetime of limits, longer than any delivery waits in a queue.
+/// Lifetime of an item with limits after its last update. It is longer than any delivery waits in a
+/// queue.
 const LIMITS_LAST_MS: u64 = LIFETIME_MAX_MS + HOUR_MS;
 
 type Item = HashMap<String, AttributeValue>;
@@ -300,8 +301,8 @@ impl Table for DynamoTable {
 }
 
 impl DynamoTable {
-    /// Builds the update that adds permits to the map of granted ones. If `is_there` is false, the
-    /// update creates the map.
+    /// Builds the update that adds permits to the item's map of granted permits. If `is_there` is
+    /// false, the update creates the map.
     fn take_update(
         &self,
         key: &ItemKey,
@@ -344,7 +345,7 @@ impl DynamoTable {
 
     /// Builds the update that adds slots to a queue. If `begins_anew` is false, extends a queue
     /// that ends in the future; otherwise, starts a new queue at the earliest time. The same update
-    /// makes the `change` of the recovery.
+    /// applies `change` to the recovery.
     fn line_update(
         &self,
         key: &ItemKey,
@@ -402,7 +403,8 @@ fn reported(
     take.report.map(|report| Recovery::reported(item, &report, now_ms)).transpose()
 }
 
-/// Adds the reported results to those of the item, if the rate stays the same.
+/// Adds the reported results to those of the item's recovery. The condition fails if the recovery
+/// or its rate has changed, or if consecutive failures must change the rate.
 fn with_results(
     request: UpdateItemFluentBuilder,
     (update, condition): (&mut String, &mut String),
@@ -501,10 +503,10 @@ impl Failure {
     }
 }
 
-/// Returns the item if its condition refused the change.
+/// Returns the current item if the condition of the update failed.
 ///
 /// # Errors
-/// Returns the failure if the change failed for another reason.
+/// Returns the failure if the update failed for another reason.
 fn refused(error: SdkError<UpdateItemError>) -> Result<Item, Failure> {
     let failure = Failure::from_sdk(&error);
     if let UpdateItemError::ConditionalCheckFailedException(refusal) = error.into_service_error() {
@@ -532,8 +534,8 @@ fn limits_expire(now_ms: u64) -> AttributeValue {
     number(now_ms.saturating_add(LIMITS_LAST_MS) / SECOND_MS)
 }
 
-/// Returns the path of each permit for an expression, and the request with the names that the
-/// placeholders in these paths stand for.
+/// Returns the path of each permit, for use in an expression. The paths contain placeholders, whose
+/// values are in the returned request.
 fn with_paths(
     request: UpdateItemFluentBuilder,
     prefix: &str,

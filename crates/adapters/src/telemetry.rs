@@ -1,9 +1,9 @@
 //! Writes the log and counts metrics. Each attempt and each end of a delivery has a JSON line; a
 //! successful attempt has one line for both.
 //!
-//! Lines contain names, numbers and reasons, never bodies, credentials or query strings. `error`
-//! means that a person should act. Lines, metrics and dead letters use the terms of `delivery`.
-//! `docs/reference/logs-and-metrics.md` lists the fields of each line.
+//! Lines contain names, numbers and reasons, never bodies, credentials or query strings. The level
+//! `error` means that a person should act. Lines, metrics and dead letters use the terms of
+//! `delivery`. `docs/reference/logs-and-metrics.md` lists the fields of each line.
 //!
 //! Each fact that is both logged and counted has one method of [`Telemetry`], so neither can be
 //! forgotten. Metrics do not depend on the log level. A line below the level costs one comparison.
@@ -338,7 +338,8 @@ impl Telemetry {
         );
     }
 
-    /// Logs a failed delivery whose dead letter was sent towards its sink.
+    /// Logs a failed delivery whose dead letter is queued for its sink. Also counts the dead letter
+    /// if the sink is a topic.
     pub fn sent_to_sink(&self, dead_letter: &DeadLetter, target: &DeliveryTarget) {
         match target {
             // The sink's address may still refuse the dead letter. It is counted when the address
@@ -420,7 +421,8 @@ pub fn repeated(delivery: &Delivery) {
     }
 }
 
-/// Logs a failed delivery whose dead letter was sent to its queue or stored.
+/// Logs the end of a failed delivery. Its dead letter is queued, or stored directly because it
+/// could not be queued.
 pub fn dead_letter_sent(dead_letter: &DeadLetter) {
     let DeadLetter { delivery, reason, detail, .. } = dead_letter;
     line!(
@@ -510,7 +512,8 @@ pub fn consent_unknown(subscription: &Subscription, problem: &str) {
     warn!(subscription = %subscription.name, problem, "consent.unknown");
 }
 
-/// Logs a message that its queue refused. The message is then sent another way.
+/// Logs a message that its queue refused. The message is then sent to the substitute queue; a dead
+/// letter is stored directly.
 pub fn rerouted(subscription: &str, queue: QueueName, problem: &str) {
     warn!(subscription, ?queue, problem, "message.rerouted");
 }

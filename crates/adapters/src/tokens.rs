@@ -95,7 +95,8 @@ impl Tokens {
         within(ports, destination, destination.response_timeout_ms, shown).await
     }
 
-    /// Adds the token or the signing credentials for a destination.
+    /// Adds the token or the signing credentials for a destination to its keyring. Returns the
+    /// keyring unchanged if the destination needs neither.
     async fn with_shown<P: RequestPorts>(
         &self,
         ports: &P,

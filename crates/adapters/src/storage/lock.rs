@@ -6,8 +6,8 @@
 //! same name. The lock file is not a key and is not listed, but keeps its folder from being
 //! removed.
 //!
-//! Promises: at most one holder at a time. A process that ends releases its lock. Files that the
-//! lock dates never have the same modification time, whatever the clock does.
+//! Promises: at most one holder at a time. A process that ends releases its lock. `Lock::date`
+//! never gives two files the same modification time, whatever the clock does.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;

@@ -238,8 +238,8 @@ impl Storage {
         self.get_at_most(u64::MAX, key, known_etag).await
     }
 
-    /// Returns the content of an object of at most `max_bytes`, unless it still has the ETag
-    /// `known_etag`. A larger object is an error.
+    /// Returns the content of an object, unless the object still has the ETag `known_etag`. Fails
+    /// with [`StorageError::TooLarge`] if the object exceeds `max_bytes`.
     ///
     /// # Errors
     /// [`StorageError`] if the object could not be read.
@@ -261,8 +261,8 @@ impl Storage {
         of_either!(self, backend => backend.put(key, bytes).await)
     }
 
-    /// Writes an object unless the object already exists. Sets the content type of [`Self::put`]. A
-    /// folder ignores the tag.
+    /// Writes an object unless the object already exists. Sets the same content type as
+    /// [`Self::put`]. A bucket adds `tag` to the object; a folder ignores `tag`.
     ///
     /// # Errors
     /// [`StorageError`] if it is unknown whether the object exists now.
@@ -276,17 +276,17 @@ impl Storage {
     }
 
     /// Writes an object only if it has not changed. `known_etag` is the ETag that the caller read,
-    /// or `None` if there was no object. Sets the content type of [`Self::put`].
+    /// or `None` if there was no object. Sets the same content type as [`Self::put`].
     ///
     /// [`Replaced::Changed`] may be the result of this call's own write: the client of a bucket
     /// repeats a put whose response was lost, and the second put finds the object of the first.
     /// Therefore the caller must read again, and recognise its own write by unique content.
     ///
     /// A bucket's ETag is usually a digest, so writing earlier content again restores its ETag. A
-    /// folder's ETag never recurs: if the clock has not advanced, the new file's modification time
-    /// is set later than all before it. Puts and deletes through this type wait for a replacement
-    /// in progress, except while the first replacement creates the folder's lock. Editors do not
-    /// wait.
+    /// folder's ETag never recurs: if the clock has not advanced, the new file gets a later
+    /// modification time than all earlier files. In a folder, puts and deletes through this type
+    /// wait for a replacement in progress, except while the first replacement creates the folder's
+    /// lock. Editors do not wait.
     ///
     /// # Errors
     /// [`StorageError`] if it is unknown whether the object was written, or with which ETag.
@@ -304,8 +304,8 @@ impl Storage {
     /// [`METADATA_MAX_BYTES`] bytes.
     ///
     /// # Errors
-    /// Fails as [`Self::replace`] does. A tag also requires the permission `s3:PutObjectTagging` on a
-    /// bucket.
+    /// Fails as [`Self::replace`] does. A tag also requires the permission `s3:PutObjectTagging` on
+    /// a bucket.
     pub async fn replace_labelled(
         &self,
         key: &str,
@@ -328,8 +328,8 @@ impl Storage {
         of_either!(self, backend => backend.versions(key).await)
     }
 
-    /// Returns the content of a version of at most `max_bytes`; `None` if the version does not
-    /// exist. A larger version is an error.
+    /// Returns the content of a version; `None` if the version does not exist. Fails with
+    /// [`StorageError::TooLarge`] if the content exceeds `max_bytes`.
     ///
     /// # Errors
     /// [`StorageError`] if the version could not be read.

@@ -29,7 +29,8 @@ use crate::terminal::usage::usage_error;
 use crate::views::changes::{print_changed, print_changes};
 use crate::views::mapped_addresses::print_mappings;
 
-/// The exit code of `--dry-run` if a deployment would change, for scripts.
+/// The exit code of `--dry-run` if applying the files would change the deployment. Scripts can test
+/// for it.
 const DIFFERS: u8 = 2;
 /// The number of objects that can be written for one cent. <https://aws.amazon.com/s3/pricing/>
 const OBJECTS_PER_CENT: usize = 2_000;

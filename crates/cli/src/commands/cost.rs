@@ -69,8 +69,8 @@ pub(crate) struct Arguments {
     /// Template parameter Concurrency, such as 50
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = concurrency)]
     concurrency: Shares,
-    /// Template parameter LogLevel. With failures, a delivery that succeeds at its first attempt
-    /// writes no log line
+    /// Template parameter LogLevel. With the value failures, a delivery that succeeds at its first
+    /// attempt writes no log line
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     /// Output format

@@ -1,5 +1,4 @@
-//! `lastmile check`: finds errors in subscription files before they are deployed, or in a
-//! deployment.
+//! `lastmile check`: finds errors in subscription files or in a deployment.
 //!
 //! After the findings, a table shows the destination and the attempts of each subscription
 //! ([`summary`]).
@@ -156,9 +155,9 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     Ok(Report { findings, owners, subscriptions, summary })
 }
 
-/// Requests a token with the user's own credentials, for the first subscription that needs one.
-/// Returns a warning if the request fails, for example because outbound identity federation is
-/// disabled in the account. The request needs no further permission.
+/// Requests an AWS token with the user's own credentials, for the first subscription that needs
+/// one. Returns a warning if the request fails, for example because outbound identity federation is
+/// disabled in the account, or because the user lacks the permission `sts:GetWebIdentityToken`.
 async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     let needed = catalogue.subscriptions().find_map(|subscription| {
         match subscription.destination.token_source()? {
@@ -174,8 +173,8 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
-/// Simulates in IAM whether the stack's role may call the AWS targets of the subscriptions. Uses the
-/// user's own credentials.
+/// Simulates in IAM whether the stack's role may call the AWS targets of the subscriptions. Uses
+/// the user's own credentials.
 #[cfg(feature = "aws")]
 async fn target_permissions(stack: &Stack, catalogue: &Catalogue) -> Vec<Finding> {
     let client = aws_sdk_iam::Client::new(&with_limits(aws().await));

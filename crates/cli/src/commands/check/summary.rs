@@ -27,8 +27,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Describes the condition under which a subscription makes attempts. Returns `None` if the
-    /// rules allow its destination.
+    /// Returns a clause for the row of a subscription: attempts are only made if the deployment
+    /// allows the destination. Returns `None` if the rules already allow it.
     fn condition(&self, subscription: &Subscription) -> Option<&'static str> {
         let destination = &subscription.destination;
         if destination.aws.is_some() {

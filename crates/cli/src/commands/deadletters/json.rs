@@ -122,7 +122,7 @@ pub(super) struct DeadLetterJson<'a> {
     event_base64: Option<String>,
 }
 
-/// The last failure of the destination, in another delivery.
+/// The last failure of the destination, which happened in another delivery.
 #[derive(Debug, Serialize)]
 struct DestinationStateJson<'a> {
     since: String,
@@ -138,7 +138,7 @@ impl<'a> DestinationStateJson<'a> {
     }
 }
 
-/// The earlier dead letter whose replay failed, which created this dead letter.
+/// The earlier dead letter whose failed replay created this one.
 #[derive(Debug, Serialize)]
 struct ReplayOfJson<'a> {
     letter: Uuid,

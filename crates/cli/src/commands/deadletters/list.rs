@@ -1,5 +1,5 @@
-//! `lastmile deadletters list`: prints the newest dead letters; with `--follow` also new ones
-//! ([`follow`]), with `--full` complete ones ([`full`]).
+//! `lastmile deadletters list`: prints the newest dead letters. With `--follow`, also prints new
+//! ones ([`follow`]). With `--full`, prints complete dead letters ([`full`]).
 
 use std::process::ExitCode;
 

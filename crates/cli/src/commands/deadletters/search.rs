@@ -1,4 +1,4 @@
-//! Runs a search for dead letters: its progress, its cost, and its exit code.
+//! Runs a search for dead letters: shows the progress, prints the cost, and returns the exit code.
 //!
 //! Separate because all subcommands that search report in the same way. A search without a result
 //! prints alternatives, such as other containers or existing names.

@@ -52,7 +52,8 @@ impl SelectionArgs {
         self.filter.is_empty()
     }
 
-    /// Opens the dead letters for a subcommand that searches once, and reports the cost.
+    /// Opens the dead letters for a subcommand that searches once. The returned search reports its
+    /// progress and its cost.
     pub(super) async fn search(self) -> anyhow::Result<(Search, Filter)> {
         let (letters, filter) = self.open().await?;
         Ok((Search::start(letters), filter))

@@ -49,8 +49,9 @@ pub(super) fn fitted(title: &str, room: usize, rest_room: usize) -> [String; 2] 
 }
 
 /// Returns as many complete sentences as fit; if none fits, returns the shortest beginning of
-/// complete sentences. Every result is longer than a third of `room`. Returns `None` if no sentence
-/// ends after that, or if the title ends with the name of a field, which must stay visible.
+/// complete sentences. Every result is longer than a third of `room`; returns `None` if no sentence
+/// ends after that third. Also returns `None` if the title ends with the name of a field, which
+/// must stay visible.
 fn first_sentences(title: &str, room: usize) -> Option<String> {
     let names_field = title.rsplit_once(": ").is_some_and(|(_, last)| !last.contains(' '));
     let is_end = |at: &usize| {

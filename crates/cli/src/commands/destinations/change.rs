@@ -25,8 +25,8 @@ use crate::operations::set_aside;
 use crate::terminal::help::examples;
 use crate::terminal::output::out;
 
-/// The time until functions use a change, for messages. They read published changes at the interval
-/// in `functions/dispatch/src/news.rs`.
+/// The line that is printed after a change. Functions read published changes at the interval in
+/// `functions/dispatch/src/news.rs`.
 const KNOWN_WITHIN: &str = "functions apply the change within 30 seconds";
 
 #[derive(Debug, clap::Args)]
@@ -57,8 +57,8 @@ pub(super) struct ChangeArgs {
 pub(super) struct EnableArgs {
     #[command(flatten)]
     change: ChangeArgs,
-    /// Only let the next delivery probe a failing destination at once. The destination stays
-    /// failing until a probe succeeds
+    /// Only end the wait before the next probe: the next due delivery probes the destination. The
+    /// destination stays failing until a probe succeeds
     #[arg(long)]
     once: bool,
 }
@@ -190,8 +190,8 @@ impl Change {
         Ok(())
     }
 
-    /// Changes the stored state, unless `is_done` returns true for this state. Publishes the state in
-    /// both cases.
+    /// Changes the stored state, unless `is_done` returns true for this state. Publishes the state
+    /// in both cases.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,

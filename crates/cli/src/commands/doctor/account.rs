@@ -1,7 +1,8 @@
 //! Checks that the account allows the number of concurrent executions that the mappings of the
 //! stack may request.
 //!
-//! A template cannot read the limits of an account, so only this check compares them.
+//! A template cannot read the limits of an account, so only this check compares the mappings with
+//! these limits.
 
 use anyhow::Context as _;
 use aws_config::SdkConfig;

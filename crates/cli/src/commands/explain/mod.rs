@@ -74,8 +74,8 @@ pub(crate) struct Arguments {
     subscription: Option<SubscriptionName>,
     #[command(flatten)]
     place: DestinationsPlace,
-    /// Show which subscriptions get the events of this file, and why, and the resulting requests; -
-    /// is standard input
+    /// Show which subscriptions get the events of this file and why, and show the resulting
+    /// requests; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
     event: Option<String>,
     /// With --event, show only the subscriptions of this topic

@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
     /// Send the event of this file; - is standard input
     ///
-    /// If the subscription has batches, the file may contain several events.
+    /// If the subscription batches events, the file may contain several events.
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     event: Option<String>,
     /// Send the sample of the topic, or a generated event (default)

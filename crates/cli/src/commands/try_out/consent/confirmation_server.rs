@@ -1,8 +1,8 @@
 //! Serves Event Grid's validation URL and the CloudEvents callback URL.
 //!
-//! Separate because this is the only server that must be reachable from outside. Each validation
-//! request has a URL that cannot be guessed. A GET or POST request to this URL grants consent for
-//! the destination. A callback may set the allowed rate, in a header or in the query.
+//! Separate because this is the only server that other machines must be able to reach. Each
+//! validation request has a URL that cannot be guessed. A GET or POST request to this URL grants
+//! consent for the destination. A callback may set the allowed rate, in a header or in the query.
 //!
 //! Promises: requests to unknown URLs grant nothing. The server only responds to requests for the
 //! public name, its listening address or this machine. Any site may link to a confirmation URL,
