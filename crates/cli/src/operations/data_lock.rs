@@ -1,8 +1,8 @@
 //! Locks a data folder for one `lastmile dev`, because two processes would write the same files.
 //!
 //! The operating system locks a file in the folder until the process ends, even if it crashes. The
-//! file contains the addresses of the running `dev` and of its local AWS. A second `dev` prints
-//! these addresses, and commands use them to read the table.
+//! file contains the addresses of the running `dev` and of its local AWS. A second `dev` prints the
+//! first address in its error. Commands use the second address to read the table.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};

@@ -250,7 +250,7 @@ fn last_answer(letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// Dismisses the open dead letters of a cause, as submitted by the form.
+/// Handles the form that dismisses the open dead letters of a cause.
 pub(in crate::console) async fn dismiss(
     State(console): State<SharedConsole>,
     Path(id): Path<String>,

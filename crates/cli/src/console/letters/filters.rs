@@ -110,7 +110,8 @@ fn search_box(Field { name, label, hint }: &Field, query: &Query) -> Markup {
     } }
 }
 
-/// Renders links to the page at `path`, each limited to dead letters of a recent period.
+/// Renders a link for each of [`PERIODS`], to the page at `path`. The linked page shows only dead
+/// letters of that period.
 pub(in crate::console) fn periods(query: &Query, path: &str) -> Markup {
     let (since, until) = (query.values("since"), query.values("until"));
     let is_current =

@@ -25,7 +25,7 @@ pub(crate) struct ListedJson {
     refusing: Option<SpellJson>,
     slow: Option<SpellJson>,
     disabled: Option<DisabledJson>,
-    /// The time of the next request while a probe is scheduled; otherwise `null`.
+    /// The time for which the next probe is scheduled; `null` if none is scheduled.
     next_attempt_at: Option<String>,
     changed_at: Option<String>,
 }
