@@ -128,7 +128,8 @@ mod tests {
             assert_eq!(message(text), expected);
         }
         assert!(message(&format!("{longest}x")).is_err());
-        // Percent-encoding triples the bytes of a character. The ARN of a session has at most 200 characters.
+        // Percent-encoding triples the bytes of a character. The ARN of a session has at most 200
+        // characters.
         let encoded = longest.len() * 3 + 200 + BY.len() + MESSAGE.len();
         assert!(encoded <= adapters::storage::METADATA_MAX_BYTES, "{encoded}");
     }

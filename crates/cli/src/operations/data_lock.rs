@@ -63,8 +63,8 @@ impl DataLock {
         Ok(Self(file))
     }
 
-    /// Replaces the addresses in the lock file. The first is the address of `dev`. The second is the
-    /// address of its local AWS, once that server listens.
+    /// Replaces the addresses in the lock file. The first is the address of `dev`. The second is
+    /// the address of its local AWS, once that server listens.
     pub(crate) fn says(&mut self, addresses: &[&str]) {
         // Ignore errors, because this `dev` does not need the addresses. Without them, a second
         // `dev` cannot print the address, and other commands cannot find the table.

@@ -86,8 +86,8 @@ impl FilterArgs {
             && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
     }
 
-    /// Creates the filter of these options. By default, it matches open dead letters. Durations
-    /// count back from now.
+    /// Creates the filter of these options. By default, it matches open dead letters. An age, such
+    /// as `2h`, is subtracted from the current time.
     pub(crate) fn filter(self) -> anyhow::Result<Filter> {
         self.filter_in(LetterState::Open)
     }

@@ -184,8 +184,8 @@ impl View<'_> {
         } }
     }
 
-    /// Returns the hidden fields of the dismissal form, which limit the dismissal to the dead letters
-    /// that the page shows.
+    /// Returns the hidden fields of the dismissal form, which limit the dismissal to the dead
+    /// letters that the page shows.
     fn hidden(&self) -> Vec<(&str, String)> {
         let filters = self.query.filters().map(|(name, value)| (name, value.to_owned()));
         let shown = fingerprint(self.shown.letters.iter().map(|letter| letter.id));

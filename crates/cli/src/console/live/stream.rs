@@ -53,7 +53,8 @@ struct PageStream {
     /// The text of `problem` as last sent; `None` before the first one.
     problem: Option<Option<String>>,
     ready: VecDeque<Event>,
-    /// The permit that counts this stream against the limit of open streams. Dropped with the stream.
+    /// The permit that counts this stream against the limit of open streams. Dropped with the
+    /// stream.
     _permit: OwnedSemaphorePermit,
 }
 

@@ -69,8 +69,8 @@ pub(in crate::console) struct PageLayout {
     pub(in crate::console) command: Option<String>,
     /// The interval at which the page refreshes while a job, delivery or reading is in progress.
     pub(in crate::console) refresh_ms: Option<u64>,
-    /// A text about the work in progress, such as `Reading the dead letters`. Screen readers announce
-    /// it when it changes. Empty without work in progress.
+    /// The state of a job or a reading, such as `Sending` or `Done`. Screen readers announce a
+    /// change of this text. Empty on pages without a job or a reading.
     pub(in crate::console) status: &'static str,
     /// The number of results, which screen readers announce when it changes.
     pub(in crate::console) announcement: String,

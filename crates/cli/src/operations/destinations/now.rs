@@ -24,8 +24,8 @@ pub(crate) struct Now {
     pub(crate) json: Value,
 }
 
-/// Reads the current states of the destinations of these subscriptions, in the same order. Each state
-/// is `None` without a table.
+/// Reads the current states of the destinations of these subscriptions, in the same order. Each
+/// state is `None` without a table.
 ///
 /// # Errors
 /// If storage does not respond, or contains an unreadable document.
