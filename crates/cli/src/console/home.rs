@@ -237,13 +237,14 @@ pub(super) fn subscriptions_of(cause: &Cause) -> Markup {
 }
 
 /// Returns true if the oldest event was published more than an hour before the first dead letter.
-/// Then the cause probably began before the first dead letter, and retries failed in between.
+/// In that case, the cause probably began earlier: retries failed before the delivery became a dead
+/// letter.
 fn is_long_before(cause: &Cause) -> bool {
     let ages = cause.first_ms.zip(cause.oldest_event_ms);
     ages.is_some_and(|(first_ms, event_ms)| first_ms.saturating_sub(event_ms) > HOUR_MS)
 }
 
-/// Renders when a cause began, and whether its dead letters still arrive.
+/// Renders when a cause began, and whether dead letters with this cause still arrive.
 pub(super) fn arriving(cause: &Cause, now_ms: u64) -> Markup {
     let quiet_ms = cause.last_ms.map(|last_ms| now_ms.saturating_sub(last_ms));
     html! { div .arriving {

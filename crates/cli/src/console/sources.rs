@@ -53,8 +53,8 @@ pub(crate) struct DeployedSources {
 #[derive(Clone)]
 pub(crate) struct SourcesRead {
     pub(super) reading: Reading,
-    /// The reason why the latest reading failed. If it returned nothing, `reading` is the previous
-    /// result.
+    /// The reason why the latest reading failed. If that reading returned no subscriptions,
+    /// `reading` contains those of an earlier one.
     pub(super) problem: Option<String>,
     pub(super) at_ms: u64,
     /// The names of the files, or the address of the deployment, for display.

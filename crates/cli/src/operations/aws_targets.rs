@@ -105,8 +105,8 @@ pub(crate) fn listed_here() -> String {
     std::env::var(AWS_TARGETS).unwrap_or_default()
 }
 
-/// Returns a warning for each subscription whose AWS target `AWS_TARGETS` does not allow on this
-/// machine.
+/// Returns a warning for each subscription with a forbidden AWS target. The variable `AWS_TARGETS`
+/// of this machine lists the allowed targets.
 ///
 /// # Errors
 /// If the variable is invalid.

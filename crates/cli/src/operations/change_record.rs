@@ -2,10 +2,9 @@
 //! writes.
 //!
 //! Separate because `apply`, `rollback` and `subscriptions delete` write the same record, and
-//! `subscriptions history` shows it. The author is the ARN that STS returns: every caller may
-//! use STS, and its client is linked anyway. The user name of the machine would often be that of a
-//! build server.
-//! If STS does not respond, the change is made without an author.
+//! `subscriptions history` shows it. The author is the ARN that STS returns. Every caller may use
+//! STS, and this program contains the STS client anyway. The user name on the machine would often
+//! be that of a build server. If STS does not respond, the change is made without an author.
 
 use std::time::Duration;
 
@@ -129,7 +128,8 @@ mod tests {
             assert_eq!(message(text), expected);
         }
         assert!(message(&format!("{longest}x")).is_err());
-        // Percent-encoding triples the bytes of a character. The ARN of a session has at most 200 characters.
+        // Percent-encoding triples the bytes of a character. The ARN of a session has at most 200
+        // characters.
         let encoded = longest.len() * 3 + 200 + BY.len() + MESSAGE.len();
         assert!(encoded <= adapters::storage::METADATA_MAX_BYTES, "{encoded}");
     }

@@ -1,8 +1,8 @@
 //! Locks a data folder for one `lastmile dev`, because two processes would write the same files.
 //!
 //! The operating system locks a file in the folder until the process ends, even if it crashes. The
-//! file contains the addresses of the running `dev` and of its local AWS. A second `dev` prints
-//! these addresses, and commands use them to read the table.
+//! file contains the addresses of the running `dev` and of its local AWS. A second `dev` prints the
+//! first address in its error. Commands use the second address to read the table.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -63,8 +63,8 @@ impl DataLock {
         Ok(Self(file))
     }
 
-    /// Replaces the addresses in the lock file. The first is the address of `dev`. The second is the
-    /// address of its local AWS, once that server listens.
+    /// Replaces the addresses in the lock file. The first is the address of `dev`. The second is
+    /// the address of its local AWS, once that server listens.
     pub(crate) fn says(&mut self, addresses: &[&str]) {
         // Ignore errors, because this `dev` does not need the addresses. Without them, a second
         // `dev` cannot print the address, and other commands cannot find the table.

@@ -1,8 +1,9 @@
 //! Decides which environment variables of this machine a command may send.
 //!
-//! A subscription can use any variable of the person who runs a command as a secret: `env:NAME`.
-//! The file with the subscription, and the address in it, may come from another person. This module
-//! is separate because `try` and `dev` both send requests from a developer's machine.
+//! A subscription can use any environment variable as a secret: `env:NAME`. The variables belong to
+//! the person who runs the command, but the subscription and its address may come from someone
+//! else. This module is separate because `try` and `dev` both send requests from a developer's
+//! machine.
 //!
 //! The person's AWS identity needs the same protection. A signature is valid for one host only, but
 //! a token is valid for every receiver that accepts its audience. The file sets the audience too.
@@ -81,7 +82,8 @@ pub(crate) struct Allowed {
 /// The hosts that would receive each variable, by the variable's name.
 pub(crate) type Receivers = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the hosts that would receive variables, according to these subscriptions.
+/// Returns the environment variables that these subscriptions use as secrets, and the hosts that
+/// would receive them.
 pub(crate) fn receivers<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> Receivers {

@@ -73,13 +73,13 @@ pub(crate) struct SubscriptionReport {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum RequestReport {
-    /// The request that would be sent, without headers that need a secret.
+    /// The request that would be sent. Headers that need a secret are omitted.
     Rendered(RenderedRequest),
     /// Rendering failed, so the delivery would become a dead letter.
     Failed { problem: String },
 }
 
-/// A request that templates rendered.
+/// A request that the templates of a destination render from an event.
 #[derive(Serialize)]
 pub(crate) struct RenderedRequest {
     method: &'static str,

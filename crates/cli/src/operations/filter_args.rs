@@ -34,8 +34,8 @@ pub(crate) struct FilterArgs {
     /// Only events that became dead letters before this time, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
-    /// Only this state: open, replaying, delivered, dead-again, dismissed, or all. By default open,
-    /// and for undismiss dismissed. Repeatable
+    /// Only this state: open, replaying, delivered, dead-again, dismissed, or all. The default is
+    /// dismissed for undismiss, open for other commands. Repeatable
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<WantedState>,
     /// Only this cause: an id that `why` prints, or its prefix. Repeatable
@@ -86,8 +86,8 @@ impl FilterArgs {
             && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
     }
 
-    /// Creates the filter of these options. By default, it matches open dead letters. Durations
-    /// count back from now.
+    /// Creates the filter of these options. By default, it matches open dead letters. An age, such
+    /// as `2h`, is subtracted from the current time.
     pub(crate) fn filter(self) -> anyhow::Result<Filter> {
         self.filter_in(LetterState::Open)
     }

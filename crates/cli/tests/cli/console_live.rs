@@ -321,7 +321,7 @@ fn an_attempt_is_seen_when_it_begins_and_becomes_its_result() {
     for path in ["/live", "/live?outcome=under-way&text=order-1", &event] {
         let page = dev.page(path);
         assert!(
-            page.contains("waiting for a response") && page.contains("since "),
+            page.contains("waiting for a response") && page.contains(">for "),
             "{path}: {page}"
         );
     }

@@ -5,8 +5,8 @@
 //! share one reading.
 //!
 //! The cache of the whole container has the scope [`WHOLE`]. If the container exceeds the limit of
-//! a cache, the filters that were used last have caches of their own. The limit on the number of
-//! dead letters in one cache also applies to the sum of these caches.
+//! a cache, each of the most recently used filters has a cache of its own. The limit on the number
+//! of dead letters in one cache also applies to the sum of these caches.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +52,7 @@ pub(in crate::console) enum CacheState {
     Reading(u64),
 }
 
-/// The time for which a request waits until the container has been read.
+/// Determines how long a request waits for the container to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::console) enum WaitMode {
     /// Waits for at most [`READ_TIMEOUT`] or [`REREAD_TIMEOUT`], then returns the previous cache or

@@ -184,8 +184,8 @@ impl View<'_> {
         } }
     }
 
-    /// Returns the hidden fields of the dismissal form, which limit the dismissal to the dead letters
-    /// that the page shows.
+    /// Returns the hidden fields of the dismissal form, which limit the dismissal to the dead
+    /// letters that the page shows.
     fn hidden(&self) -> Vec<(&str, String)> {
         let filters = self.query.filters().map(|(name, value)| (name, value.to_owned()));
         let shown = fingerprint(self.shown.letters.iter().map(|letter| letter.id));
@@ -250,7 +250,7 @@ fn last_answer(letter: &StoredDeadLetter) -> Markup {
     } }
 }
 
-/// Dismisses the open dead letters of a cause, as submitted by the form.
+/// Handles the form that dismisses the open dead letters of a cause.
 pub(in crate::console) async fn dismiss(
     State(console): State<SharedConsole>,
     Path(id): Path<String>,

@@ -270,7 +270,7 @@ fn whole_seconds(rfc3339: &str) -> String {
     format!("{}Z", text::first_chars(rfc3339, "2026-11-20T07:03:00".len()))
 }
 
-/// Formats a time without its seconds.
+/// Formats a time to the minute, such as `2026-11-20 07:03`.
 fn minutes(ms: u64) -> String {
     text::first_chars(&text::at(Some(ms)), "2026-11-20 07:03".len())
 }

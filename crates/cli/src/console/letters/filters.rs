@@ -13,8 +13,8 @@ const LIMITS: [usize; 4] = [25, 50, 100, 500];
 /// The periods that the page offers as links: label, and value of `since`.
 const PERIODS: [(&str, Option<&str>); 4] =
     [("Last hour", Some("PT1H")), ("Day", Some("P1D")), ("Week", Some("P7D")), ("All", None)];
-/// The maximum number of values of a filter that a page lists. If a filter has more values, the page
-/// shows only their number.
+/// The maximum number of values of a filter that a page lists. If a filter has more values, the
+/// page shows only their number.
 const CHIPS_MAX: usize = 5;
 
 /// Renders the active filters, each with a link that removes it.
@@ -110,7 +110,8 @@ fn search_box(Field { name, label, hint }: &Field, query: &Query) -> Markup {
     } }
 }
 
-/// Renders links to the page at `path`, each limited to dead letters of a recent period.
+/// Renders a link for each of [`PERIODS`], to the page at `path`. The linked page shows only dead
+/// letters of that period.
 pub(in crate::console) fn periods(query: &Query, path: &str) -> Markup {
     let (since, until) = (query.values("since"), query.values("until"));
     let is_current =

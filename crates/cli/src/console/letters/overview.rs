@@ -24,7 +24,8 @@ use crate::console::shell::markup::{line, states_not_read, time, word};
 use crate::console::shell::query::{InvalidField, LIST, Query, pairs};
 use crate::terminal::text;
 
-/// The maximum number of subscriptions that are shown unfolded; the most frequent come first.
+/// The number of subscriptions with the most dead letters that the page always shows. The user can
+/// unfold the others.
 const UNFOLDED_MAX: usize = 8;
 
 pub(in crate::console) async fn answer(
@@ -212,8 +213,8 @@ pub(in crate::console) fn chart(
     draw(query, summary, &Palette::new(&greatest_first(&all.reasons)))
 }
 
-/// Returns the counts of all dead letters. The colours depend on them, so that a reason has the
-/// same colour whatever the filter.
+/// Counts all dead letters of the cache, by reason and by other values. The colours of reasons
+/// depend on these counts, so a filter does not change them.
 fn stats(cache: &LetterCache) -> Stats {
     let mut all = Stats::default();
     cache.letters.iter().for_each(|letter| all.add(letter));
@@ -235,7 +236,8 @@ pub(in crate::console) fn subscriptions(query: &Query, summary: &Summary<'_>) ->
     } }
 }
 
-/// Renders counts as bars. Each bar links to the list with its filter.
+/// Renders a bar for each subscription, with its number of dead letters. Each bar links to the list
+/// of the dead letters of that subscription.
 fn bars(query: &Query, counts: &[(&str, u64)]) -> Markup {
     let greatest = counts.first().map_or(1, |(_, count)| (*count).max(1));
     let row = |(name, count): &(&str, u64)| {

@@ -104,10 +104,11 @@ pub(super) struct Feed {
     events: VecDeque<Event>,
     steps: VecDeque<Arc<Step>>,
     last_event: u64,
-    /// The number of dropped events that were seen when published.
+    /// The number of dropped events that were created from a record. Excludes events that were
+    /// created from a log line.
     dropped_published: u64,
     last_step: u64,
-    /// The attempts in progress, oldest first. They are numbered separately from other steps.
+    /// The attempts in progress, oldest first. Their numbers are independent of those of `steps`.
     under_way: VecDeque<Arc<Step>>,
     last_under_way: u64,
     bytes: usize,
@@ -193,8 +194,8 @@ impl Feed {
         self.last_step
     }
 
-    /// Returns the number of dropped steps, and the number of dropped events that were seen when
-    /// published.
+    /// Returns the number of dropped steps, and the number of dropped events that were created from
+    /// a record.
     pub(super) fn dropped(&self) -> (u64, u64) {
         (self.last_step - self.steps.len() as u64, self.dropped_published)
     }

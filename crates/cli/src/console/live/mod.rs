@@ -1,5 +1,5 @@
-//! Serves the live part of the console in `lastmile dev`: every event, attempt, wait and end, as it
-//! happens.
+//! Serves the live part of the console in `lastmile dev`. Its pages show each event and each step
+//! of a delivery when it happens: attempts, waits and the final result.
 //!
 //! - `recorder` converts observations and log lines to steps of `feed`, whose size is limited, and
 //!   to statistics of `traffic`.

@@ -1,7 +1,7 @@
 //! Serves the live page: steps, newest first.
 //!
 //! A page shows a step as [`StepJson`], whose texts are ready for display. The server renders the
-//! first rows. For later steps, scripts fill copies of the same row.
+//! first rows. For later steps, scripts copy a row from an HTML template and fill it.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ use crate::terminal::text;
 
 /// The maximum number of rows of the table. Scripts that add rows enforce the same limit.
 const ROWS_MAX: usize = 200;
-/// The maximum number of attempts under way on the page, newest first.
+/// The maximum number of attempts in progress on the page. If there are more, the page shows the
+/// newest.
 pub(super) const UNDER_WAY_SHOWN: usize = 50;
 /// The maximum number of characters of a cell. The page of the event shows the whole text.
 const CELL_MAX_CHARS: usize = 200;
@@ -218,10 +219,10 @@ pub(super) fn step_name(step: &Step) -> String {
     }
 }
 
-/// Formats the time since an attempt began, such as `since 3 s`. Scripts keep the text up to date.
+/// Formats the time since an attempt began, such as `for 3 s`. Scripts keep the text up to date.
 pub(super) fn since(at_ms: u64) -> String {
     let ms = Machine.now_ms().saturating_sub(at_ms).max(SECOND_MS);
-    format!("since {}", text::duration(ms))
+    format!("for {}", text::duration(ms))
 }
 
 /// Formats the time of day in UTC, such as `07:03:00.123`.
@@ -236,7 +237,8 @@ fn clock(ms: u64) -> String {
 struct Shown {
     under_way: Vec<StepJson>,
     rows: Vec<StepJson>,
-    /// The number of attempts under way that are not listed.
+    /// The number of attempts in progress that the page omits, because it shows at most
+    /// [`UNDER_WAY_SHOWN`].
     unlisted: usize,
     last: u64,
     dropped: (u64, u64),

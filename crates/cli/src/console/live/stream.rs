@@ -4,12 +4,12 @@
 //! - `step`: a new step.
 //! - `lost`: the number of steps that were dropped before they could be sent.
 //! - `begun` and `ended`: an attempt in progress has begun or ended.
-//! - `unlisted`: the number of attempts in progress that are not shown.
+//! - `unlisted`: the number of attempts in progress that the page omits.
 //! - `problem`: the errors in the subscriptions; empty if there are none.
 //!
 //! A page that connects again sends the id of its last step as `Last-Event-ID`, and the stream
-//! continues after that step. A page of an earlier run gets all steps. Each stream begins with all
-//! attempts in progress.
+//! continues after that step. A page of an earlier run gets all stored steps. Each stream first
+//! sends the newest attempts in progress, at most [`UNDER_WAY_SHOWN`].
 //!
 //! A stream stores no copy of the feed. After each change, it reads only the new steps.
 
@@ -48,12 +48,13 @@ struct PageStream {
     last: u64,
     /// The numbers of the attempts in progress that were sent and have not ended.
     under_way: BTreeSet<u64>,
-    /// The number of attempts in progress that are not shown, as last sent.
+    /// The last number that was sent as `unlisted`.
     unlisted: usize,
     /// The text of `problem` as last sent; `None` before the first one.
     problem: Option<Option<String>>,
     ready: VecDeque<Event>,
-    /// The permit that counts this stream against the limit of open streams. Dropped with the stream.
+    /// The permit that counts this stream against the limit of open streams. Dropped with the
+    /// stream.
     _permit: OwnedSemaphorePermit,
 }
 

@@ -4,7 +4,7 @@
 //!
 //! - At most [`CELLS_MAX`] pairs of minute and subscription are stored, unless one minute has more.
 //!   The oldest minutes are dropped first.
-//! - A stored duration is too short by at most 1/16.
+//! - A stored duration is at most 1/16 shorter than the measured duration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Forecasts a replay: number of dead letters, rate, duration, cost on AWS, and unhealthy
 //! destinations.
 //!
-//! Separate from the plan because pages of causes show a forecast too. This module reads nothing: the
-//! caller passes the subscriptions and the health of destinations.
+//! Separate from the plan because pages of causes show a forecast too. This module reads nothing:
+//! the caller passes the subscriptions and the health of destinations.
 
 use std::collections::BTreeMap;
 
@@ -30,13 +30,14 @@ pub(in crate::console) struct Forecast {
     is_paid: bool,
     /// The number of dead letters whose destination is unknown to this console.
     unlisted: u64,
-    /// The unhealthy destinations: the address, and the known conditions.
+    /// The unhealthy destinations: the address of each, and its known conditions.
     warnings: Vec<(String, String)>,
 }
 
 impl Forecast {
-    /// Forecasts a replay. `counts` is the number of dead letters of each subscription. Dead letters
-    /// without a subscription are not sent. `given` is the rate that the user has chosen, if any.
+    /// Forecasts a replay. `counts` is the number of dead letters of each subscription. Dead
+    /// letters without a subscription are not sent. `given` is the rate that the user has chosen,
+    /// if any.
     pub(in crate::console) fn new(
         console: &Console,
         counts: &BTreeMap<String, u64>,

@@ -2,8 +2,9 @@
 //!
 //! The page of a running job reads its progress from memory. All other pages read the ledgers.
 //!
-//! Promises: a ledger may name a URL, or a queue outside this machine, that the user did not
-//! configure. The user must confirm such an address before the job is resumed.
+//! Promises: a ledger cannot redirect dead letters without consent. If it names a URL, or a queue
+//! outside this machine, that the user did not configure, the user must confirm this address before
+//! the job is resumed.
 
 use std::ops::Range;
 use std::sync::Arc;

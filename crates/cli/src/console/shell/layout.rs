@@ -12,8 +12,8 @@ use super::super::app::Console;
 use super::markup::line;
 use crate::terminal::text;
 
-/// The time for which scripts wait after the end of the period before they update a page. Cached
-/// data has not yet expired at the exact end of the period.
+/// The time that scripts add to the period of an [`UpdateSchedule`] before they update a page.
+/// Cached data has not yet expired at the exact end of the period.
 const UPDATE_MARGIN_MS: u64 = 200;
 /// The minimum wait before scripts update a page.
 const UPDATE_MIN_MS: u64 = 2 * SECOND_MS;
@@ -69,7 +69,8 @@ pub(in crate::console) struct PageLayout {
     pub(in crate::console) command: Option<String>,
     /// The interval at which the page refreshes while a job, delivery or reading is in progress.
     pub(in crate::console) refresh_ms: Option<u64>,
-    /// The progress, which screen readers announce when it changes.
+    /// The state of a job or a reading, such as `Sending` or `Done`. Screen readers announce a
+    /// change of this text. Empty on pages without a job or a reading.
     pub(in crate::console) status: &'static str,
     /// The number of results, which screen readers announce when it changes.
     pub(in crate::console) announcement: String,
@@ -86,8 +87,8 @@ pub(in crate::console) struct UpdateSchedule {
 }
 
 impl UpdateSchedule {
-    /// Returns the time until the next update, in milliseconds: until the period ends, but at least
-    /// [`UPDATE_MIN_MS`].
+    /// Returns the time until the next update, in milliseconds. The next update is due
+    /// [`UPDATE_MARGIN_MS`] after the period ends, but not before [`UPDATE_MIN_MS`] have passed.
     fn next_ms(self, now_ms: u64) -> u64 {
         let left_ms = self.read_ms.saturating_add(self.period_ms).saturating_sub(now_ms);
         // A request at the exact end of the period would still return the old data.

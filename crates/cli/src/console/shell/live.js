@@ -68,7 +68,7 @@ function isSameRun(run, text) {
 /** Counts what is under way, and down to each time that is due; the verb is the first word that the server wrote. */
 function countDown() {
   for (const node of document.querySelectorAll("[data-since]")) {
-    const text = `since ${duration(Math.max(SECOND_MS, Date.now() - Number(node.dataset.since)))}`;
+    const text = `for ${duration(Math.max(SECOND_MS, Date.now() - Number(node.dataset.since)))}`;
     if (node.textContent !== text) node.textContent = text;
   }
   for (const node of document.querySelectorAll("[data-due]")) {

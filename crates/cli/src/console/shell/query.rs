@@ -103,7 +103,7 @@ pub(in crate::console) struct Query {
     /// The number of the page of the list, from 1.
     pub(in crate::console) page: usize,
     pub(in crate::console) limit: usize,
-    /// True if the console must read the container again for this page, with `read=again`.
+    /// True if the URL contains `read=again`. The console then reads the container again.
     pub(in crate::console) is_reread: bool,
 }
 
@@ -295,8 +295,8 @@ impl Query {
     }
 }
 
-/// Returns the length of a filter's time range in milliseconds, a whole number of seconds. Returns
-/// `None` if the range has no beginning.
+/// Returns the time from the beginning of a filter's time range until now, in milliseconds, rounded
+/// down to a whole second. Returns `None` if the range has no beginning.
 pub(in crate::console) fn range_ms(filter: &Filter) -> Option<u64> {
     let range_ms = Machine.now_ms().saturating_sub(filter.since_ms?);
     // Round down, because some time has passed since the filter was created.

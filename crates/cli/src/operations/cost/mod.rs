@@ -1,5 +1,5 @@
-//! Estimates the monthly cost and capacity of a load: one formula, from the load and the resources
-//! of `template.yaml`.
+//! Estimates the monthly cost of a load and the capacity that it needs. The estimate depends only
+//! on the load, the prices, and the resources of `template.yaml`.
 //!
 //! Separate from the command because the estimate is a pure function from a [`Plan`] to an
 //! [`Estimate`]. [`delivery::explain`] runs the production state machine to compute the waits of a
@@ -9,10 +9,10 @@
 //! operators `+`, `-`, `*` and `/`. A test compares [`template`] with the template, and fails if
 //! the template has a new type of resource.
 //!
-//! The estimate does not model bursts (the load is even), cold starts, hanging destinations, late responses and
-//! replies. Nor does it model batches of several events in one request, event pollers, NAT
-//! gateways, metrics of a topic or a subscription, free tiers and volume discounts. docs/reference/scale.md
-//! has a price for most of these.
+//! The estimate assumes an even load. It does not model cold starts, destinations that hang or
+//! respond late, or replies. Nor does it model batches of several events in one request, event
+//! pollers, NAT gateways, metrics of a topic or a subscription, free tiers or volume discounts.
+//! docs/reference/scale.md has a price for most of these.
 //!
 //! Imports run one way: `beside`, `lines`, `needs` → `load` → `queue` → `template`, `measured`;
 //! `lines` → `prices`.

@@ -1,7 +1,7 @@
 //! Lists unit prices: list prices of us-east-1, in US dollars.
 //!
 //! Separate because prices change. Each price names the page of the service that sets it. The
-//! numbers are quotations by third parties; [`PRICES_FROM`] states their date.
+//! numbers come from third parties, not from AWS; [`PRICES_FROM`] states their date.
 //!
 //! The list ignores free tiers, which belong to the account. It also ignores volume discounts,
 //! which begin at 100 billion SQS requests, 7.5 billion GB-seconds and 10 TB of logs a month.
@@ -55,10 +55,10 @@ const fn price(service: &'static Service, usd: f64, per: f64, unit: &'static str
     Price { service, usd, per, unit }
 }
 
-/// A request to a standard queue. SQS bills each started 64 KiB of a payload as one request.
+/// A request to a standard queue. SQS bills one request per 64 KiB of payload, rounded up.
 pub(super) static SQS_REQUEST: Price = price(&SQS, 0.40, 1e6, "requests");
-/// The surcharge for a request with a message group. Guides name the surcharge, but not the
-/// calls to which it applies, so the estimate adds it to every call.
+/// The surcharge for a request with a message group. Published guides name the surcharge, but not
+/// the calls to which it applies, so the estimate adds it to every call.
 pub(super) static FAIR_REQUEST: Price = price(&SQS, 0.10, 1e6, "requests");
 pub(super) static INVOCATION: Price = price(&LAMBDA, 0.20, 1e6, "invocations");
 /// A GB-second: one second of 1 GB of memory on arm64.

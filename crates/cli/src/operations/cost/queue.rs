@@ -12,7 +12,7 @@ use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
 use super::measured;
 use crate::terminal::numbers::rounded;
 
-/// The size of payload that SQS bills as one request. <https://aws.amazon.com/sqs/pricing/>
+/// The maximum payload that SQS bills as one request. <https://aws.amazon.com/sqs/pricing/>
 const CHUNK_BYTES: f64 = 65_536.0;
 /// The minimum number of connections with which Lambda polls a queue.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
@@ -53,9 +53,9 @@ pub(super) struct Work {
     /// The size of a record in bytes.
     pub(super) bytes: f64,
     pub(super) attempts_per_record: f64,
-    /// The rounds of requests that one record adds to a full invocation. A round is as many
-    /// requests as one destination may get concurrently. The number is the record's events for one
-    /// destination, divided by that limit.
+    /// The number of request rounds that one record adds to a full invocation. In each round, a
+    /// destination gets its maximum number of concurrent requests. The value is the record's number
+    /// of events for one destination, divided by that maximum.
     pub(super) rounds_per_record: f64,
     /// The probability that a record causes a message to be sent.
     pub(super) sends: f64,
@@ -64,9 +64,9 @@ pub(super) struct Work {
     pub(super) memory_mb: u32,
     /// The batch size of the event source mapping through which Lambda reads the queue.
     pub(super) batch_size: u32,
-    /// The batch window of this mapping, in seconds.
+    /// The batch window of the event source mapping, in seconds.
     pub(super) window_s: u32,
-    /// The maximum concurrency of this mapping.
+    /// The maximum concurrency of the event source mapping.
     pub(super) concurrency: u32,
 }
 
@@ -99,7 +99,7 @@ impl Work {
         self.filled(self.fill())
     }
 
-    /// Computes the invocations with full batches, as if all records arrived at once.
+    /// Computes the invocations with full batches, as if all records arrived at the same time.
     pub(super) fn queue_at_once(&self) -> Queue {
         self.filled(self.most())
     }

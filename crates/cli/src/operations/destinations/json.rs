@@ -17,7 +17,7 @@ pub(crate) struct ListedJson {
     /// The address of the destination, without credentials and query.
     destination: String,
     subscriptions: Vec<String>,
-    /// True if the destination is neither failing nor slow nor disabled.
+    /// True if `failing`, `refusing`, `slow` and `disabled` are all `null`.
     healthy: bool,
     failing: Option<SpellJson>,
     /// The period in which the destination refuses requests; `null` unless the last ten attempts
@@ -25,7 +25,7 @@ pub(crate) struct ListedJson {
     refusing: Option<SpellJson>,
     slow: Option<SpellJson>,
     disabled: Option<DisabledJson>,
-    /// The time of the next request while a probe is scheduled; otherwise `null`.
+    /// The time for which the next probe is scheduled; `null` if none is scheduled.
     next_attempt_at: Option<String>,
     changed_at: Option<String>,
 }
@@ -54,7 +54,8 @@ pub(crate) struct DestinationJson {
     max_per_second: Option<u32>,
     /// The time of the next free slot under the rate limit.
     next_slot_at: Option<String>,
-    /// The lowest limit of concurrent requests, which all functions share.
+    /// The lowest limit of the destination's subscriptions on concurrent requests. All functions
+    /// share this limit.
     max_concurrency: Option<u32>,
     /// The number of permits of `max_concurrency` that are in use.
     permits_in_use: Option<u32>,

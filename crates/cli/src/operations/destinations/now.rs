@@ -17,14 +17,15 @@ use super::state::next;
 
 /// The current state of a destination, as text and as JSON.
 pub(crate) struct Now {
-    /// Text for display: conditions with their beginning, the next step, and the limits.
+    /// Lines for display: each unhealthy condition and when it began, the time of the next attempt,
+    /// and the limits.
     pub(crate) lines: Vec<String>,
     /// The JSON object that `destinations list` prints for this destination.
     pub(crate) json: Value,
 }
 
-/// Reads the current states of the destinations of these subscriptions, in the same order. Each state
-/// is `None` without a table.
+/// Reads the current states of the destinations of these subscriptions, in the same order. Each
+/// state is `None` without a table.
 ///
 /// # Errors
 /// If storage does not respond, or contains an unreadable document.

@@ -91,7 +91,7 @@ pub(crate) enum NextAttempt {
     At(u64),
     /// A probe is in progress. It ends at this time at the latest.
     UnderWay(u64),
-    /// The next delivery may start a request at once, as a probe.
+    /// No probe is scheduled or in progress. The next delivery immediately sends a probe.
     Due,
     /// Requests may start at any time, because they are not deferred.
     Always,

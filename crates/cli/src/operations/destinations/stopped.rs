@@ -15,8 +15,8 @@ use crate::operations::shell;
 use crate::operations::stack::Stack;
 use crate::operations::topics::Wanted;
 
-/// Finds the subscriptions that are paused or have a disabled destination, each with the state
-/// and the remedy in words.
+/// Finds the subscriptions that are paused or have a disabled destination. Returns for each name a
+/// text that describes the state and the remedy.
 ///
 /// # Errors
 /// If the deployment cannot be read.

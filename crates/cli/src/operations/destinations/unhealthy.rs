@@ -7,8 +7,8 @@ use super::state::conditions;
 use crate::operations::stack::Stack;
 use crate::terminal::text;
 
-/// Returns a line of text for each unhealthy destination of a stack: its address, a subscription
-/// and its conditions.
+/// Returns a line of text for each unhealthy destination of a stack. The line contains the address
+/// of the destination, the name of one of its subscriptions, and the unhealthy conditions.
 ///
 /// # Errors
 /// If the stored state cannot be read.

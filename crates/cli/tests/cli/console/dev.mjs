@@ -107,7 +107,7 @@ async function anAttemptIsSeenWhileItIsUnderWay(browser) {
   await publish("report-1", "report.asked", "reports");
   const waiting = page.locator("#under-way tr").filter({ hasText: "report-1" });
   await waiting.getByText("waiting for a response").waitFor();
-  await waiting.getByText(/^since ([2-9]|\d\d) s$/).waitFor();
+  await waiting.getByText(/^for ([2-9]|\d\d) s$/).waitFor();
   await page.getByLabel("Type of step", { exact: true }).selectOption("delivered");
   assert.equal(await waiting.isVisible(), false, "it is filtered like steps");
   await page.getByLabel("Type of step", { exact: true }).selectOption("under-way");
