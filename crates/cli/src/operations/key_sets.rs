@@ -41,7 +41,7 @@ enum Place {
     Folder(PathBuf),
 }
 
-/// The key sets that must be written, because they are missing in the bucket or differ there.
+/// The key sets to write: those that the bucket lacks, or stores with other keys.
 pub(crate) struct ChangedSets<'a> {
     storage: Option<Storage>,
     sets: Keys<'a>,
@@ -121,7 +121,7 @@ impl PublicKeys {
 }
 
 impl ChangedSets<'_> {
-    /// Returns true if no key set must be written.
+    /// Returns true if the stored key sets are up to date, or if no bucket is configured.
     pub(crate) fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }

@@ -61,8 +61,8 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
     })
 }
 
-/// Creates a finding at the place where a document names the secret. Without a document, as in a
-/// deployment, the finding names the subscription instead of a file.
+/// Creates a finding at the place where a document names the secret. If there is no document, for
+/// example because a deployment was read, the finding names the subscription instead of a file.
 fn at(
     reading: &Reading,
     subscription: &Subscription,

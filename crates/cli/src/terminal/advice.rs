@@ -70,7 +70,7 @@ where
     anyhow!(sentence(error))
 }
 
-/// Returns true if the credentials lack a permission.
+/// Returns true if AWS denied access, because the credentials lack a permission.
 pub(crate) fn is_denied(error: &anyhow::Error) -> bool {
     let begins = |text: &str| DENIALS.iter().any(|begin| text.starts_with(begin));
     error.chain().any(|cause| begins(&cause.to_string()))

@@ -2,7 +2,7 @@
 //!
 //! This module forms the groups; its submodules read one dead letter each. [`title`] describes a
 //! dead letter. [`body`] and [`shapes`] find the errors in a response. [`template`] replaces
-//! varying parts by placeholders. [`templated`] restores the values that all dead letters of a
+//! varying parts with placeholders. [`templated`] restores the values that all dead letters of a
 //! group share.
 //!
 //! Promises: dead letters that differ only in varying parts have one cause, in whatever order they

@@ -18,7 +18,8 @@ const PATTERN_MAX_CHARS: usize = 60;
 /// Words before a quoted value. Quoted text after one of these words is a value, whatever its form.
 const BEFORE_VALUES: &str = "entry value values got received was input found user customer username sku id uuid \
     string invalid unknown unsupported parsing literal";
-/// Adjectives before a noun and a quoted value: `unsupported currency 'usd'`.
+/// Words that state a defect. Quoted text after one of these words and a noun is a value, as in
+/// `unsupported currency 'usd'`.
 const DOUBTS: &str = "invalid unknown unsupported unrecognized unrecognised unexpected illegal bad wrong \
     incorrect malformed convert";
 /// Words for things whose names are the same for every event. Quoted text after one of these words

@@ -53,8 +53,8 @@ const LISTS: [(&[&str], Errors); 25] = [
 enum Errors {
     /// Lists of errors, and messages by field.
     Any,
-    /// Only errors that name a field. Errors without a field only add to a message of another
-    /// member.
+    /// Only errors that name a field. Errors without a field are ignored, because they only add
+    /// details to a message in another member.
     Located,
     /// Only a list of errors, or an object that contains only lists of messages. Any other object
     /// may be a single error.

@@ -1,4 +1,4 @@
-//! Replaces varying parts of texts by placeholders: ids, numbers, times, durations and addresses.
+//! Replaces varying parts of texts with placeholders: ids, numbers, times, durations and addresses.
 //!
 //! Separate because these rules are about text in general, from any source. Pure.
 //!

@@ -101,7 +101,7 @@ impl Beside {
     }
 
     /// Parses the settings and the publishers. Ignores invalid publishers, and replaces invalid
-    /// settings by defaults, so that an owner can repair them.
+    /// settings with defaults, so that an owner can repair them.
     pub(super) fn usable_settings(&self) -> Settings {
         let all = topic_object::settings(&self.settings, &self.publishers);
         let without_publishers =

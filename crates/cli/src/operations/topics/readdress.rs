@@ -77,7 +77,7 @@ impl Addresses {
     }
 }
 
-/// Returns the address in an entry of `Destinations`. Without an address field, the reference
+/// Returns the address in an entry of `Destinations`. If the entry has no `url`, the reference
 /// itself is the address.
 fn written_address(reference: &str, entry: &str) -> String {
     let Ok(whole) = serde_json::from_str::<Map<String, Value>>(entry) else {

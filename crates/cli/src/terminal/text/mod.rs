@@ -1,7 +1,7 @@
 //! Formats text for people: times, counts, and untrusted text.
 //!
-//! Events and responses are untrusted. On a terminal, their control characters could do anything,
-//! and characters that reverse or hide text could falsify it.
+//! Events and responses are untrusted. On a terminal, their control characters could overwrite
+//! other output, and characters that reverse or hide text could falsify it.
 
 pub(crate) mod attempts;
 mod indented;
@@ -25,7 +25,7 @@ const SHORT_ID_CHARS: usize = 8;
 const SECONDS_CHARS: usize = 19;
 /// The number of characters of a time of day to the millisecond, such as `07:03:00.123`.
 const TIME_CHARS: usize = 12;
-/// A tenth of a second.
+/// Durations from one to ten seconds are rounded to this unit.
 const TENTH_MS: u64 = 100;
 /// Durations of at least ten seconds are shown without fractions of a second.
 const WHOLE_SECONDS_FROM_MS: u64 = 10_000;
