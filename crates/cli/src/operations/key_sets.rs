@@ -78,10 +78,10 @@ impl Place {
 }
 
 impl PublicKeys {
-    /// Compares the stored key sets with the public keys after a change and in the files, and
-    /// returns the sets that must be written. The files are included because unchanged topics may
-    /// have keys that a new bucket lacks. Without a bucket, prints a note that changed keys are not
-    /// published.
+    /// Compares the stored key sets with the public keys of the changed topics and of the files.
+    /// Returns the sets that must be written. The files are included because a new bucket also
+    /// lacks the keys of unchanged topics. If no bucket is configured, prints a note that changed
+    /// keys are not published.
     ///
     /// # Errors
     /// If a key set cannot be read.
@@ -126,7 +126,8 @@ impl ChangedSets<'_> {
         self.sets.is_empty()
     }
 
-    /// Prints the key sets that change.
+    /// Prints one line for each key set that changes: its path, the number of its keys and its
+    /// subscription.
     pub(crate) fn print(&self) -> anyhow::Result<()> {
         for (name, keys) in &self.sets {
             let count = text::counted(keys.len() as u64, "public key");

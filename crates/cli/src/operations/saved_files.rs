@@ -44,7 +44,7 @@ type Subscriptions = BTreeMap<SubscriptionName, Arc<Subscription>>;
 /// The result of reading the files after a save.
 #[derive(Debug)]
 pub(crate) enum Saved {
-    /// The files are valid.
+    /// The files have no errors. Their content replaces the earlier content.
     Valid {
         /// The content of the files, with warnings, such as those about unset variables.
         reading: Box<Reading>,

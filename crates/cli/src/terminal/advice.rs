@@ -76,7 +76,7 @@ pub(crate) fn is_denied(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| begins(&cause.to_string()))
 }
 
-/// Joins an error and its causes with colons, without details of the operating system and of
+/// Joins an error and its causes with colons. Omits details of the operating system and of
 /// libraries.
 pub(crate) fn chain(error: &anyhow::Error) -> String {
     chain_words(error.as_ref()).join(": ")

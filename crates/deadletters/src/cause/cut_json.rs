@@ -88,7 +88,8 @@ impl Scan {
         scan
     }
 
-    /// Returns the body without the element of its outermost list that the cut divides.
+    /// Returns the body, but omits the incomplete element of its outermost list. Returns `None` if
+    /// the cut divides no list.
     fn whole(&self, body: &str) -> Option<String> {
         let (place, end) = self.list?;
         Some(closed(body.get(..end)?, "", self.open.get(..=place)?))

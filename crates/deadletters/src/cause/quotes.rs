@@ -168,8 +168,9 @@ fn is_in(words: &str, word: &str) -> bool {
     words.split(' ').any(|listed| word.eq_ignore_ascii_case(listed))
 }
 
-/// Returns a short path of words without ids: `order.lines[<number>].price`, `Customer.getEmail()`,
-/// `/data/name`. Returns `None` for any other text.
+/// Returns the text if it is a short path of words: `Customer.getEmail()`, `/data/name`. Indexes
+/// become placeholders: `order.lines[<number>].price`. Returns `None` for any other text, such as a
+/// path that contains an id.
 fn identifier(inner: &str) -> Option<String> {
     let path = inner.strip_suffix("()").unwrap_or(inner).replace(NUMBER, "0");
     let is_begin = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '/');

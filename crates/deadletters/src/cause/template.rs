@@ -101,7 +101,7 @@ pub(super) fn of_segment(segment: &str) -> String {
     generalize(&segment.replace(' ', "_"))
 }
 
-/// Cuts a text to at most `max_chars`, with an ellipsis.
+/// Cuts a text to at most `max_chars`, including the ellipsis that marks the cut.
 pub(super) fn cut(text: String, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text,
@@ -153,7 +153,8 @@ fn is_in_chunk(c: char) -> bool {
 struct Template(String);
 
 impl Template {
-    /// Adds a part of the text without spaces and quotation marks. `after` is the rest of the text.
+    /// Adds a part of the text that contains no spaces or quotation marks. `after` is the rest of
+    /// the text.
     fn add_chunk(&mut self, chunk: &str, after: &str) {
         let part = chunk.trim_end_matches(['.', ':', '?', '-']);
         if chunk.ends_with(':') && self.is_at_begin() && is_code(part) {
@@ -348,8 +349,8 @@ impl Template {
         }
     }
 
-    /// Adds the placeholder of a time for the name of a month or weekday. A number before the name
-    /// becomes part of the same time.
+    /// Adds the placeholder of a time, which replaces the name of a month or weekday. A number
+    /// before the name becomes part of the same time.
     fn put_month(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if let Some(before) = beside.strip_suffix(NUMBER) {

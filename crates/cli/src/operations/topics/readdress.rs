@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use super::Object;
 
-/// The JSON pointers to an address in a stored entry, and to the reference of that address. The
-/// entry describes a subscription (with its defaults) or a topic.
+/// Pairs of JSON pointers into a stored entry: the first to an address, the second to the reference
+/// of that address. The entry describes a subscription (with its defaults) or a topic.
 const FIELDS: [[&str; 2]; 5] = [
     ["/spec/destination/url", "/spec/destination/reference"],
     ["/spec/reply", "/spec/replyReference"],

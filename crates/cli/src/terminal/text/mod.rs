@@ -101,8 +101,8 @@ pub(crate) fn time_of_day(ms: u64) -> String {
     format!("{}Z", first_chars(time, TIME_CHARS))
 }
 
-/// Formats an RFC 3339 time to the second, with a space and without the time zone. Cuts any other
-/// text to the same length, on one line.
+/// Formats an RFC 3339 time to the second, without its time zone: `2026-11-20 07:03:00`. Any other
+/// text is cut to the same length, and its line ends become spaces.
 pub(crate) fn seconds(rfc3339: &str) -> String {
     line(&first_chars(rfc3339, SECONDS_CHARS)).replace('T', " ")
 }
