@@ -28,7 +28,7 @@ const NAMED: &str = "field fields property properties parameter parameters param
     argument header option variable keyword type table relation function method index \
     constraint module class enum topic queue database schema role route scope permission \
     service name view";
-/// Words after a quoted value, such as in `"usd" is not a valid choice`.
+/// Words after a quoted value, as in `"usd" is not a valid choice`.
 const AFTER_VALUES: [&str; 17] = [
     "is not a valid ",
     "is not an allowed ",

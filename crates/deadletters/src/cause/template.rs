@@ -59,7 +59,8 @@ const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
 /// Characters that may delimit a part that consists entirely of an id, a time or an address.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
-/// Prepares a text: cuts it to [`TEXT_MAX_CHARS`], joins the lines, and replaces `µs` by `us`.
+/// Prepares a text: cuts it to [`TEXT_MAX_CHARS`], joins the lines, and replaces `µs` with
+/// `us`.
 pub(super) fn normalized(text: &str) -> String {
     let text: String = text.chars().take(TEXT_MAX_CHARS).collect();
     let words: Vec<&str> = text.split_whitespace().collect();
