@@ -189,8 +189,8 @@ impl ReplayQueues {
     }
 }
 
-/// Returns the type of queue for this target; `None` for a URL. Deliveries to a subscription use the
-/// retry queue, because publishers may write to the events queue.
+/// Returns the type of queue for this target; `None` for a URL. Deliveries to a subscription use
+/// the retry queue, because publishers may write to the events queue.
 fn queue_for(target: &ReplayTarget) -> Option<DeploymentQueue> {
     match target {
         ReplayTarget::Subscription => Some(DeploymentQueue::Retry),

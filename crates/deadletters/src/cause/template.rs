@@ -276,7 +276,8 @@ impl Template {
             && (word != "code" || BEFORE_CODE.contains(&earlier.as_str()))
     }
 
-    /// Adds a placeholder, unless the text already ends with a placeholder that covers the new part.
+    /// Adds a placeholder, unless the text already ends with a placeholder that covers the new
+    /// part.
     fn put(&mut self, placeholder: &str) {
         match placeholder {
             TIME => return self.put_time(),
