@@ -100,8 +100,9 @@ impl FromHere {
         Ok(keyring.with_token(nothing()).with_aws(aws))
     }
 
-    /// Checks that the policy allows the secrets of a destination to be sent there. The author of
-    /// the subscription may not be the author of the policy, so the subscription is not trusted.
+    /// Checks that the secret policy allows all secrets of a destination to be sent to their
+    /// addresses. The subscription is not trusted, because its author and the author of the policy
+    /// may be different people.
     fn check(&self, destination: &Destination) -> Result<(), Unsendable> {
         match self.policy.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),

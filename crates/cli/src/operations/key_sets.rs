@@ -41,7 +41,7 @@ enum Place {
     Folder(PathBuf),
 }
 
-/// The key sets that must be written, because they are missing in the bucket or differ there.
+/// The key sets to write: those that the bucket lacks, or stores with other keys.
 pub(crate) struct ChangedSets<'a> {
     storage: Option<Storage>,
     sets: Keys<'a>,
@@ -78,10 +78,10 @@ impl Place {
 }
 
 impl PublicKeys {
-    /// Compares the stored key sets with the public keys after a change and in the files, and
-    /// returns the sets that must be written. The files are included because unchanged topics may
-    /// have keys that a new bucket lacks. Without a bucket, prints a note that changed keys are not
-    /// published.
+    /// Compares the stored key sets with the public keys of the changed topics and of the files.
+    /// Returns the sets that must be written. The files are included because a new bucket also
+    /// lacks the keys of unchanged topics. If no bucket is configured, prints a note that changed
+    /// keys are not published.
     ///
     /// # Errors
     /// If a key set cannot be read.
@@ -121,12 +121,13 @@ impl PublicKeys {
 }
 
 impl ChangedSets<'_> {
-    /// Returns true if no key set must be written.
+    /// Returns true if the stored key sets are up to date, or if no bucket is configured.
     pub(crate) fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
-    /// Prints the key sets that change.
+    /// Prints one line for each key set that changes: its path, the number of its keys and its
+    /// subscription.
     pub(crate) fn print(&self) -> anyhow::Result<()> {
         for (name, keys) in &self.sets {
             let count = text::counted(keys.len() as u64, "public key");

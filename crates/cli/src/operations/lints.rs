@@ -245,7 +245,8 @@ fn placeholder(subscription: &Subscription) -> Option<String> {
     })
 }
 
-/// Warns if the stack cannot sign the requests to a destination, or may not request its token.
+/// Warns if the stack cannot sign the requests to a destination, or may not request the AWS
+/// identity token that the destination needs.
 fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
     let (name, destination) = (&subscription.name, &subscription.destination);
     let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {

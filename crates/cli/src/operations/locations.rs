@@ -16,8 +16,9 @@ pub(crate) struct Locations<'a> {
 }
 
 impl Locations<'_> {
-    /// Creates a finding at a field of the subscription. If the field has no location, uses that of
-    /// any other field, or the beginning of the first file.
+    /// Creates a finding at a field of the subscription. If the field has no location, the finding
+    /// gets the location of another field. If no field has a location, the finding is at the
+    /// beginning of the first file.
     pub(crate) fn finding(
         &self,
         subscription: &Subscription,

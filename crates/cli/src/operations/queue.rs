@@ -17,7 +17,7 @@ use crate::terminal::advice::aws_error;
 pub(crate) enum DeploymentQueue {
     /// The queue for published events.
     Events,
-    /// The queue for deliveries.
+    /// The queue for deliveries that wait for an attempt, and for replayed deliveries.
     Retry,
     /// The queue for dead letters that could not be stored.
     LastResort,

@@ -56,8 +56,8 @@ impl ReplayQueues {
         Self { given: None, stack: None, own: Some(aws_endpoint), default, is_bucket: false }
     }
 
-    /// Returns true if no option names a queue. In this case, the queue of `lastmile dev` on this
-    /// machine is used.
+    /// Returns true if no option, stack or console determines the queue. [`Self::for_target`] then
+    /// uses the queue in the job's ledger, otherwise the queue of `lastmile dev`.
     pub(crate) fn is_default(&self) -> bool {
         self.given.is_none() && self.stack.is_none() && self.own.is_none()
     }
@@ -80,13 +80,13 @@ impl ReplayQueues {
 
     /// Returns the queue for this target; `None` for a URL.
     ///
-    /// The order of precedence is: the given queue, the stack's queue, the queue in the job's
-    /// ledger, the queue of `lastmile dev`.
+    /// The order of precedence is: the given queue, the stack's queue, the queue of the console's
+    /// `lastmile dev`, the queue in the job's ledger, the queue of any other `lastmile dev`.
     ///
     /// # Errors
     /// - The given queue is the events queue, but the target needs the retry queue.
     /// - The stack has no queue of the necessary type.
-    /// - The dead letters are in a bucket, and no option names a queue.
+    /// - The dead letters are in a bucket, and neither an option nor the ledger names a queue.
     pub(crate) fn for_target(
         &self,
         target: &ReplayTarget,
@@ -189,8 +189,8 @@ impl ReplayQueues {
     }
 }
 
-/// Returns the type of queue for this target; `None` for a URL. Deliveries to a subscription use the
-/// retry queue, because publishers may write to the events queue.
+/// Returns the type of queue for this target; `None` for a URL. Deliveries to a subscription use
+/// the retry queue, because publishers may write to the events queue.
 fn queue_for(target: &ReplayTarget) -> Option<DeploymentQueue> {
     match target {
         ReplayTarget::Subscription => Some(DeploymentQueue::Retry),

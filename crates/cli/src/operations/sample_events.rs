@@ -1,9 +1,9 @@
-//! Creates the samples of `lastmile publish --sample`: new events, as publishers send them.
+//! Creates new sample events for `lastmile publish --sample`.
 //!
 //! Separate from publishing, because `try` creates sample events too. Each kind is a format that
-//! publishers send; messages of AWS services have no samples. Documents are printed one per line in
-//! a pipe, and indented on a terminal. The ingress and the events queue accept both forms. The
-//! CloudEvents SDK builds the CloudEvents.
+//! publishers send; messages of AWS services have no samples. In a pipe, each document is printed
+//! on one line; on a terminal, documents are indented. The ingress and the events queue accept both
+//! forms. The CloudEvents SDK builds the CloudEvents.
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
@@ -36,7 +36,8 @@ const HEADING: &str = "Samples";
 const SOURCE: &str = "https://shop.example.com/checkout";
 /// The total price of each sample order.
 const TOTAL: &str = "19.90";
-/// The field `topic` of Event Grid events, which is the id of an Azure resource.
+/// The default of the field `topic` in sample Event Grid events. The field contains the id of an
+/// Azure resource.
 const EVENT_GRID_TOPIC: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/shop\
                                 /providers/Microsoft.EventGrid/topics/orders";
 
@@ -141,7 +142,7 @@ pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
     documents.first().map(serde_json::to_string).transpose().map_err(anyhow::Error::from)
 }
 
-/// One JSON document, which is printed on one line.
+/// One JSON document: a sample event, or a batch of sample events.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Document {
@@ -151,7 +152,8 @@ enum Document {
     Json(Order),
 }
 
-/// An event in the schema of Microsoft Learn, "Azure Event Grid event schema".
+/// An event in the schema of Event Grid, as described in "Azure Event Grid event schema" on
+/// Microsoft Learn.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EventGridEvent {

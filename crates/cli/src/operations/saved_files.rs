@@ -1,8 +1,8 @@
 //! Watches subscription files, and reads them again when a file is saved.
 //!
-//! Polls modification times and lengths several times a second, because every editor and file
-//! system changes them. A change is read once two consecutive checks show the same state, because
-//! editors write in several steps.
+//! Polls modification times and lengths several times a second, because saving a file changes them
+//! in every editor and file system. A change is read once two consecutive checks show the same
+//! state, because editors write in several steps.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use crate::operations::unset_secrets::all_unset_here;
 
 /// The interval at which the files are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The number of checks after which a missing file counts as removed. Before that, an editor may be
-/// replacing it.
+/// The number of consecutive checks after which a missing file counts as removed. Before that, an
+/// editor may be replacing the file.
 const MISSING_LOOKS: u32 = 10;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ type Subscriptions = BTreeMap<SubscriptionName, Arc<Subscription>>;
 /// The result of reading the files after a save.
 #[derive(Debug)]
 pub(crate) enum Saved {
-    /// The files are valid.
+    /// The files have no errors. Their content replaces the earlier content.
     Valid {
         /// The content of the files, with warnings, such as those about unset variables.
         reading: Box<Reading>,

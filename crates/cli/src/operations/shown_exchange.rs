@@ -39,11 +39,12 @@ const OUR_HEADERS: [&str; 12] = [
     "x-amzn-query-mode",
 ];
 
-/// A body, or the beginning of one.
+/// The body of a request or a response. A long body is cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShownBody {
     pub(crate) text: String,
-    /// The length of the whole body in bytes, or of the part that was received.
+    /// The number of bytes of the body before it was cut. For a response, only received bytes
+    /// count.
     pub(crate) bytes: usize,
     pub(crate) is_cut: bool,
 }
@@ -83,8 +84,8 @@ impl ShownExchange {
         Self::hiding(Credentials::default(), request, exchange, subscription)
     }
 
-    /// Redacts a request and its response. Also redacts these credentials in the response, where
-    /// they may occur in another form than in the request.
+    /// Redacts a request and its response. Also redacts `credentials` in the response, because the
+    /// request may contain them in a different form.
     pub(crate) fn hiding(
         mut credentials: Credentials,
         request: &Request,

@@ -1,4 +1,4 @@
-//! Simulates in IAM which actions the policies of a role do not allow.
+//! Asks the policy simulator of IAM which actions the policies of a role do not allow.
 //!
 //! Separate because `doctor` simulates the roles of the functions, and both `check` and `doctor`
 //! simulate the role that calls AWS targets. IAM evaluates the policies of the role, its
@@ -22,8 +22,8 @@ pub(crate) struct Refused {
     pub(crate) is_denied: bool,
 }
 
-/// Simulates whether a role may perform these actions on a resource. Returns the actions that it
-/// may not perform.
+/// Returns the actions in `actions` that a role may not perform on a resource. The policy simulator
+/// of IAM decides.
 ///
 /// # Errors
 /// If IAM does not respond, or the role does not exist.

@@ -108,8 +108,8 @@ impl Stack {
         Ok(format!("s3://{}", self.output("DeadLetterBucketName")?))
     }
 
-    /// Returns the beginning of the ARNs of a service in the stack's account and region, without
-    /// the last colon.
+    /// Returns the prefix that the ARNs of a service in the stack's account and region share, such
+    /// as `arn:aws:sqs:eu-central-1:123456789012`. Callers add a colon and the resource.
     pub(crate) fn arn_of(&self, service: &str) -> Option<String> {
         let account = self.arn.split(':').nth(4)?;
         Some(format!("arn:{}:{service}:{}:{account}", self.partition(), self.region()?))

@@ -1,4 +1,4 @@
-//! Opens the objects of a deployment's subscriptions, in a bucket or a folder.
+//! Opens the storage of a deployment's subscriptions: objects in a bucket, or files in a folder.
 
 use adapters::live_topics::Location;
 use adapters::storage::StoredObject;
@@ -6,7 +6,7 @@ use aws_sdk_s3::Client;
 
 use crate::operations::stack;
 
-/// Opens the object or the folder at this location.
+/// Opens the folder, or the prefix in a bucket, at this location.
 pub(crate) async fn object(location: &Location) -> StoredObject {
     // A local path needs no S3 client. Creating one searches for credentials, which may take
     // seconds.

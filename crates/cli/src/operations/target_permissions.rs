@@ -1,4 +1,4 @@
-//! Simulates in IAM whether the stack's role may call the AWS targets.
+//! Asks the policy simulator of IAM whether the stack's role may call the AWS targets.
 //!
 //! Separate because `check --stack` and `doctor` both report the result. The simulation does not
 //! include the target's own policy, which may allow a call that no policy of the role allows.

@@ -18,7 +18,8 @@ pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
 }
 
-/// Returns the server that replaces AWS, as set by `AWS_ENDPOINT_URL`, which all AWS tools read.
+/// Returns the URL of the server that replaces AWS; `None` if there is none. The URL is the value
+/// of `AWS_ENDPOINT_URL`, a variable that all AWS tools read.
 ///
 /// # Errors
 /// If the variable is not a URL.

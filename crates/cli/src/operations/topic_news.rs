@@ -16,8 +16,8 @@ use crate::terminal::advice::chain;
 use crate::terminal::output::note;
 use crate::terminal::text;
 
-/// The maximum number of topics in notifications: half of the published changes that a process
-/// reads. The other half is for changes of destinations.
+/// The maximum number of topics in the notifications of one command. Processes read at most
+/// [`NEWS_MAX`] changes, and half of these are left for changes of destinations.
 const TOLD_MAX: usize = NEWS_MAX as usize / 2;
 /// The maximum number of notifications that are written concurrently.
 const WRITES_AT_ONCE: usize = 16;

@@ -1,4 +1,4 @@
-//! Finds secrets of subscriptions that are unset environment variables on this machine.
+//! Finds unset environment variables on this machine that subscriptions use as secrets.
 //!
 //! Separate from sending, which would find an unset variable only at the first event. When `dev` or
 //! `try` starts, the user can still set the variable. Secrets in AWS stores are not checked,
@@ -37,8 +37,8 @@ pub(crate) fn unset_secrets<'a>(
     findings
 }
 
-/// Returns warnings about unset variables in all subscriptions, for the environment of this
-/// process.
+/// Returns warnings about variables that any subscription names, but that are unset or empty in the
+/// environment of this process.
 pub(crate) fn all_unset_here(reading: &Reading) -> Vec<Finding> {
     let all = reading.catalogue.subscriptions().map(AsRef::as_ref);
     unset_secrets(reading, all, Severity::Warning, |name| std::env::var(name).ok())
@@ -61,8 +61,8 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
     })
 }
 
-/// Creates a finding at the place where a document names the secret. Without a document, as in a
-/// deployment, the finding names the subscription instead of a file.
+/// Creates a finding at the place where a document names the secret. If there is no document, for
+/// example because a deployment was read, the finding names the subscription instead of a file.
 fn at(
     reading: &Reading,
     subscription: &Subscription,

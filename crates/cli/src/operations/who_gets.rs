@@ -66,7 +66,8 @@ pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTre
     Ok(entries.filter(|entry| entry.matches).map(|entry| entry.subscription).collect())
 }
 
-/// Adds the requests that templates render from the event, and the event as published.
+/// Adds the rendered request of each subscription that uses templates or an AWS target. If there is
+/// such a request, also adds the text of the event as published.
 fn add_requests(report: &mut EventReport, catalogue: &Catalogue, element: &Element) {
     let Element::Event(event) = element else { return };
     let EventReport { subscriptions, onward, received, .. } = report;

@@ -70,13 +70,13 @@ where
     anyhow!(sentence(error))
 }
 
-/// Returns true if the credentials lack a permission.
+/// Returns true if AWS denied access, because the credentials lack a permission.
 pub(crate) fn is_denied(error: &anyhow::Error) -> bool {
     let begins = |text: &str| DENIALS.iter().any(|begin| text.starts_with(begin));
     error.chain().any(|cause| begins(&cause.to_string()))
 }
 
-/// Joins an error and its causes with colons, without details of the operating system and of
+/// Joins an error and its causes with colons. Omits details of the operating system and of
 /// libraries.
 pub(crate) fn chain(error: &anyhow::Error) -> String {
     chain_words(error.as_ref()).join(": ")

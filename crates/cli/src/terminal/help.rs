@@ -1,5 +1,5 @@
 //! Defines the parts of the help that several commands share: the headings of options, and the end
-//! of the help with examples and the page of the manual.
+//! of the help. The end contains examples and names a page of the manual.
 //!
 //! Separate because each command declares its own help, and all must have the same form.
 

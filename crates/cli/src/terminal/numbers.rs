@@ -31,8 +31,8 @@ pub(crate) fn precise(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Formats a number of thousandths with three decimals, or with none if the result is whole: 1500
-/// becomes `1.500`.
+/// Formats a number of thousandths with three decimals, or without decimals if the result is whole:
+/// 1500 becomes `1.500`, and 2000 becomes `2`.
 pub(crate) fn thousandths(number: u64) -> String {
     let text = format!("{}.{:03}", grouped(number / 1_000), number % 1_000);
     if number.is_multiple_of(1_000) { grouped(number / 1_000) } else { text }

@@ -1,8 +1,8 @@
 //! Formats coloured lines that fit the terminal.
 //!
 //! Separate because the content is untrusted. A line consists of parts; [`text`] escapes each part
-//! before this module adds colours and line ends. In a pipe a line has no colours and is never
-//! folded.
+//! before this module adds colours and line ends. In a pipe, lines are never folded, and have
+//! colours only with `--color always`.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;

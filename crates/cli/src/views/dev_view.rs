@@ -218,8 +218,8 @@ fn destinations(catalogue: &Catalogue) -> BTreeMap<String, String> {
     all.map(|subscription| (subscription.name.to_string(), address(subscription))).collect()
 }
 
-/// Returns the commands that cause a first delivery: one that publishes an event, and one that
-/// starts a receiver if a subscription expects it on this machine.
+/// Returns the commands that cause a first delivery. One command publishes an event. If a
+/// subscription sends to this machine, another command starts a receiver.
 fn next(queue: &str, catalogue: &Catalogue) -> String {
     let Some(first) = catalogue.subscriptions().next() else {
         return "next: add a subscription to the file, as in examples/native.yaml\n".to_owned();

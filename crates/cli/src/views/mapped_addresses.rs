@@ -42,8 +42,8 @@ fn besides(entry: &str) -> Map<String, Value> {
     fields
 }
 
-/// Formats a reference's entry for people: its address and its other fields. Without an address
-/// field, the reference is the address.
+/// Formats a reference's entry for people: its address, the kind of authentication, and `tls` if
+/// the entry sets TLS options. If the entry has no address field, the reference is the address.
 fn shown(entry: &str) -> String {
     let Ok(entry) = serde_json::from_str::<Map<String, Value>>(entry) else {
         return shown_address(entry);

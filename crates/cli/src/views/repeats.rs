@@ -19,10 +19,10 @@ pub(crate) struct Repeats {
     shown_ms: u64,
 }
 
-/// The decision about a repeated line.
+/// The decision whether to print the next line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LineDecision {
-    /// Print the line. If `folded` is not 0, first print this number of skipped lines.
+    /// Print the line. If `folded` is not 0, first print that this many lines were skipped.
     Shown { folded: u64 },
     /// Do not print the line, but count it.
     Folded,

@@ -3,7 +3,8 @@
 //! Separate because this module only handles JSON syntax. Pure.
 //!
 //! Promises: complete JSON is read unchanged. Cut JSON is read up to the cut, including the string
-//! that the cut divides. A second value omits the list element that the cut divides.
+//! that the cut divides. If the cut divides a list, a second value (`whole`) omits the
+//! incomplete element.
 
 use serde_json::Value;
 
@@ -87,7 +88,8 @@ impl Scan {
         scan
     }
 
-    /// Returns the body without the element of its outermost list that the cut divides.
+    /// Returns the body, but omits the incomplete element of its outermost list. Returns `None` if
+    /// the cut divides no list.
     fn whole(&self, body: &str) -> Option<String> {
         let (place, end) = self.list?;
         Some(closed(body.get(..end)?, "", self.open.get(..=place)?))

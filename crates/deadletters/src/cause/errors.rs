@@ -3,8 +3,8 @@
 //! Separate from reading the errors, because neither their order nor the position of a cut may
 //! influence the identity of the cause. Pure.
 //!
-//! Promises: errors with the same message form one part of the title, with all their fields. The
-//! title names as many errors as fit and counts the others.
+//! Promises: errors with the same message form one part of the title, which lists their fields. The
+//! title contains as many errors as fit, and a note about the others, such as `and 2 more`.
 
 use super::problem::Line;
 use super::templated::{TITLE_MAX_CHARS, Templated};

@@ -12,8 +12,8 @@ use super::shapes;
 /// The characters with which list items begin.
 const BULLETS: [&str; 4] = ["- ", "* ", "• ", "· "];
 
-/// Splits a problem whose only text is a list into the listed problems. Returns any other problem
-/// unchanged.
+/// Returns one problem for each list item, if the only text of the problem is a list. Otherwise,
+/// returns the problem unchanged.
 pub(super) fn split(problem: Problem) -> Vec<Problem> {
     let [text] = problem.texts.as_slice() else { return vec![problem] };
     if let Some(found) = of_json(text).or_else(|| of_aws(text)).or_else(|| of_joi(text)) {

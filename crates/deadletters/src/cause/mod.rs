@@ -2,7 +2,7 @@
 //!
 //! This module forms the groups; its submodules read one dead letter each. [`title`] describes a
 //! dead letter. [`body`] and [`shapes`] find the errors in a response. [`template`] replaces
-//! varying parts by placeholders. [`templated`] restores the values that all dead letters of a
+//! varying parts with placeholders. [`templated`] restores the values that all dead letters of a
 //! group share.
 //!
 //! Promises: dead letters that differ only in varying parts have one cause, in whatever order they
@@ -53,8 +53,8 @@ pub struct Cause {
     /// The title of the newest dead letter, such as `422 Field required: body.customer.email`.
     /// Placeholders replace parts that differ between dead letters.
     pub title: String,
-    /// The outcome of the last attempt. If the dead-letter reason alone determines the cause, the
-    /// reason.
+    /// The outcome of the last attempt. If the dead-letter reason alone determines the cause, this
+    /// field contains the reason instead.
     pub outcome: String,
     /// The HTTP status of the last response, if any.
     pub status: Option<u16>,
@@ -78,7 +78,8 @@ pub struct Cause {
     /// Time at which the oldest of the events was published. With retries, this is long before
     /// `first_ms`.
     pub oldest_event_ms: Option<u64>,
-    /// The trend of the cause: the last hour compared with the hour before.
+    /// The trend of the cause: more or less frequent than before. [`Trend`] defines the compared
+    /// times.
     pub trend: Trend,
     /// The id of the dead letter with the latest attempt. That dead letter contains the newest
     /// response of the endpoint.
@@ -181,8 +182,8 @@ impl Causes {
     }
 
     /// Returns the causes, sorted by number of dead letters, highest first. Causes of deliveries
-    /// that a person stopped come before all others. Trends compare the last two windows before
-    /// `end_ms`.
+    /// that a person stopped come before all others. `end_ms` is the end of the time range, at
+    /// which the last window of each [`Trend`] ends.
     #[must_use]
     pub fn sorted(self, end_ms: u64) -> Vec<Cause> {
         let total: u64 = self.0.values().map(|group| group.count).sum();

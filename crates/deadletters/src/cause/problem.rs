@@ -136,7 +136,7 @@ fn without_request(text: &str) -> &str {
     end.filter(|(_, inner)| is_id(inner)).map_or(text, |(before, _)| before)
 }
 
-/// Replaces the rejected value in a text by a placeholder.
+/// Replaces the rejected value in a text with a placeholder.
 fn without_value(text: &str, value: &str) -> String {
     if value.chars().count() < BARE_VALUE_MIN_CHARS || TYPES.contains(&value) {
         return text.to_owned();
@@ -172,7 +172,7 @@ fn without_status(text: &str, is_generic: &impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// True if `text` contains `part` as whole words, in any case.
+/// True if `text` contains `part` as whole words. Ignores upper and lower case.
 fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (text.to_lowercase(), part.to_lowercase());
     places(&text, &part).next().is_some()

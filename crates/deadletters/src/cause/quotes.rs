@@ -18,7 +18,8 @@ const PATTERN_MAX_CHARS: usize = 60;
 /// Words before a quoted value. Quoted text after one of these words is a value, whatever its form.
 const BEFORE_VALUES: &str = "entry value values got received was input found user customer username sku id uuid \
     string invalid unknown unsupported parsing literal";
-/// Adjectives before a noun and a quoted value: `unsupported currency 'usd'`.
+/// Words that state a defect. Quoted text after one of these words and a noun is a value, as in
+/// `unsupported currency 'usd'`.
 const DOUBTS: &str = "invalid unknown unsupported unrecognized unrecognised unexpected illegal bad wrong \
     incorrect malformed convert";
 /// Words for things whose names are the same for every event. Quoted text after one of these words
@@ -27,7 +28,7 @@ const NAMED: &str = "field fields property properties parameter parameters param
     argument header option variable keyword type table relation function method index \
     constraint module class enum topic queue database schema role route scope permission \
     service name view";
-/// Words after a quoted value, such as in `"usd" is not a valid choice`.
+/// Words after a quoted value, as in `"usd" is not a valid choice`.
 const AFTER_VALUES: [&str; 17] = [
     "is not a valid ",
     "is not an allowed ",
@@ -167,8 +168,9 @@ fn is_in(words: &str, word: &str) -> bool {
     words.split(' ').any(|listed| word.eq_ignore_ascii_case(listed))
 }
 
-/// Returns a short path of words without ids: `order.lines[<number>].price`, `Customer.getEmail()`,
-/// `/data/name`. Returns `None` for any other text.
+/// Returns the text if it is a short path of words: `Customer.getEmail()`, `/data/name`. Indexes
+/// become placeholders: `order.lines[<number>].price`. Returns `None` for any other text, such as a
+/// path that contains an id.
 fn identifier(inner: &str) -> Option<String> {
     let path = inner.strip_suffix("()").unwrap_or(inner).replace(NUMBER, "0");
     let is_begin = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '/');

@@ -1,4 +1,4 @@
-//! Finds the errors in a JSON body by the members that frameworks use.
+//! Finds the errors in a JSON body by the names of members that frameworks use.
 //!
 //! Separate from the syntax and from the text of a title. Three readers cover all frameworks: lists
 //! of errors, messages by field, and single errors. To support a framework, add a row to a table
@@ -53,15 +53,16 @@ const LISTS: [(&[&str], Errors); 25] = [
 enum Errors {
     /// Lists of errors, and messages by field.
     Any,
-    /// Only errors that name a field. Errors without a field only add to a message of another
-    /// member.
+    /// Only errors that name a field. Errors without a field are ignored, because they only add
+    /// details to a message in another member.
     Located,
     /// Only a list of errors, or an object that contains only lists of messages. Any other object
     /// may be a single error.
     Listed,
 }
 
-/// Names of members with a general text. Names are compared without case, `-` and `_`.
+/// Names of members with a general text. [`is_named`] compares names, and ignores case and
+/// punctuation.
 const GENERAL: [&str; 5] = ["title", "error", "faultcode", "errortype", "summary"];
 const SPECIFIC: [&str; 18] = [
     "message",
@@ -264,8 +265,8 @@ fn item(object: &Object, field: &[String], depth: usize) -> Vec<Problem> {
     }
 }
 
-/// Adds a field to an error. If there are a field and a text, drops the code, which only repeats
-/// the text.
+/// Sets the field of an error, unless `field` is empty. Drops the code of an error that gets a
+/// field and has a text, because the code only repeats the text.
 fn located(problem: Problem, field: Vec<String>) -> Problem {
     let code = problem.code.filter(|_| field.is_empty() || problem.texts.is_empty());
     let field = if field.is_empty() { problem.field } else { field };

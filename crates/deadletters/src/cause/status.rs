@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 
-/// Additional names of statuses: from older standards, and names that servers use.
+/// Additional names of statuses. Some are from older standards; others are texts that servers send.
 const OTHER_NAMES: [(u16, &str); 11] = [
     (302, "Moved Temporarily"),
     (404, "page not found"), // Go

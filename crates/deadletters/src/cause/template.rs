@@ -1,4 +1,4 @@
-//! Replaces varying parts of texts by placeholders: ids, numbers, times, durations and addresses.
+//! Replaces varying parts of texts with placeholders: ids, numbers, times, durations and addresses.
 //!
 //! Separate because these rules are about text in general, from any source. Pure.
 //!
@@ -59,7 +59,8 @@ const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
 /// Characters that may delimit a part that consists entirely of an id, a time or an address.
 const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
 
-/// Prepares a text: cuts it to [`TEXT_MAX_CHARS`], joins the lines, and replaces `µs` by `us`.
+/// Prepares a text: cuts it to [`TEXT_MAX_CHARS`], joins the lines, and replaces `µs` with
+/// `us`.
 pub(super) fn normalized(text: &str) -> String {
     let text: String = text.chars().take(TEXT_MAX_CHARS).collect();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -101,7 +102,7 @@ pub(super) fn of_segment(segment: &str) -> String {
     generalize(&segment.replace(' ', "_"))
 }
 
-/// Cuts a text to at most `max_chars`, with an ellipsis.
+/// Cuts a text to at most `max_chars`, including the ellipsis that marks the cut.
 pub(super) fn cut(text: String, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text,
@@ -153,7 +154,8 @@ fn is_in_chunk(c: char) -> bool {
 struct Template(String);
 
 impl Template {
-    /// Adds a part of the text without spaces and quotation marks. `after` is the rest of the text.
+    /// Adds a part of the text that contains no spaces or quotation marks. `after` is the rest of
+    /// the text.
     fn add_chunk(&mut self, chunk: &str, after: &str) {
         let part = chunk.trim_end_matches(['.', ':', '?', '-']);
         if chunk.ends_with(':') && self.is_at_begin() && is_code(part) {
@@ -274,7 +276,8 @@ impl Template {
             && (word != "code" || BEFORE_CODE.contains(&earlier.as_str()))
     }
 
-    /// Adds a placeholder, unless the text already ends with a placeholder that covers the new part.
+    /// Adds a placeholder, unless the text already ends with a placeholder that covers the new
+    /// part.
     fn put(&mut self, placeholder: &str) {
         match placeholder {
             TIME => return self.put_time(),
@@ -348,8 +351,8 @@ impl Template {
         }
     }
 
-    /// Adds the placeholder of a time for the name of a month or weekday. A number before the name
-    /// becomes part of the same time.
+    /// Adds the placeholder of a time, which replaces the name of a month or weekday. A number
+    /// before the name becomes part of the same time.
     fn put_month(&mut self) {
         let beside = self.0.trim_end_matches([' ', ',']);
         if let Some(before) = beside.strip_suffix(NUMBER) {

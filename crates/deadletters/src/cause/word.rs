@@ -1,5 +1,5 @@
 //! Classifies words of letters and digits: names, ids, numbers, and numbers with a unit. A template
-//! keeps names and units, and replaces ids and numbers by placeholders.
+//! keeps names and units, and replaces ids and numbers with placeholders.
 //!
 //! Separate because [`super::template`] splits a text into words, and this module classifies each
 //! word alone.

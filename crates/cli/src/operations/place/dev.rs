@@ -1,7 +1,6 @@
-//! Finds the `lastmile dev` of a folder: its subscriptions, and the address of its local AWS.
+//! Finds the `lastmile dev` of a folder: its subscriptions, and the endpoint of its local AWS.
 //!
-//! The addresses are in the lock file of the data folder. They are valid only while `lastmile dev`
-//! runs.
+//! The endpoint is in the lock file of the data folder. It is valid only while `lastmile dev` runs.
 
 use std::path::{Path, PathBuf};
 

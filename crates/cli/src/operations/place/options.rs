@@ -52,7 +52,7 @@ pub(crate) struct ContainerArg {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct QueueUrlArg {
     /// URL of the events queue for publish, retry queue for replay, or last-resort queue for
-    /// rescue. By default the queue of the stack; without a stack, of `lastmile dev`
+    /// rescue. By default the queue of the stack; without a stack, the queue of `lastmile dev`
     #[arg(long, value_name = "URL", help_heading = LOCATION, value_parser = http_url)]
     pub(super) queue_url: Option<Url>,
 }

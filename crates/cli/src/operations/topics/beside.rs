@@ -25,7 +25,7 @@ use crate::terminal::text;
 pub(crate) struct Beside {
     pub(super) settings: SettingsObject,
     pub(super) publishers: PublishersObject,
-    /// The addresses of references that each owner has mapped.
+    /// The mapped addresses of references, by owner.
     pub(super) destinations: BTreeMap<String, DestinationsObject>,
 }
 
@@ -101,7 +101,7 @@ impl Beside {
     }
 
     /// Parses the settings and the publishers. Ignores invalid publishers, and replaces invalid
-    /// settings by defaults, so that an owner can repair them.
+    /// settings with defaults, so that an owner can repair them.
     pub(super) fn usable_settings(&self) -> Settings {
         let all = topic_object::settings(&self.settings, &self.publishers);
         let without_publishers =
@@ -133,8 +133,8 @@ impl Beside {
     }
 }
 
-/// Returns the addresses in the files that will belong to this owner. Omits addresses that other
-/// owners have mapped too.
+/// Returns the mapped addresses in the files of this owner. Omits references that another owner has
+/// mapped to the same address, because the other owner keeps them.
 ///
 /// # Errors
 /// If another owner has mapped a reference to a different address.

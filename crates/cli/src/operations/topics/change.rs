@@ -1,4 +1,4 @@
-//! Computes the object of a topic after a change from the object before it. Pure.
+//! Applies a change to the object of a topic, and returns the new object. Pure.
 //!
 //! Separate from writing, because a change is repeated on a newer object after a concurrent write.
 //! Each entry has an owner, and an owner changes only its own entries.

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use super::Object;
 
-/// The JSON pointers to an address in a stored entry, and to the reference of that address. The
-/// entry describes a subscription (with its defaults) or a topic.
+/// Pairs of JSON pointers into a stored entry: the first to an address, the second to the reference
+/// of that address. The entry describes a subscription (with its defaults) or a topic.
 const FIELDS: [[&str; 2]; 5] = [
     ["/spec/destination/url", "/spec/destination/reference"],
     ["/spec/reply", "/spec/replyReference"],
@@ -77,7 +77,7 @@ impl Addresses {
     }
 }
 
-/// Returns the address in an entry of `Destinations`. Without an address field, the reference
+/// Returns the address in an entry of `Destinations`. If the entry has no `url`, the reference
 /// itself is the address.
 fn written_address(reference: &str, entry: &str) -> String {
     let Ok(whole) = serde_json::from_str::<Map<String, Value>>(entry) else {

@@ -1,8 +1,7 @@
-//! Finds the deliveries of a request with several events by the `webhook-id` of the request, which
-//! no log line contains.
+//! Finds the deliveries of a request with several events by the `webhook-id` of the request.
 //!
-//! Separate because this search needs the log lines of several deliveries: the id is derived from
-//! the ids of all deliveries in the request. Pure.
+//! Separate because no log line contains this id. It is derived from the ids of all deliveries in
+//! the request, so the search needs the log lines of several deliveries. Pure.
 //!
 //! The deliveries of one request belong to one subscription. Their attempts have the same result
 //! and duration, and are logged together. Two requests with the same result and duration within

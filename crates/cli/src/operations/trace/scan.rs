@@ -1,9 +1,9 @@
 //! Estimates the bytes and the cost of a query of CloudWatch Logs Insights before it runs. Pure.
 //!
-//! Separate because a query is billed by the size of all log groups in its time range, even if it
-//! finds few lines. `DescribeLogGroups` returns only the total of stored bytes. The estimate
-//! assumes that lines are written evenly, so a time range contains a proportional share of that
-//! total. The total is an upper bound.
+//! Separate because a query is billed by all bytes that its log groups stored in the time range,
+//! even if it finds few lines. `DescribeLogGroups` returns only the total of stored bytes. The
+//! estimate assumes that lines are written evenly, so a time range contains a proportional share of
+//! that total. The total is an upper bound.
 
 /// The price of scanning a GB. <https://aws.amazon.com/cloudwatch/pricing/>
 const GIGABYTE_MILLIDOLLARS: u64 = 5;

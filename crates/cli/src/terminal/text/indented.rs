@@ -8,9 +8,9 @@ use serde::de::IgnoredAny;
 const INDENT: &str = "  ";
 /// The maximum depth of indentation. Deeper levels are not indented further.
 const LEVELS_MAX: usize = 40;
-/// At most this number of bytes of white space is added, plus twice the length of the text. The
-/// rest of the text then stays on one line. The limit protects against events that are nested
-/// deeply on purpose.
+/// The limit for added white space is this number of bytes plus twice the length of the text.
+/// Beyond the limit, the rest of the text stays on one line. The limit protects against events that
+/// are nested deeply on purpose.
 const ADDED_MAX_BYTES: usize = 16 * 1_024;
 
 /// Indents JSON text; `None` if the text is not JSON.

@@ -1,7 +1,7 @@
 //! Formats text for people: times, counts, and untrusted text.
 //!
-//! Events and responses are untrusted. On a terminal, their control characters could do anything,
-//! and characters that reverse or hide text could falsify it.
+//! Events and responses are untrusted. On a terminal, their control characters could overwrite
+//! other output, and characters that reverse or hide text could falsify it.
 
 pub(crate) mod attempts;
 mod indented;
@@ -25,7 +25,7 @@ const SHORT_ID_CHARS: usize = 8;
 const SECONDS_CHARS: usize = 19;
 /// The number of characters of a time of day to the millisecond, such as `07:03:00.123`.
 const TIME_CHARS: usize = 12;
-/// A tenth of a second.
+/// Durations from one to ten seconds are rounded to this unit.
 const TENTH_MS: u64 = 100;
 /// Durations of at least ten seconds are shown without fractions of a second.
 const WHOLE_SECONDS_FROM_MS: u64 = 10_000;
@@ -101,8 +101,8 @@ pub(crate) fn time_of_day(ms: u64) -> String {
     format!("{}Z", first_chars(time, TIME_CHARS))
 }
 
-/// Formats an RFC 3339 time to the second, with a space and without the time zone. Cuts any other
-/// text to the same length, on one line.
+/// Formats an RFC 3339 time to the second, without its time zone: `2026-11-20 07:03:00`. Any other
+/// text is cut to the same length, and its line ends become spaces.
 pub(crate) fn seconds(rfc3339: &str) -> String {
     line(&first_chars(rfc3339, SECONDS_CHARS)).replace('T', " ")
 }
