@@ -155,7 +155,7 @@ pub enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A number with the digits of the file, because a floating-point number would round it.
+/// A number that keeps the digits of the file. A floating-point number would round it.
 #[derive(Clone, PartialEq)]
 pub struct Fraction {
     written: String,
@@ -184,7 +184,7 @@ impl Fraction {
 }
 
 impl<T> Placed<T> {
-    /// Returns another value at the same position.
+    /// Returns `value` with the position of `self`.
     pub fn with<U>(&self, value: U) -> Placed<U> {
         Placed { value, position: self.position }
     }

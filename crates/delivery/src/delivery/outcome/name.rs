@@ -52,9 +52,9 @@ impl NoResponse {
 pub enum OutcomeName {
     /// Any response with this HTTP status.
     Status(u16),
-    /// An attempt without a response, for example `timeout`.
+    /// The short name of an outcome without a response, for example `timeout`.
     NoResponse(NoResponse),
-    /// An outcome, for example `Busy`.
+    /// The name of an outcome in logs and dead letters, for example `Busy`.
     Word(Outcome),
 }
 

@@ -304,7 +304,7 @@ impl<'a> Cursor<'a> {
         parsed.or_else(|| self.refuse(Message::new(format!("not {noun}")).help(rule)))
     }
 
-    /// Reads a string, or a whole number or boolean as text.
+    /// Reads a string, a whole number or a boolean, and returns it as text.
     pub fn scalar(&self) -> Option<String> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),

@@ -134,7 +134,8 @@ impl<'a> Fields<'a> {
         Some(Cursor { position: key.position, ..self.mapping.child(key, node) })
     }
 
-    /// Returns a cursor whose findings point to the key of a field, unless the value is `null`.
+    /// Returns a cursor whose findings point to the key of a field. Returns `None` if the value of
+    /// the field is `null`.
     pub fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.given(name).and_then(|_| self.key(name))
     }
