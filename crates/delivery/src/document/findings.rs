@@ -184,7 +184,8 @@ impl Message {
         self
     }
 
-    /// Returns a finding at the beginning of a file, about the file as a whole.
+    /// Returns a finding about `field`. Its position is the beginning of the file, because the
+    /// position of the field is not known.
     pub fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
         let Self { text: message, help, reference } = self;
         let reference = reference.map(|reference| *reference);

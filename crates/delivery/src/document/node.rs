@@ -79,7 +79,7 @@ impl Node {
     }
 
     /// Returns this mapping with the fields of `other`, which replace fields with the same name.
-    /// Nested mappings are merged in the same way, down to this depth.
+    /// Ignores `null` in `other`. Nested mappings are merged in the same way, down to this depth.
     pub fn with_fields_of(mut self, other: &Self, depth: usize) -> Self {
         let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
             return other.clone();

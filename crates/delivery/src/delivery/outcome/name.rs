@@ -34,7 +34,7 @@ words! {
 }
 
 impl NoResponse {
-    /// Returns the outcome that has this short name.
+    /// Returns the outcome for this short name. `refused` and `reset` stand for the same outcome.
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {
@@ -59,7 +59,7 @@ pub enum OutcomeName {
 }
 
 impl OutcomeName {
-    /// Returns true if an attempt with this stored outcome and status has the named outcome.
+    /// Returns true if the name matches an attempt that was stored with this outcome and status.
     #[must_use]
     pub fn is_of(self, outcome: Option<&str>, status: Option<u16>) -> bool {
         match self {

@@ -162,7 +162,8 @@ pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u
     (format!("{}{id}.ndjson", ends_folder(prefix, job)), lines)
 }
 
-/// Parses the results in a stored object. Lines of a different format version are skipped.
+/// Parses the results in a stored object. Skips invalid lines and lines of a different format
+/// version.
 #[must_use]
 pub fn read_ends(bytes: &[u8]) -> Vec<StoredReplayEnd> {
     let lines = bytes.split(|byte| *byte == b'\n');

@@ -117,8 +117,9 @@ impl<'a> Cursor<'a> {
         self.node
     }
 
-    /// Returns `base` with the fields of this mapping, which replace fields with the same name. If
-    /// the field is a mapping in both, its fields are merged too. Deeper mappings are replaced.
+    /// Returns `base` with the fields of this mapping, which replace fields with the same name.
+    /// Ignores fields that are `null` in this mapping. If a field is a mapping in both, its fields
+    /// are merged too. Deeper mappings are replaced.
     pub fn laid_over(&self, base: Node) -> Node {
         base.with_fields_of(self.node, 2)
     }

@@ -44,7 +44,8 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
 }
 
 /// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification on a topic whose input
-/// is not SNS. Returns `None` for an event without such members.
+/// is not SNS. Fails for an SNS confirmation. Returns `None` for any other event, and for a
+/// notification without such members.
 pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
     let text = event.text();
     let members = match event.shape() {
