@@ -178,14 +178,15 @@ pub struct DeadLetter {
     pub error_data: ErrorData,
     /// Time after `decided_ms` during which a failed write of the dead letter is retried.
     pub keep_trying_for_ms: u64,
-    /// The headers of the delivery's requests, without secret ones.
+    /// The headers of the delivery's requests. Secret headers are omitted.
     pub headers: Vec<(String, String)>,
     /// The URL of the destination without query and credentials. For a reply, it is the URL of the
     /// reply address.
     pub destination: Option<String>,
     /// The mapped attributes of a custom event, if the format needs them.
     pub mapped: Option<Mapped>,
-    /// The addresses with their queries, if the format needs them.
+    /// The addresses of the subscriber and of the failed request, including their queries. `None`
+    /// if the format does not need them.
     pub addresses: Option<Addresses>,
 }
 

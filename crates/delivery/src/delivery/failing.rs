@@ -1,8 +1,7 @@
 //! [`FailingDestination`]: the last failure of a destination that keeps failing.
 //!
-//! This module is separate because the failure travels: to other processes, with each deferred
-//! delivery, and into dead letters. So a dead letter without an attempt shows why its destination
-//! was failing.
+//! This module is separate because health, deferred deliveries and dead letters all contain such a
+//! failure. It explains a dead letter without an attempt: the destination was failing.
 
 use serde::{Deserialize, Serialize};
 

@@ -26,8 +26,7 @@ pub struct Entry {
     pub status: Option<u16>,
     /// Duration of the attempt in milliseconds.
     pub duration_ms: u64,
-    /// Fields that a newer version of the program wrote. They are kept, because they describe the
-    /// past.
+    /// Fields that only a newer version of the program defines. They are written again unchanged.
     pub more: BTreeMap<String, Value>,
 }
 

@@ -21,8 +21,8 @@ pub struct Hold {
     /// logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starts: u32,
-    /// Number of slots that the delivery was assigned within the destination's rate. The delivery
-    /// is due at the last of them.
+    /// Number of slots that were reserved for the delivery within the rate limit of the
+    /// destination. The delivery is due at the last slot.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slots: u32,
     /// Number of waits without a slot while the destination is recovering.

@@ -35,7 +35,8 @@ pub enum Reason {
     UndeliverableDueToHttpUnsupportedMediaType,
     /// The destination returned status 422.
     UndeliverableDueToHttpUnprocessable,
-    /// The destination returned any other status that is never retried, below 300 or above 399.
+    /// The destination returned this status, which is never retried. The variant is for statuses
+    /// that are not redirects and have no variant of their own.
     UndeliverableDueToHttpStatus(u16),
     /// The destination returned a status from 300 to 399. Redirects are never followed.
     UndeliverableDueToRedirect,
@@ -43,15 +44,15 @@ pub enum Reason {
     UndeliverableDueToBlockedAddress,
     /// No valid request can be built from the event.
     UndeliverableDueToInvalidRequest,
-    /// The subscription does not exist.
+    /// The subscription no longer exists: it was removed, or its name changed.
     SubscriptionNotFound,
-    /// The topic does not exist.
+    /// The record names no topic, or the topic of the record, reply or forward does not exist.
     TopicNotFound,
     /// The record, one of its elements, or a reply is not a valid event.
     MalformedEvent,
     /// The functions repeatedly failed to process the record.
     ProcessingFailed,
-    /// The event and the state of its delivery exceed the size of one message.
+    /// The event and the state of its delivery exceed the maximum size of one message.
     EventTooLargeToResend,
     /// The chain of replies and forwards is too long, or the reply budget is used up.
     ReplyLoop,

@@ -32,8 +32,8 @@ pub fn check_moment(event: &Event, published_ms: u64) -> Result<(), Malformed> {
     }
 }
 
-/// Returns the start of a delivery, without the `delay` of its subscription: the publication, or a
-/// later `deliverat`.
+/// Returns the start of a delivery: the publication, or a later `deliverat`. Ignores the `delay` of
+/// the subscription.
 pub(super) fn of_event(event: &Event, published_ms: u64) -> u64 {
     let latest_ms = published_ms.saturating_add(LIFETIME_MAX_MS);
     event.deliver_at_ms().unwrap_or(published_ms).clamp(published_ms, latest_ms)

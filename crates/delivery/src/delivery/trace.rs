@@ -71,7 +71,8 @@ fn parent_in<'a>(members: &Members<'a>) -> Option<Cow<'a, str>> {
     members.text("traceparent").filter(|text| is_parent(text))
 }
 
-/// Converts an X-Ray trace header to a `traceparent`. Example:
+/// Converts an X-Ray trace header to a `traceparent`. Returns `None` if the header has no valid
+/// trace and parent. Example of a header:
 /// `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
 /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
 #[must_use]

@@ -11,7 +11,7 @@ use std::fmt;
 use serde::Serialize;
 
 words! {
-    /// The severity of a finding, the most serious first.
+    /// The severity of a finding. The variants are sorted from the most to the least serious.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Severity {
@@ -54,7 +54,7 @@ pub struct MissingReference {
     /// The purpose for which the address is needed.
     #[serde(rename = "for")]
     pub used_for: ReferenceUse,
-    /// The additional fields that the entry needs for a token; otherwise empty.
+    /// The additional fields that the entry needs for a token. Empty if no token is needed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Needed>,
 }
@@ -184,7 +184,8 @@ impl Message {
         self
     }
 
-    /// Returns a finding at the beginning of a file, about the file as a whole.
+    /// Returns a finding about `field`. Its position is the beginning of the file, because the
+    /// position of the field is not known.
     pub fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
         let Self { text: message, help, reference } = self;
         let reference = reference.map(|reference| *reference);

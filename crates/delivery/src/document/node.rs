@@ -79,7 +79,7 @@ impl Node {
     }
 
     /// Returns this mapping with the fields of `other`, which replace fields with the same name.
-    /// Nested mappings are merged in the same way, down to this depth.
+    /// Ignores `null` in `other`. Nested mappings are merged in the same way, down to this depth.
     pub fn with_fields_of(mut self, other: &Self, depth: usize) -> Self {
         let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
             return other.clone();
@@ -155,7 +155,7 @@ pub enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A number with the digits of the file, because a floating-point number would round it.
+/// A number that keeps the digits of the file. A floating-point number would round it.
 #[derive(Clone, PartialEq)]
 pub struct Fraction {
     written: String,
@@ -184,7 +184,7 @@ impl Fraction {
 }
 
 impl<T> Placed<T> {
-    /// Returns another value at the same position.
+    /// Returns `value` with the position of `self`.
     pub fn with<U>(&self, value: U) -> Placed<U> {
         Placed { value, position: self.position }
     }

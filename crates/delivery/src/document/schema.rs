@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::declaration::{Declaration, text};
 
-/// Name of the schema member that contains the name of the schema's definition. The combined schema
-/// of all documents contains each definition once.
+/// Name of a temporary member of a schema. Its value is the name under which the combined schema of
+/// all documents defines this schema once.
 pub const DEFINITION: &str = "$definition";
 
 /// Returns the JSON Schema of a record. The properties are a list of pairs, because a JSON object

@@ -1,4 +1,4 @@
-//! A published event, byte for byte, and the decoder of one event.
+//! [`Event`]: a published event with its original bytes, and the decoder that creates it.
 //!
 //! The bytes of an event are never rebuilt: the same text is queued, posted and stored. Validation,
 //! ids and filters use [`Members`], a view that borrows the text and keeps the publisher's spelling

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The reason why a text is not a valid event. It does not contain the text itself.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
-    /// The text is not JSON.
+    /// The text is not valid JSON. The value is the error of the parser.
     #[error("the event is not JSON: {0}")]
     NotJson(String),
     /// Two members have the same name.
@@ -22,7 +22,8 @@ pub enum Malformed {
     /// of that schema.
     #[error("the event is not a valid Event Grid event: {0}")]
     EventGrid(String),
-    /// The text is not a message of the service that the topic's input names.
+    /// The text is not a message of the service that the topic's input names. The values are the
+    /// input and the rule that the text violates.
     #[error("the message does not match the input {0}: {1}")]
     Envelope(&'static str, String),
     /// The value of `deliverat` is not a date-time of RFC 3339.

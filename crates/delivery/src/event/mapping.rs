@@ -45,10 +45,11 @@ record! {
     /// formats need them.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     pub struct Mapping {
-        /// Id of the event. Without a mapping, it is the id of the message.
+        /// Id of the event. Without a mapping, it is the id of the message. The second and later
+        /// events of an array also get their index, such as MESSAGE-1.
         "id" => pub id: Field = Or(FOUND, Field::default()),
-        /// Topic of the event in the Event Grid schema, or its source as a CloudEvent. Without a
-        /// mapping, it is namespace/topic.
+        /// Topic of the event in the Event Grid schema, and source of the event in CloudEvents.
+        /// Without a mapping, it is namespace/topic.
         "topic" => pub topic: Field = Or(FOUND, Field::default()),
         /// Time of the event in RFC 3339, such as 2026-12-01T00:00:00Z. Without a mapping, it is the time of
         /// publication.
@@ -62,7 +63,8 @@ record! {
     }
 }
 
-/// The field type of an attribute without a default, because each event needs a value of its own.
+/// The field type of an attribute whose mapping cannot have a default, because each event needs a
+/// value of its own.
 const FOUND: Attribute = Attribute { may_have_default: false };
 /// The field type of an attribute that may have a default, because all events may share one value.
 const FOUND_OR_DEFAULT: Attribute = Attribute { may_have_default: true };

@@ -24,7 +24,8 @@ pub const MANY: u32 = 10;
 const TOO_MUCH_MIN: u32 = 2;
 /// One in this many recent responses must show overload before the limit is halved.
 const ONE_OF: u32 = 5;
-/// Lowest limit that timeouts alone can cause, because an event itself may cause a timeout.
+/// Lowest limit that a timeout can cause. An event itself may cause a timeout, so a decrease below
+/// this limit requires a response with status 429 or 503.
 const DESPITE_TIMEOUTS: u32 = 5;
 /// Number of rounds of responses that are counted. A round has as many responses as the ceiling,
 /// but at least [`MANY`] and at most [`ROUND_MAX`]. After the last round, a quarter of the count is

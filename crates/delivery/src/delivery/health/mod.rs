@@ -1,7 +1,8 @@
-//! The health of destinations: failing, slow or overloaded ones, and the state that all processes
-//! of a deployment share.
+//! Detects failing, slow and overloaded destinations, and shares the findings among all processes
+//! of a deployment.
 //!
-//! Each file contains one rule. The state of a rule is a value that describes one destination.
+//! Most modules contain one rule and the state that the rule keeps for one destination. Three
+//! modules share this state or report it: [`shared`], [`news`] and [`notice`].
 
 pub mod adaptive;
 pub mod news;
@@ -44,7 +45,7 @@ pub enum Finding {
         /// Duration of the condition, counted from the attempt.
         lasts_ms: u64,
     },
-    /// The destination is still failing or slow: the attempt that tested it failed too.
+    /// The destination is still failing or slow: this attempt failed or was slow too.
     GoesOn {
         /// Duration of the condition, counted from the attempt.
         lasts_ms: u64,

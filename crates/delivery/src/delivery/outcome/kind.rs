@@ -28,7 +28,7 @@ words! {
         TimedOut = "TimedOut",
         /// The status is 429 or 503.
         Busy = "Busy",
-        /// Any status that no other outcome covers.
+        /// The status is not covered by any other outcome.
         GenericError = "GenericError",
         /// The connection was refused, reset or closed early, or failed in another way.
         SocketError = "SocketError",

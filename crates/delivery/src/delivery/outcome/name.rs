@@ -34,7 +34,7 @@ words! {
 }
 
 impl NoResponse {
-    /// Returns the outcome that has this short name.
+    /// Returns the outcome for this short name. `refused` and `reset` stand for the same outcome.
     #[must_use]
     pub const fn outcome(self) -> Outcome {
         match self {
@@ -52,14 +52,14 @@ impl NoResponse {
 pub enum OutcomeName {
     /// Any response with this HTTP status.
     Status(u16),
-    /// An attempt without a response, for example `timeout`.
+    /// The short name of an outcome without a response, for example `timeout`.
     NoResponse(NoResponse),
-    /// An outcome, for example `Busy`.
+    /// The name of an outcome in logs and dead letters, for example `Busy`.
     Word(Outcome),
 }
 
 impl OutcomeName {
-    /// Returns true if an attempt with this stored outcome and status has the named outcome.
+    /// Returns true if the name matches an attempt that was stored with this outcome and status.
     #[must_use]
     pub fn is_of(self, outcome: Option<&str>, status: Option<u16>) -> bool {
         match self {

@@ -72,7 +72,7 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
 }
 
 /// Returns the wait that the `Retry-After` of a response with status 429 or 503 requests, capped by
-/// the policy. Returns zero for every other response.
+/// the policy. Returns zero for every other response, and if the status counts as success.
 #[must_use]
 pub fn requested_wait_ms(policy: &RetryPolicy, exchange: &Exchange) -> u64 {
     let TransportResult::Answered { status, retry_after, .. } = &exchange.result else { return 0 };

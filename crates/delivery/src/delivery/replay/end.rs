@@ -21,7 +21,7 @@ const ENDS: Uuid = uuid!("d4a8c3f1-7e26-5b90-a1d7-63c5f0e9b824");
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayOutcome {
-    /// The event was delivered.
+    /// The destination accepted the event.
     Delivered,
     /// The delivery became a dead letter again.
     #[serde(alias = "dead_again")] // an earlier spelling, still accepted
@@ -56,7 +56,7 @@ pub struct ReplayEnd {
     /// The id of the delivery. If the delivery became a dead letter again, the new dead letter has
     /// the same id.
     pub delivery: Uuid,
-    /// The outcome of the delivery.
+    /// The outcome of the delivery: delivered, dead again, or dropped.
     pub outcome: ReplayOutcome,
     /// Time at which the delivery ended, in milliseconds since 1970.
     pub at_ms: u64,
@@ -75,7 +75,7 @@ pub struct StoredReplayEnd {
     pub letter: Uuid,
     /// The id of the delivery, and of the new dead letter if there is one.
     pub delivery: Uuid,
-    /// The outcome of the delivery.
+    /// The outcome of the delivery: delivered, dead again, or dropped.
     pub state: ReplayOutcome,
     /// Time at which the delivery ended, in RFC 3339.
     pub at: String,
@@ -162,7 +162,8 @@ pub fn write_ends(prefix: &str, job: &str, ends: &[ReplayEnd]) -> (String, Vec<u
     (format!("{}{id}.ndjson", ends_folder(prefix, job)), lines)
 }
 
-/// Parses the results in a stored object. Lines of a different format version are skipped.
+/// Parses the results in a stored object. Skips invalid lines and lines of a different format
+/// version.
 #[must_use]
 pub fn read_ends(bytes: &[u8]) -> Vec<StoredReplayEnd> {
     let lines = bytes.split(|byte| *byte == b'\n');

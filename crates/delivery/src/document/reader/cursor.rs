@@ -117,8 +117,9 @@ impl<'a> Cursor<'a> {
         self.node
     }
 
-    /// Returns `base` with the fields of this mapping, which replace fields with the same name. If
-    /// the field is a mapping in both, its fields are merged too. Deeper mappings are replaced.
+    /// Returns `base` with the fields of this mapping, which replace fields with the same name.
+    /// Ignores fields that are `null` in this mapping. If a field is a mapping in both, its fields
+    /// are merged too. Deeper mappings are replaced.
     pub fn laid_over(&self, base: Node) -> Node {
         base.with_fields_of(self.node, 2)
     }
@@ -304,7 +305,7 @@ impl<'a> Cursor<'a> {
         parsed.or_else(|| self.refuse(Message::new(format!("not {noun}")).help(rule)))
     }
 
-    /// Reads a string, or a whole number or boolean as text.
+    /// Reads a string, a whole number or a boolean, and returns it as text.
     pub fn scalar(&self) -> Option<String> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),

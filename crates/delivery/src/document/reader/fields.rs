@@ -83,7 +83,8 @@ impl<'a> Fields<'a> {
         self.own(name).or_else(|| self.of_base(name))
     }
 
-    /// Returns the field unless it is `null`. Exported resources have `null` for absent fields.
+    /// Returns the field of this mapping, or of the first base in which it is not `null`. Exported
+    /// resources have `null` for absent fields.
     pub fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
         let own = self.own(name);
         let base = self.of_base(name);
@@ -118,7 +119,7 @@ impl<'a> Fields<'a> {
         self.get(name).and_then(|cursor| read(&cursor))
     }
 
-    /// Returns true if the field is the boolean `true`.
+    /// Returns true if the field is the boolean `true`. Reports a value that is not a boolean.
     pub fn is_true(&self, name: &'static str) -> bool {
         self.given(name).and_then(|cursor| cursor.boolean()).unwrap_or(false)
     }
@@ -134,7 +135,8 @@ impl<'a> Fields<'a> {
         Some(Cursor { position: key.position, ..self.mapping.child(key, node) })
     }
 
-    /// Returns a cursor whose findings point to the key of a field, unless the value is `null`.
+    /// Returns a cursor whose findings point to the key of a field. Returns `None` if this mapping
+    /// lacks the field, or if the value is `null` here and in all bases.
     pub fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.given(name).and_then(|_| self.key(name))
     }

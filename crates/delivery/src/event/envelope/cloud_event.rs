@@ -5,7 +5,7 @@
 
 use crate::event::Members;
 
-/// A text that could not be converted into a CloudEvent, with the reason.
+/// A text that could not be converted into a CloudEvent, and the reason for the failure.
 #[derive(Debug)]
 pub(super) struct Unconverted {
     pub(super) text: String,
@@ -33,7 +33,7 @@ fn inner(value: &str) -> Option<&str> {
     value.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// Joins JSON strings into one JSON string, with `between` as the separator.
+/// Joins JSON strings into one JSON string, with `between` as the separator. Skips missing parts.
 pub(super) fn joined(parts: &[Option<&str>], between: &str) -> String {
     let parts: Vec<&str> = parts.iter().flatten().filter_map(|value| inner(value)).collect();
     format!("\"{}\"", parts.join(between))

@@ -1,6 +1,6 @@
-//! Converts events of Amazon EventBridge, as a rule of EventBridge sends them to a queue.
+//! Converts the events that a rule of Amazon EventBridge sends to a queue.
 //!
-//! The CloudEvents project defines no adapter for them, so the mapping is our own:
+//! The CloudEvents project defines no adapter for EventBridge, so the mapping is our own:
 //! - `id`, `source` and `time` keep their names.
 //! - `detail-type` becomes `type`, and `detail` becomes `data`.
 //! - The first of the `resources` becomes `subject`. If there are several, the extension

@@ -1,4 +1,4 @@
-//! Converts event notifications of Amazon S3, as a bucket sends them to a queue.
+//! Converts the event notifications that an Amazon S3 bucket sends to a queue.
 //!
 //! A notification has a list of records, and each record is an event. Ids follow the adapter of the
 //! CloudEvents project: they are request ids. The events of one request that deletes several
@@ -89,8 +89,8 @@ fn of_record(record: &str) -> Result<String, String> {
     })
 }
 
-/// Converts a test event like a record. Its `source` has no region, because a test event names
-/// none.
+/// Converts a test event into a CloudEvent, whose data is the whole test event. The `source` has no
+/// region, because a test event contains none.
 fn test_event(text: &str, members: &Members<'_>) -> Result<String, String> {
     required(members, "RequestId").map(|request| {
         let source = joined(&[Some("\"aws:s3\""), non_empty(members, "Bucket")], ".");

@@ -13,8 +13,8 @@ use crate::event::{Element, Input, Malformed, Members, decode_one};
 /// Converts a message of one service into a CloudEvent.
 type Convert = fn(&str, &Members<'_>) -> Result<String, Unconverted>;
 
-/// Decodes the text of one element. A message of SNS, EventBridge or S3 is converted into a
-/// CloudEvent, and any other text stays unchanged.
+/// Decodes the text of one element. If the input names SNS, EventBridge or S3, a message of that
+/// service is converted into a CloudEvent. A text with `specversion` must be a CloudEvent.
 pub(super) fn decode_text(text: &Arc<str>, input: Input) -> Element {
     let convert: Convert = match input {
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
@@ -41,8 +41,8 @@ pub(super) fn decode_text(text: &Arc<str>, input: Input) -> Element {
     }
 }
 
-/// Removes the members with which a reader could end the SNS subscription, even if the topic's
-/// input is not SNS.
+/// Removes the members of an SNS notification with which a reader could end the SNS subscription.
+/// This applies even if the topic's input is not SNS. An SNS confirmation becomes malformed.
 fn without_subscription(element: Element, input: Input) -> Element {
     let Element::Event(event) = &element else { return element };
     match sns::other_event(event) {

@@ -1,4 +1,4 @@
-//! Converts messages of Amazon SNS, as a queue without raw message delivery receives them.
+//! Converts the messages that Amazon SNS sends to a queue without raw message delivery.
 //!
 //! The adapter of the CloudEvents project reads the headers of an HTTP subscriber. A queue gets the
 //! same values in the body, but gets the ARN of its subscription only inside `UnsubscribeURL`. If
@@ -32,8 +32,8 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
-/// Returns an error text if SNS asks with this message for the confirmation of a subscription or of
-/// its end; `None` for other messages.
+/// Returns an error text if the message is a subscription confirmation or an unsubscribe
+/// confirmation of SNS; `None` for other messages.
 fn unconfirmed(members: &Members<'_>) -> Option<String> {
     publisher(members)?;
     let kind = members.text("Type").filter(|kind| kind != NOTIFICATION)?;
@@ -44,7 +44,8 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
 }
 
 /// Removes the members of [`ENDS_THE_SUBSCRIPTION`] from an SNS notification on a topic whose input
-/// is not SNS. Returns `None` for an event without such members.
+/// is not SNS. Fails for an SNS confirmation. Returns `None` for any other event, and for a
+/// notification without such members.
 pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
     let text = event.text();
     let members = match event.shape() {
@@ -60,13 +61,14 @@ pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> 
     ends_it.then(|| Ok(members.without(&ENDS_THE_SUBSCRIPTION)))
 }
 
-/// Converts a notification into a CloudEvent, without the members of [`ENDS_THE_SUBSCRIPTION`].
+/// Converts a notification into a CloudEvent. The data omits the members of
+/// [`ENDS_THE_SUBSCRIPTION`].
 pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     let data = || members.without(&ENDS_THE_SUBSCRIPTION);
     converted(members, data).map_err(|why| Unconverted::new(text, why))
 }
 
-/// Converts a notification into a CloudEvent with all of its members.
+/// Converts a notification into a CloudEvent. The data contains all members of the notification.
 pub(super) fn whole_event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     converted(members, || text.trim().to_owned()).map_err(|why| Unconverted::new(text, why))
 }
@@ -95,8 +97,8 @@ fn converted(members: &Members<'_>, data: impl FnOnce() -> String) -> Result<Str
     Ok(cloud_event(&attributes, &data()))
 }
 
-/// Returns the ARN of the queue's subscription from `UnsubscribeURL`, if it begins with the ARN of
-/// the topic.
+/// Returns the ARN of the queue's subscription, which is a parameter of `UnsubscribeURL`. Returns
+/// `None` if the parameter is missing or does not begin with the ARN of the topic.
 fn subscription_arn(members: &Members<'_>) -> Option<String> {
     let (address, topic) = (members.text("UnsubscribeURL")?, members.text("TopicArn")?);
     let (_, query) = address.split_once('?')?;

@@ -12,8 +12,8 @@ use crate::time::duration::{HOUR_MS, format_ms};
 
 /// Minimum time between two publications of failures that continue.
 pub const ROW_MS: u64 = HOUR_MS;
-/// Maximum number of unsent notices. The oldest are dropped, because sending may fail for a long
-/// time.
+/// Maximum number of unsent notices; the oldest are dropped. The limit exists because sending may
+/// fail for a long time.
 const NOTICES_KEPT: usize = 20;
 
 impl DestinationState {

@@ -71,7 +71,7 @@ pub struct Findings {
     pub ceiling: Option<(u32, u64)>,
     /// Consecutive failures that began, continue or ended; `None` without such a change.
     pub row: Option<FailureStreak>,
-    /// True if the process claimed the probe but did not make it.
+    /// True if the process claimed the probe but did not attempt a delivery.
     pub is_unprobed: bool,
     /// The change of slowness, and the time of the finding in milliseconds since 1970.
     pub slow: Option<(Finding, u64)>,
