@@ -45,13 +45,13 @@ pub(crate) async fn measure(binaries: &Path) -> anyhow::Result<String> {
     }
     let worst = |all: &[Duration]| all.iter().max().copied().unwrap_or_default().as_millis();
     let mut text = String::from(
-        "A new process gets one batch with an event for each of nine hostile topics, then one for a neighbour. The hostile topics are:  ",
+        "A new process gets one batch: an event for each of nine hostile topics, then an event for a neighbouring topic. The hostile topics are:  ",
     );
     let names: Vec<String> = hostile().into_keys().collect();
     write!(
         text,
         "{}. In the worst of {RUNS} runs the neighbour's event arrives after {} ms, the batch ends after {} ms, \
-         and dispatch takes {} MiB at its peak.",
+         and dispatch uses at most {} MiB of memory.",
         names.join(", "),
         worst(&arrived),
         worst(&ended),
