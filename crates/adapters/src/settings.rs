@@ -244,7 +244,7 @@ impl IngressSettings {
         let by_keys = env.parse(INGRESS_AUTHORIZATION, |text| match text {
             "keys" => Ok(true),
             "iam" => Ok(false),
-            other => Err(format!("\"{other}\" is neither keys nor iam")),
+            other => Err(format!("\"{other}\" is not valid: expected keys or iam")),
         })?;
         let keys = env.parse_or(PUBLISHER_KEYS, "", |text| {
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -349,7 +349,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         self.parse_or(LOG_DELIVERIES, "all", |text| match text {
             "all" => Ok(LogDeliveries::All),
             "failures" => Ok(LogDeliveries::Failures),
-            other => Err(format!("\"{other}\" is neither all nor failures")),
+            other => Err(format!("\"{other}\" is not valid: expected all or failures")),
         })
     }
 
@@ -401,7 +401,11 @@ pub fn splits(text: &str) -> Result<Splits, String> {
             "topic" => splits.topic = true,
             "outcome" => splits.outcome = true,
             "subscription" => splits.subscription = true,
-            other => return Err(format!("\"{other}\" is not topic, outcome or subscription")),
+            other => {
+                return Err(format!(
+                    "\"{other}\" is not valid: expected topic, outcome or subscription"
+                ));
+            }
         }
     }
     Ok(splits)
@@ -531,8 +535,8 @@ mod tests {
             (EVENTS_QUEUE_URL, "events", "not a queue URL"),
             (EVENTS_QUEUE_URL, "mailto:events@example.com", "not a queue URL"),
             (DEFAULT_TOPIC, "orders", "namespace/topic"),
-            (LOG_DELIVERIES, "none", "neither all nor failures"),
-            (METRICS_PER, "topic,day", "\"day\" is not topic, outcome or subscription"),
+            (LOG_DELIVERIES, "none", "expected all or failures"),
+            (METRICS_PER, "topic,day", "expected topic, outcome or subscription"),
             (METRICS_NAMESPACE, "AWS/Lambda", "not beginning with AWS/"),
             (MAX_CONCURRENCY, "50+", "50+10"),
             (MAX_CONCURRENCY, "0", "positive"),

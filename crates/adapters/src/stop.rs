@@ -68,7 +68,7 @@ async fn terminated() {
 async fn register() -> Result<BoxFuture<'static, ()>, String> {
     let api = std::env::var(AWS_LAMBDA_RUNTIME_API).map_err(|error| error.to_string())?;
     let endpoint: Uri =
-        format!("http://{api}").parse().map_err(|_| format!("{api} is not an address"))?;
+        format!("http://{api}").parse().map_err(|_| format!("{api} is not a host and port"))?;
     let client = PooledClient::builder().with_endpoint(endpoint).build();
     let register = Request::post(REGISTER).header("lambda-extension-name", NAME);
     let register =

@@ -62,7 +62,7 @@ impl<P: DispatchPorts> Credentials<P> {
 
     async fn check_policy(&self, destination: &Destination) -> Result<(), Unsendable> {
         let newest = self.ports.subscriptions().current().await.map_err(|problem| {
-            Unsendable::Unready(format!("the policy of secrets cannot be read: {problem}"))
+            Unsendable::Unready(format!("the secret policy cannot be read: {problem}"))
         })?;
         match newest.settings().secrets.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),

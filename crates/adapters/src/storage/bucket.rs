@@ -152,7 +152,9 @@ impl Bucket {
         let versions: Vec<Version> = of_key.map(version).collect();
         if versions.is_empty() && list.is_truncated() == Some(true) {
             // The page contains only delete markers.
-            return Err(StorageError::Unavailable(format!("{key} has too many delete markers")));
+            return Err(StorageError::Unavailable(format!(
+                "the newest versions of {key} are all delete markers"
+            )));
         }
         Ok(versions)
     }

@@ -146,7 +146,7 @@ fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
          ${}\nprices: {PRICES_FROM}\n\n{}\n{}\na million deliveries that wait one day for a \
          destination that is down: ${}\na million dead letters, stored and kept for {MONTH_DAYS} \
          days: ${}; replayed: ${}\nup to {} deliveries can wait for destinations that are down; \
-         with more, all waiting deliveries are late\n",
+         if more wait, all are late\n",
         count(plan.events),
         count(plan.event_bytes),
         count(estimate.deliveries),

@@ -116,8 +116,10 @@ impl EnvironmentArgs {
             hosts.keys().map(|name| format!(" --env {}", shell::typed(name))).collect();
         let explanation =
             format!("the files use environment variables of this machine as secrets:\n{listed}");
-        let otherwise =
-            format!("{explanation}nothing was sent; to allow it, add{}", text::line(&options));
+        let otherwise = format!(
+            "{explanation}nothing was sent; to send the values, add{}",
+            text::line(&options)
+        );
         let question = format!("{explanation}send the values?");
         if !is_confirmed(&question, &otherwise)? {
             return Err(usage_error("nothing was sent"));
@@ -155,7 +157,8 @@ impl EnvironmentArgs {
         }
         let explanation =
             format!("requests of these files would contain your AWS identity:\n{listed}");
-        let otherwise = format!("{explanation}nothing was sent; to allow it, add --identity");
+        let otherwise =
+            format!("{explanation}nothing was sent; to send your identity, add --identity");
         if !is_confirmed(&format!("{explanation}send it?"), &otherwise)? {
             return Err(usage_error("nothing was sent"));
         }

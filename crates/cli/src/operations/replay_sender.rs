@@ -183,7 +183,9 @@ impl ReplayQueues {
             ReplayTarget::Topic(topic) => Some(topic.clone()),
             ReplayTarget::Subscription => None,
         };
-        let queue = queue.context("a replay to a subscription or a topic needs a queue")?;
+        let queue = queue.context(
+            "a replay to a subscription or a topic needs a queue: use --stack or --queue-url",
+        )?;
         let client = queue::reach(self.stack.as_ref(), &queue).await?;
         Ok((ReplaySender::to_queue(client, &queue, topic), Some(queue)))
     }

@@ -29,7 +29,7 @@ pub(crate) async fn tell(stack: Option<&Stack>, topics: &[TopicName]) {
         note(text::line(&format!(
             "the functions could not be notified of this change. They apply it at the next \
              listing: within 30 seconds for up to 1,000 topics, within five minutes for up to \
-             10,000: {}",
+             10,000. The error: {}",
             chain(&problem)
         )));
     }

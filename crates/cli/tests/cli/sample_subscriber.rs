@@ -90,7 +90,7 @@ fn a_signature_by_a_private_key_is_checked_with_the_public_one() {
         subscriber(folder.path(), &["--secret", "key.txt", "--require-signature"]);
     for (secret, shown) in [
         (PRIVATE, "signature: valid"),
-        (SECRET, "signature: invalid: webhook-signature has no entry that begins with v1a,"),
+        (SECRET, "signature: invalid: webhook-signature has no entry that begins with \"v1a,\""),
     ] {
         let (_dev, queue) = dev_with(folder.path(), &address, secret);
         publish(folder.path(), &queue);

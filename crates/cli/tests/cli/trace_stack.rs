@@ -94,7 +94,7 @@ fn a_small_query_is_made_at_once_and_its_price_is_printed() {
         "shop/told/busy  event told-1  delivered by attempt 2, 2 s after publication\n",
         "503 Service Unavailable (Busy) in 10 ms  retry in 2 s\n",
         "CloudWatch Logs Insights: at most four queries, each scanning about ",
-        "at most the stored 2.0 MB (less than $0.01)",
+        "at most 2.0 MB (less than $0.01), the size of the log groups",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }

@@ -47,7 +47,7 @@ pub enum Refusal {
     #[error("the URL has no host")]
     NoHost,
     /// The URL leads to a service that runs in the function's sandbox.
-    #[error("{0} is an address of the function itself on this port; requests to it are blocked")]
+    #[error("{0} with this port is an address of the function itself; requests to it are blocked")]
     Own(HostAddress),
     /// The URL uses plain HTTP, and neither its host name nor its address is in
     /// `ALLOW_PRIVATE_DESTINATIONS`.
@@ -204,8 +204,8 @@ mod tests {
         );
         assert_eq!(
             says(led(&policy, "http://localhost:9001/", &["127.0.0.1"])),
-            "localhost (127.0.0.1) is an address of the function itself on this port; requests to \
-             it are blocked"
+            "localhost (127.0.0.1) with this port is an address of the function itself; requests \
+             to it are blocked"
         );
         assert_eq!(says(led(&policy, "mailto:a@example.com", &[])), "the URL has no host");
     }

@@ -73,7 +73,7 @@ impl TryFrom<OutcomeName> for Always {
                 Outcome::Aborted => Self::Aborted,
                 Outcome::Probation => {
                     return Err(format!(
-                        "{outcome} is not an outcome of an attempt: no request is sent"
+                        "{outcome} cannot result from an attempt, because no request is sent"
                     ));
                 }
             },

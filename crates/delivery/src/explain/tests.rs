@@ -133,7 +133,7 @@ fn outcomes_are_read_back_and_others_refused() {
     let none = "Probation".parse::<Always>();
     assert_eq!(
         none,
-        Err("Probation is not an outcome of an attempt: no request is sent".to_owned())
+        Err("Probation cannot result from an attempt, because no request is sent".to_owned())
     );
 }
 

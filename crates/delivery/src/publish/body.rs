@@ -50,7 +50,7 @@ pub fn message(
     if bytes > MESSAGE_MAX_BYTES {
         let problem = format!(
             "the message with its topic has {bytes} bytes; the limit is {MESSAGE_MAX_BYTES} bytes. \
-             In binary mode, data that is not JSON is base64-encoded and a third longer"
+             In binary mode, data that is not JSON is base64-encoded, which adds a third"
         );
         return Err(Refusal::new(413, problem));
     }

@@ -63,7 +63,7 @@ pub(super) fn headers(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// The secret is not base64.
-    #[error("is not base64, with or without the prefix {SECRET_PREFIX}")]
+    #[error("is not base64; the prefix {SECRET_PREFIX} is optional")]
     NotBase64,
     /// The secret has only this number of bytes.
     #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]

@@ -45,7 +45,7 @@ pub enum InvalidSignature {
     #[error("webhook-timestamp is not a number of seconds since 1970")]
     InvalidTime,
     /// No signature uses the scheme of a configured key.
-    #[error("webhook-signature has no entry that begins with {0},")]
+    #[error("webhook-signature has no entry that begins with \"{0},\"")]
     NoEntry(&'static str),
     /// No signature matches a configured key.
     #[error(
@@ -54,11 +54,11 @@ pub enum InvalidSignature {
     )]
     NoMatch,
     /// A signature matches, but the timestamp is too old: its age is this many milliseconds.
-    #[error("the signature matches, but webhook-timestamp is {} ago; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
+    #[error("the signature matches, but webhook-timestamp is {} old; the limit is {}", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooOld(u64),
     /// A signature matches, but the timestamp is too far in the future: this many milliseconds
     /// ahead of the current time.
-    #[error("the signature matches, but webhook-timestamp is {} ahead; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
+    #[error("the signature matches, but webhook-timestamp is {} in the future; the limit is {}", format_ms(*.0), format_ms(TOLERANCE_MS))]
     TooNew(u64),
 }
 

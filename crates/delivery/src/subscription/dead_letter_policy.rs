@@ -119,7 +119,7 @@ impl Kind for DeadLetters {
                 at.warn(message.help("omit deadLetter to store them in the default container"));
                 let defaults = bases.iter().rev().find(|base| base.is_mapping());
                 let Some(defaults) = defaults else {
-                    return at.refuse("none cannot be a default; set it in spec");
+                    return at.refuse("\"none\" cannot be a default; set it in spec");
                 };
                 let defaults = defaults.mapping(DeadLetterPolicy::read)??;
                 Some(DeadLetterPolicy { sink: Sink::None, ..defaults })
@@ -128,10 +128,10 @@ impl Kind for DeadLetters {
                 // The message quotes no address, because it may contain credentials.
                 let found =
                     if other.contains("://") { "an address".to_owned() } else { quoted(other) };
-                let message = format!("expected none or a mapping, found {found}");
+                let message = format!("expected \"none\" or a mapping, found {found}");
                 at.refuse(Message::new(message).help("deadLetter: {sink: …}"))
             }
-            None => at.refuse("expected none or a mapping"),
+            None => at.refuse("expected \"none\" or a mapping"),
         }
     }
 

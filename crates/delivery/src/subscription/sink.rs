@@ -146,7 +146,7 @@ impl FromStr for SinkQueue {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.chars().all(plain) {
             return Err(format!(
-                "\"{name}\" is not the name of a queue: 1 to {NAME_MAX_BYTES} letters, digits, hyphens and _"
+                "\"{name}\" is not the name of a queue: expected 1 to {NAME_MAX_BYTES} letters, digits, hyphens and _"
             ));
         }
         if account.len() != ACCOUNT_DIGITS || !account.chars().all(|c| c.is_ascii_digit()) {

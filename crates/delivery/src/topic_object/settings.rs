@@ -90,7 +90,8 @@ pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'
         match object.version() {
             VERSION => Ok(object),
             other => Err(format!(
-                "the object has version {other}, but this lastmile supports version {VERSION}"
+                "the object has version {other}, but this program supports only version \
+                 {VERSION}: use the newer version"
             )),
         }
     }

@@ -48,7 +48,10 @@ pub enum ObjectError {
     #[error("not a valid object of a topic: {0}")]
     Malformed(String),
     /// A newer version of lastmile wrote the object.
-    #[error("the object has version {0}, but this lastmile supports version {VERSION}")]
+    #[error(
+        "the object has version {0}, but this program supports only version {VERSION}: use the \
+         newer version"
+    )]
     UnknownVersion(u64),
     /// The filters have more than [`CONDITIONS_MAX`] conditions and values.
     #[error(

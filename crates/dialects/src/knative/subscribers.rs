@@ -28,7 +28,7 @@ impl<'a> Reader<'a, '_> {
             let missing = subscribers.len().saturating_sub(*subscribed);
             if missing > 0 {
                 let message =
-                    format!("the Subscriptions of {missing} of these subscribers are missing");
+                    format!("no file has the Subscriptions of {missing} of these subscribers");
                 list.warn(Message::new(message).help(
                     "add them to the files; subscribers without a Subscription are not read",
                 ));

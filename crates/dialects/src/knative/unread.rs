@@ -70,7 +70,7 @@ fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
         named.push(format!("{} more", affected.len() - NAMED_MAX));
     }
     let message = format!(
-        "the {} {} is not supported, which changes deliveries of {}",
+        "the {} {} is not supported; this affects deliveries of {}",
         shortened(object.kind),
         object.name,
         named.join(", ")

@@ -291,7 +291,7 @@ async fn are_recorded(
     }
     if queues.is_default() {
         return Err(usage_error(
-            "the `lastmile dev` of this folder, or of the default port, does not respond, or uses another container: use \
+            "the `lastmile dev` of this folder (or on the default port) does not respond, or uses another container: use \
              --queue-url for its queue, or --stack for a deployed stack",
         ));
     }
@@ -310,7 +310,7 @@ async fn leave_out_stopped(stack: &Stack, plan: &mut ReplayPlan) -> anyhow::Resu
     let left_out = plan.leave_out_stopped(|name| stopped.contains_key(name));
     let mut lines: Vec<String> = stopped.into_values().collect();
     if left_out > 0 {
-        lines.push(format!("omitted: {} of these subscriptions", text::dead_letters(left_out)));
+        lines.push(format!("omitted: {} of the subscriptions above", text::dead_letters(left_out)));
     }
     Ok(lines)
 }

@@ -181,7 +181,7 @@ fn describe_replay(record: &ReplayRecord, end: Option<&ReplayEndState>) -> Strin
 fn describe_sending(record: &ReplayRecord) -> String {
     let (job, delivery) = (&record.job, record.entry.delivery);
     if record.is_uncertain() {
-        format!("uncertain, because the job {job} was interrupted; delivery {delivery}")
+        format!("may have been sent as delivery {delivery}, but the job {job} was interrupted")
     } else {
         format!("{}Z by the job {job} as delivery {delivery}", text::seconds(&record.entry.at))
     }

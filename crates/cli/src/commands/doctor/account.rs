@@ -36,9 +36,10 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> Option<Item> {
 async fn limits(client: &Client) -> anyhow::Result<Limits> {
     let answer = client.get_account_settings().send().await;
     let answer = failed(answer, || "the account settings cannot be read".to_owned())?;
-    let limit = answer.account_limit().context("the response contains no limits")?;
-    let unreserved =
-        limit.unreserved_concurrent_executions().context("the response contains no limits")?;
+    let limit = answer.account_limit().context("Lambda returned no concurrency limits")?;
+    let unreserved = limit
+        .unreserved_concurrent_executions()
+        .context("Lambda returned no concurrency limits")?;
     Ok(Limits {
         all: limit.concurrent_executions().try_into()?,
         unreserved: unreserved.try_into()?,

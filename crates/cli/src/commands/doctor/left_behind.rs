@@ -46,7 +46,10 @@ fn items(stack: &str, left: &LeftBehind) -> Vec<Item> {
         let letters = text::dead_letters(*count);
         let of_newest = match left.is_all {
             true => String::new(),
-            false => format!(" (among about the newest {})", text::grouped(LEFT_BEHIND_READS_MAX)),
+            false => format!(
+                " (only about the newest {} were searched)",
+                text::grouped(LEFT_BEHIND_READS_MAX)
+            ),
         };
         let message = format!(
             "{name} has {letters} that were not replayed, with the reason {reason}{of_newest}"
@@ -76,7 +79,11 @@ mod tests {
                  replayed, with the reason Paused; {command}\n"
             )
         );
-        assert!(line(false).contains("Paused (among about the newest 5,000); "), "{}", line(false));
+        assert!(
+            line(false).contains("Paused (only about the newest 5,000 were searched); "),
+            "{}",
+            line(false)
+        );
         assert!(items("live", &LeftBehind::default()).is_empty());
     }
 }

@@ -91,7 +91,7 @@ fn judge(
     }
     let result = mapping.last_processing_result().filter(|text| text.starts_with(PROBLEM))?;
     let help = "check the lines about the role and the function, and the log of the function";
-    Some(Item::error(item, format!("last result of Lambda: {result}"), help))
+    Some(Item::error(item, format!("Lambda last reported: {result}"), help))
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
         if expected.mapping.is_some() && *visibility_seconds < timeout_seconds {
             let message = format!(
                 "the visibility timeout of {visibility_seconds} s is shorter than the function \
-                 timeout of {timeout_seconds} s, so messages would be delivered twice"
+                 timeout of {timeout_seconds} s, so messages can be delivered twice"
             );
             items.push(Item::error(expected.name, message, AGAIN));
         }

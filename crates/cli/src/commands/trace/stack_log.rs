@@ -104,7 +104,7 @@ impl StackLog {
         let started = start.query_string(query).send().await.map_err(|error| aws_error(&error));
         let started =
             started.with_context(|| format!("the log of {} cannot be searched", self.name()))?;
-        let id = started.query_id().context("the response contains no query id")?;
+        let id = started.query_id().context("CloudWatch Logs returned no query id")?;
         let bar = progress::count("seconds of log search");
         let results = self.results(id).await;
         bar.finish_and_clear();

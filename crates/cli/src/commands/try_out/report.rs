@@ -138,7 +138,7 @@ fn prospects(subscription: &Subscription, published_ms: u64, exchange: &Exchange
     };
     let life = explain(subscription, &Endpoint { always, retry_after }, published_ms);
     format!(
-        "if every response is the same: {}, ending as {} after {}\n",
+        "if every response is the same: {}, then the delivery ends with {} after {}\n",
         text::counted(life.attempts.len() as u64, "attempt"),
         life.reason_name(),
         text::duration(life.ended_ms)

@@ -151,7 +151,7 @@ impl Query {
                 query.set_paging(name, value.trim())?;
             } else if !others.contains(&name.as_str()) {
                 let names = FIELDS.map(|field| field.name).join(", ");
-                let why = format!("this filter does not exist; filters: {names}");
+                let why = format!("this filter does not exist; use one of: {names}");
                 return Err(InvalidField::new(name, why));
             }
         }

@@ -149,8 +149,10 @@ fn polls(load: &Load) -> [Line; 1] {
     let others = f64::from(u32::try_from(queues::mappings().count() - used.len()).unwrap_or(0));
     let empty = used.map(|queue| (of_a_queue - queue.receives).max(0.0));
     let all = empty.iter().sum::<f64>() + others * of_a_queue;
-    let how =
-        format!("{} queues × 5 pollers ÷ 20 s, minus those above", queues::mappings().count());
+    let how = format!(
+        "{} queues × 5 pollers ÷ 20 s, minus the polls with messages",
+        queues::mappings().count()
+    );
     [Line::new("empty polls", all, &SQS_REQUEST, how)]
 }
 

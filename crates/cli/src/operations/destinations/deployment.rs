@@ -107,6 +107,6 @@ impl Deployment {
 
 fn left_out(source: &str) -> String {
     format!(
-        "{source} has errors, and subscriptions with an error are left out; `lastmile check --to` reports the errors"
+        "{source} has errors, and its subscriptions with errors are ignored; `lastmile check --to` reports the errors"
     )
 }

@@ -115,7 +115,9 @@ pub(crate) fn recovering(recovery: Recovery, now_ms: u64) -> String {
     );
     if let Some((highest, until_ms)) = ceiling.filter(|(_, until_ms)| now_ms < *until_ms) {
         let until = until(until_ms, now_ms);
-        text.push_str(&format!("; failed again, so at most {highest} until {until}"));
+        text.push_str(&format!(
+            "; the destination failed again, so at most {highest} until {until}"
+        ));
     }
     text
 }

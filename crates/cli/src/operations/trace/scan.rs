@@ -56,7 +56,7 @@ impl Scan {
     /// Describes the bytes and the cost of the query for people.
     pub(crate) fn shown(self) -> String {
         format!(
-            "about {} of log lines ({}), at most the stored {} ({})",
+            "about {} of log lines ({}), at most {} ({}), the size of the log groups",
             size(self.bytes),
             price(self.bytes),
             size(self.bytes_max),
@@ -115,7 +115,8 @@ mod tests {
         let scan = |bytes| Scan { bytes, bytes_max: 4 * bytes };
         assert!(!scan(LARGE_SCAN_BYTES).is_large() && scan(LARGE_SCAN_BYTES + 1).is_large());
         let said = scan(2_100_000_000).shown();
-        let expected = "about 2.1 GB of log lines ($0.02), at most the stored 8.4 GB ($0.05)";
+        let expected =
+            "about 2.1 GB of log lines ($0.02), at most 8.4 GB ($0.05), the size of the log groups";
         assert_eq!(said, expected);
         assert!(scan(12_345).shown().starts_with("about 12.3 kB of log lines (less than $0.01)"));
         assert!(scan(0).shown().starts_with("about 0 bytes"));

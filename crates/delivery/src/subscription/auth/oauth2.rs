@@ -159,7 +159,7 @@ pub fn check_parameter(value: &str) -> Result<(), String> {
 pub fn check_parameter_name(name: &str) -> Result<(), String> {
     if NAMED_PARAMETERS.contains(&name) {
         return Err(format!(
-            "set {name} in its own field; only grant_type has none, because it is always sent"
+            "set {name} in its own field; grant_type has no field, because it is always sent"
         ));
     }
     check_parameter(name)

@@ -36,7 +36,8 @@ impl Presence for Batches {
         match at.peek_text() {
             Some(NONE) => return Some(None),
             Some(other) => {
-                return at.refuse(format!("expected none or a mapping, found {}", quoted(other)));
+                return at
+                    .refuse(format!("expected \"none\" or a mapping, found {}", quoted(other)));
             }
             None => {}
         }

@@ -99,7 +99,7 @@ fn check_name(member: &Entry<'_>, input: Input) {
         return key.error(Message::new(message).help(help));
     }
     if name.contains('.') {
-        let message = format!("the filter compares the top-level member {}", quoted(name));
+        let message = format!("{} is read as one top-level member, not a path", quoted(name));
         key.warn(Message::new(message).help("a filter cannot match nested members"));
     }
 }

@@ -117,7 +117,7 @@ fn a_config_map_with_defaults_is_named_with_each_subscription_that_leaves_them_t
                 "{name} {text} {found:?}"
             );
             let message = format!(
-                "the ConfigMap knative-eventing/{name} is not supported, which changes deliveries \
+                "the ConfigMap knative-eventing/{name} is not supported; this affects deliveries \
                  of default/"
             );
             assert!(
@@ -167,7 +167,7 @@ fn a_config_map_that_a_broker_names_is_one_warning() {
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert!(
         finding.contains(
-            "the ConfigMap knative-eventing/mine is not supported, which changes deliveries of \
+            "the ConfigMap knative-eventing/mine is not supported; this affects deliveries of \
              default/b/t (config of its Broker); for an MTChannelBasedBroker, copy \
              knative.dev/channelKind from kubectl get broker -o yaml to \
              spec.channelTemplateSpec.kind"

@@ -130,7 +130,7 @@ fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
     assert_eq!(reading.catalogue.subscriptions().count(), 1);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert!(
-        finding.contains("the Subscriptions of 1 of these subscribers are missing"),
+        finding.contains("no file has the Subscriptions of 1 of these subscribers"),
         "{finding}"
     );
     let both = format!("{subscription}{}", subscription.replace("name: s", "name: t"));

@@ -49,7 +49,7 @@ fn an_object_that_a_subscription_sends_to_is_named_with_the_subscription() {
             ),
         ] {
             let expected = format!(
-                "warning: the {kind} default/x is not supported, which changes deliveries of \
+                "warning: the {kind} default/x is not supported; this affects deliveries of \
                  default/b/t ({field})"
             );
             let found = found(&format!("{text}{unread}"));
@@ -78,7 +78,7 @@ fn an_object_that_publishes_to_a_broker_or_configures_it_is_named_with_its_subsc
         assert_eq!(
             found(&format!("{}{unread}", delivered("{uri: 'http://h/'}"))),
             [format!(
-                "warning: the {kind} default/x is not supported, which changes deliveries of \
+                "warning: the {kind} default/x is not supported; this affects deliveries of \
                  default/b/t ({field})"
             )],
             "{spec}"
@@ -100,7 +100,7 @@ fn an_object_behind_another_one_changes_the_same_subscription() {
     let found = found(&format!("{}{first}{second}", delivered(&to("x"))));
     for name in ["x", "y"] {
         let expected = format!(
-            "warning: the Sequence default/{name} is not supported, which changes deliveries of \
+            "warning: the Sequence default/{name} is not supported; this affects deliveries of \
              default/b/t (subscriber)"
         );
         assert!(found.contains(&expected), "{found:?}");
@@ -121,7 +121,7 @@ fn defaults_of_the_operator_are_named_with_the_subscriptions_that_have_them() {
     let of_channels = "config: {br-default-channel: {channel-template-spec: 'kind: KafkaChannel'}}";
     let is_named = |text: &str, config: &str| {
         let found = found(&format!("{text}{}", operator(config)));
-        let warning = "warning: the KnativeEventing default/x is not supported, which changes \
+        let warning = "warning: the KnativeEventing default/x is not supported; this affects \
                        deliveries of default/b/t (cluster defaults)";
         found.iter().any(|finding| finding == warning)
     };
@@ -145,7 +145,7 @@ fn a_config_map_that_a_broker_names_is_named_whatever_it_holds() {
     let text = format!("{broker}{}---\n{}", trigger(""), map.replace("NAME", "x"));
     assert_eq!(
         found(&text),
-        ["warning: the ConfigMap default/x is not supported, which changes deliveries of \
+        ["warning: the ConfigMap default/x is not supported; this affects deliveries of \
           default/b/t (config of its Broker)"]
     );
     let other = found(&format!("{broker}{}---\n{}", trigger(""), map.replace("NAME", "y")));
@@ -157,7 +157,7 @@ fn a_source_without_a_sink_is_a_subscription_that_is_left_out() {
     let text = object("sources.knative.dev/v1", "KafkaSource", "{topics: [a]}");
     assert_eq!(
         found(&text),
-        ["warning: the KafkaSource default/x is not supported, which changes deliveries of \
+        ["warning: the KafkaSource default/x is not supported; this affects deliveries of \
           default/x/x (sink)"]
     );
     let [name, at, reason] =

@@ -409,8 +409,8 @@ fn a_filter_may_name_attributes_of_both_schemas_and_any_member_of_custom_events(
     assert_eq!(found("{exact: {orderKind: a, order-kind: b}}"), [""; 0]);
     assert_eq!(
         found("{exact: {order.kind: a}}"),
-        ["f:11:20: warning: spec.filter.exact.order.kind: the filter compares the top-level \
-          member \"order.kind\"; a filter cannot match nested members"]
+        ["f:11:20: warning: spec.filter.exact.order.kind: \"order.kind\" is read as one \
+          top-level member, not a path; a filter cannot match nested members"]
     );
 }
 

@@ -115,11 +115,11 @@ batch: ^10
     batch: expected a mapping, found a whole number
 # dead letters
 deadLetter: ^never
-    deadLetter: expected none or a mapping, found "never"; deadLetter: {sink: …}
+    deadLetter: expected "none" or a mapping, found "never"; deadLetter: {sink: …}
 deadLetter: ^https://user:word@h/
-    deadLetter: expected none or a mapping, found an address; deadLetter: {sink: …}
+    deadLetter: expected "none" or a mapping, found an address; deadLetter: {sink: …}
 deadLetter: ^[]
-    deadLetter: expected none or a mapping
+    deadLetter: expected "none" or a mapping
 deadLetter: {sink: ^bucket}
     deadLetter.sink: not an address, and not a key of a Destinations document; https://…, http://…, s3://bucket/prefix or sqs://host/account/name; for a topic: {topic: namespace/topic}
 deadLetter: {sink: ^letters.example.com/in}

@@ -229,7 +229,9 @@ fn handshake_of(subscription: &Subscription, arguments: &ConsentArgs) -> anyhow:
     let name = &subscription.name;
     match arguments.handshake {
         None => own.cloned().ok_or_else(|| {
-            usage_error(format!("{name} requires no consent; select a handshake with --handshake"))
+            usage_error(format!(
+                "{name} requires no consent; to request it anyway, add --handshake"
+            ))
         }),
         Some(Handshake::Eventgrid) => {
             let is_valid = arguments.origin.is_none() && arguments.rate.is_none();
