@@ -9,8 +9,8 @@
 //! - All later deliveries carry their remaining budget. A reply divides the budget of its delivery.
 //! - A forwarded event counts like a reply if it may come back to the topic that forwarded it.
 //!   Otherwise the subscriptions limit the number of its deliveries, and none is refused.
-//! - A dead letter for a topic is never refused. Events that follow from it share the rest of its
-//!   delivery's budget.
+//! - The budget never stops a dead letter for a topic. Events that follow from the dead letter share
+//!   the rest of its delivery's budget.
 //!
 //! A share belongs to one branch, so concurrent branches need no common counter. If the budget is
 //! smaller than the number of subscriptions that can reply, each subscription has a share of one.
