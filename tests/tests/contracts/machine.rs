@@ -39,3 +39,12 @@ async fn the_machines_clock_counts_milliseconds_and_sleeps_at_least_its_wait() {
 fn the_machines_jitter_covers_the_whole_range() {
     jitter_covers_the_whole_range(&Machine);
 }
+
+#[test]
+fn random_bytes_for_keys_do_not_repeat() {
+    let draw = || Machine.random_bytes::<32>().expect("the operating system provides them");
+    let (first, second) = (draw(), draw());
+    let distinct: std::collections::BTreeSet<u8> = first.iter().copied().collect();
+    // Fewer than eight different values happen less than once in 10^37 runs.
+    assert!(first != second && distinct.len() >= 8, "{first:?} {second:?}");
+}
