@@ -25,7 +25,8 @@ delivery::record! {
         /// Authentication of requests. Token settings in the file that names the destination need not be repeated
         /// here.
         "auth" => pub(crate) auth: Option<Supplied> = Optional(SuppliedAuth, "none"),
-        /// Certificate authorities that verify the certificate of the destination.
+        /// Additional certificate authorities to trust when the certificate of the destination is
+        /// verified.
         "tls" => pub(crate) tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
         /// Maximum number of concurrent requests of all functions and all subscriptions together.
         "maxConcurrency" => pub(crate) max_concurrency: Option<Concurrency> = Optional(Concurrencies, "50 for each function"),

@@ -29,7 +29,8 @@ const KEY_MIN_BYTES: usize = 24;
 /// Optional prefix of a shared secret.
 pub(super) const SECRET_PREFIX: &str = "whsec_";
 
-/// Returns the three `webhook-*` headers for this id and this body, at the current time.
+/// Returns the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` of a request with
+/// this id and body. The timestamp is the current time.
 ///
 /// # Errors
 /// [`Unsendable`] if a secret is missing or is not a valid signing key.
@@ -62,10 +63,10 @@ pub(super) fn headers(
 /// The reason why a secret is not a valid signing or verification key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// The secret is not base64.
+    /// A shared secret is not valid base64 after its optional prefix `whsec_`.
     #[error("is not base64; the prefix {SECRET_PREFIX} is optional")]
     NotBase64,
-    /// The secret has only this number of bytes.
+    /// A shared secret is shorter than `KEY_MIN_BYTES`. The value is its length in bytes.
     #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]
     TooShort(usize),
     /// The text has the prefix of a private key, but its content is invalid.

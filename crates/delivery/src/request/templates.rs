@@ -60,8 +60,8 @@ pub(super) fn values(
     Ok(Some(values.with_secrets(secrets)))
 }
 
-/// Returns an event in the form that templates get: a CloudEvent in JSON, or an opaque text as
-/// `data`.
+/// Returns an event in the form that templates get: a CloudEvent in JSON. An opaque event becomes
+/// an object whose only member, `data`, is the text of the event.
 pub(super) fn event(subscription: &Subscription, delivery: &Delivery) -> Result<Json, Unsendable> {
     let event = &delivery.event;
     if event.shape() == Shape::Opaque {

@@ -44,7 +44,7 @@ pub enum InvalidSignature {
     /// The timestamp is not a number of seconds.
     #[error("webhook-timestamp is not a number of seconds since 1970")]
     InvalidTime,
-    /// No signature uses the scheme of a configured key.
+    /// No signature uses the scheme of a configured key. The value is the scheme of the first key.
     #[error("webhook-signature has no entry that begins with \"{0},\"")]
     NoEntry(&'static str),
     /// No signature matches a configured key.

@@ -57,8 +57,8 @@ impl DeadLetterFormat {
         }
     }
 
-    /// Returns the name of the format, or that of the rule if the format depends on each event.
-    /// `schema` is the delivery schema of the destination.
+    /// Returns the name of the format. If the format differs between events, returns a description
+    /// of the rule instead. `schema` is the delivery schema of the destination.
     #[must_use]
     pub const fn name_for(self, schema: Option<Schema>) -> &'static str {
         match (self, schema) {
@@ -109,7 +109,7 @@ words! {
     /// The encoding of the last response in `knativeerrordata`, a member of the Knative format.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum ErrorData {
-        /// The last response is text, which is the default.
+        /// The last response is stored as text. This is the default.
         Text = "text",
         /// The last response is in base64, as Knative's own channels encode it.
         Base64 = "base64",

@@ -33,7 +33,8 @@ record! {
         /// displayed, and it is masked in responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
         /// Format of dead letters: one of Event Grid's formats, or Knative's. `byDeliverySchema`
-        /// selects the format by the schema in which the event was delivered.
+        /// selects the format by `destination.schema`, or without it by the schema in which the
+        /// event was published.
         "format" => pub format: DeadLetterFormat = Required(Word(&DeadLetterFormat::ALL, DeadLetterFormat::as_str)),
         /// For the `namespace` format: `nested` has the event as one member; `flat` has the members
         /// of the event beside `deadletterProperties`.

@@ -50,9 +50,9 @@ record! {
         "method" => pub method: Method = Or(Word(&Method::OF_EVENTS, Method::as_str), Method::Post),
         /// Parameters that are added to the query of the URL. Values may contain expressions.
         "query" => pub query: Vec<QueryParameter> = Or(Query, Vec::new()),
-        /// JSON body that replaces the event. Strings may contain expressions. A string with
-        /// nothing but one expression becomes the value of the expression, of any type. `null`
-        /// sends the event, even if the Topic sets a body.
+        /// JSON body that replaces the event. Strings may contain expressions. A string that
+        /// consists of one expression becomes the value of the expression, which may have any type.
+        /// `null` sends the event, even if the Topic sets a body.
         "body" => pub body: Option<Templated<BodyTemplate>> = OfBody(Optional(Body, "the event")),
         /// Text body that replaces the event, for bodies that are not JSON. The text may contain expressions.
         "bodyText" => pub body_text: Option<Templated<TextTemplate>> = OfBody(Optional(Text("destination.bodyText"), "the event")),
@@ -76,9 +76,10 @@ record! {
         "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
         /// Headers that are added to every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
-        /// Authentication of requests; exactly one of these fields.
+        /// Authentication of requests. Set exactly one of its fields.
         "auth" => pub auth: Option<Auth> = Optional(OneOf::<Auth>::KIND, "none"),
-        /// Certificate authorities that verify the certificate of the destination.
+        /// Additional certificate authorities to trust when the certificate of the destination is
+        /// verified.
         "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
         /// Secrets that sign every request.
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::KIND, "none"),
@@ -95,7 +96,7 @@ record! {
         /// If `true`, deliveries are deferred while the destination keeps failing. Deferring begins
         /// after ten failures of at least two events; each success halves the count of failures.
         "probation" => pub probation: bool = Required(Flag),
-        /// Disables the destination if it keeps failing for some time.
+        /// Disables the destination if it keeps failing for the time in `after`.
         "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::KIND, "never"),
         /// Handshake that the destination must complete before the first delivery.
         "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::KIND, "not requested"),

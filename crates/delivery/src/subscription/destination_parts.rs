@@ -11,7 +11,8 @@ use crate::subscription::tls::CaBundle;
 use crate::time::duration::{DAY_MS, HOUR_MS};
 
 record! {
-    /// Certificate authorities that verify the certificate of the destination.
+    /// Additional certificate authorities to trust when the certificate of the destination is
+    /// verified.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Tls {
         /// Certificates of additional trusted authorities, in PEM.

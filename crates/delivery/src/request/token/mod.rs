@@ -3,7 +3,8 @@
 //! The protocol is OAuth 2.0 with client credentials (RFC 6749, 4.4 and 5). This module is pure.
 //! The owner of a [`TokenState`] sends the requests, one at a time for each client.
 //!
-//! An error quotes no part of a response except an error code of RFC 6749, 5.2, and never a secret.
+//! An error never quotes a secret. The only part of a response that it may quote is an error code
+//! of RFC 6749, 5.2.
 
 mod state;
 

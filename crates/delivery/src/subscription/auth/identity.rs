@@ -62,7 +62,7 @@ impl Kind for Lifetime {
 /// Checks that a text can be the audience of a token.
 ///
 /// # Errors
-/// A description of the problem, if it cannot.
+/// A description of the problem, if the text is not a valid audience.
 pub fn check_audience(audience: &str) -> Result<(), String> {
     check_parameter(audience)?;
     if audience.chars().count() > AUDIENCE_MAX_CHARS {
@@ -74,7 +74,7 @@ pub fn check_audience(audience: &str) -> Result<(), String> {
 /// Checks that tokens can have this lifetime.
 ///
 /// # Errors
-/// A description of the problem, if they cannot.
+/// A description of the problem, if the lifetime is not allowed.
 pub fn check_lifetime(lifetime_ms: u64) -> Result<(), String> {
     if LIFETIMES_MS.contains(&lifetime_ms) && lifetime_ms.is_multiple_of(SECOND_MS) {
         return Ok(());

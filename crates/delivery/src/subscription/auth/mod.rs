@@ -30,7 +30,7 @@ use crate::subscription::secret::{Keyring, SecretName};
 pub const AUTHORIZATION: &str = "authorization";
 
 alternatives! {
-    /// Authentication of requests; exactly one of these fields.
+    /// Authentication of requests. Set exactly one of its fields.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Auth by field {
         /// User name and password in the header `authorization` (RFC 7617).
@@ -218,7 +218,7 @@ fn user_schema() -> Json {
 /// Checks that a text can be the field `user` of [`Auth::Basic`] (RFC 7617, 2).
 ///
 /// # Errors
-/// A description of the problem, if it cannot.
+/// A description of the problem, if the text is not a valid user name.
 pub fn check_user(user: &str) -> Result<(), String> {
     if user.is_empty() || user.contains(':') {
         return Err("the user must not be empty or contain a colon".to_owned());

@@ -141,7 +141,7 @@ impl ClientCredentials {
 /// Checks that a text can be the value of a form field.
 ///
 /// # Errors
-/// A description of the problem, if it cannot.
+/// A description of the problem, if the text is not a valid value.
 pub fn check_parameter(value: &str) -> Result<(), String> {
     if value.is_empty() || check_value(value).is_err() {
         return Err(
@@ -155,7 +155,7 @@ pub fn check_parameter(value: &str) -> Result<(), String> {
 /// Checks that a text can be the name of an additional form field.
 ///
 /// # Errors
-/// A description of the problem, if it cannot.
+/// A description of the problem, if the text is not a valid name.
 pub fn check_parameter_name(name: &str) -> Result<(), String> {
     if NAMED_PARAMETERS.contains(&name) {
         return Err(format!(

@@ -41,8 +41,8 @@ record! {
         /// API action of the service: SendMessage (SQS), PutEvents (EventBridge), Invoke (Lambda), Publish (SNS),
         /// StartExecution (Step Functions) or PutRecord (Kinesis, Firehose).
         "action" => pub action: AwsAction = Required(Word(&AwsAction::ALL, AwsAction::as_str)),
-        /// Additional members of the request, with the names in the service's API reference. Text values may contain
-        /// expressions.
+        /// Additional members of the request, named as in the service's API reference. Text values
+        /// may contain expressions.
         "parameters" => pub parameters: Option<Templated<BodyTemplate>> = Optional(Parameters, "none"),
     }
     check check;

@@ -1,4 +1,4 @@
-//! Matches ARNs with a pattern that has wildcards, by the rules of IAM policies.
+//! Compares ARNs with patterns that may contain wildcards, by the rules of IAM policies.
 //!
 //! This module is separate because it is pure and must be exact. It decides which resources a
 //! namespace may use, and which missing permissions `check` and `doctor` report. It does not

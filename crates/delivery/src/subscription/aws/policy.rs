@@ -137,7 +137,7 @@ impl OwnResources {
         patterns.collect::<Result<Vec<_>, String>>().map(Self)
     }
 
-    /// Lists the ARNs, with the wildcards of IAM policies.
+    /// Lists the ARNs, which may contain the wildcards of IAM policies.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|pattern| pattern.0.as_str())
     }
@@ -160,8 +160,8 @@ impl OwnResources {
         self
     }
 
-    /// Returns true if a pattern covers the ARN, or the ARN of a function without its alias or
-    /// version.
+    /// Returns true if a pattern covers the ARN. An ARN of a function with an alias or version is
+    /// also contained if a pattern covers the ARN without this qualifier.
     #[must_use]
     pub fn contains(&self, arn: &str) -> bool {
         // In the ARN of a function, the sixth colon precedes the name, and the seventh precedes the

@@ -108,7 +108,8 @@ fn demands(filter: &Filter) -> Vec<Demand> {
     }
 }
 
-/// The texts that filters compare with one operand, with the positions of the filters.
+/// The texts that filters compare with one operand. Each text has a list of the positions of its
+/// filters.
 #[derive(Debug, Clone, Default)]
 struct Texts {
     is: BTreeMap<String, Vec<usize>>,

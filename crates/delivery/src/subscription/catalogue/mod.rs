@@ -103,8 +103,8 @@ impl TopicSubscriptions {
         self.subscriptions.is_empty()
     }
 
-    /// Covers `names` with as few name ranges as possible. No range contains a usable subscription
-    /// whose name is not in `names`.
+    /// Returns name ranges that contain all `names`, as few as possible. No range contains a usable
+    /// subscription whose name is not in `names`.
     fn ranges_without_usable(&self, names: &BTreeSet<&str>) -> Vec<NameRange> {
         let mut ranges: Vec<NameRange> = Vec::new();
         let mut last: Option<&str> = None;
@@ -374,8 +374,8 @@ impl Catalogue {
         found.into_iter().any(|found| matches!(found, Found::Unreadable(_)))
     }
 
-    /// Covers the unusable subscriptions of a topic within `names` with as few name ranges as
-    /// possible. No range contains a usable subscription.
+    /// Returns name ranges that contain all unusable subscriptions of a topic whose name is in
+    /// `names`, as few as possible. No range contains a usable subscription.
     #[must_use]
     pub fn unusable_ranges(&self, topic: &TopicName, names: &NameRange) -> Vec<NameRange> {
         let Some(topic) = self.topics.get(topic) else { return Vec::new() };

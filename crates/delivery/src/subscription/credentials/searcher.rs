@@ -36,7 +36,7 @@ pub(super) struct Searcher {
     values: Vec<Vec<u8>>,
     /// The spellings, sorted by their bytes for binary search.
     spellings: Vec<Spelling>,
-    /// The automaton. Its patterns are the beginnings of `spellings`, in the same order.
+    /// Finds the beginnings of spellings. The pattern with index n belongs to `spellings[n]`.
     automaton: AhoCorasick,
 }
 

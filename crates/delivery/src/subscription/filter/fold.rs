@@ -7,7 +7,7 @@
 //! full folding: Event Grid compares ordinally, character by character.
 //! <https://www.unicode.org/reports/tr44/#CaseFolding.txt>
 
-/// Returns a text whose characters are case-folded, for comparison.
+/// Returns a copy of the text with every character case-folded.
 #[must_use]
 pub fn folded(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().map(fold).collect() }

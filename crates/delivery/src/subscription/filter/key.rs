@@ -108,7 +108,7 @@ fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
     path.iter().try_fold(value, |value, part| member(value, part))
 }
 
-/// Adds the values at a path within this JSON value that are neither lists nor objects.
+/// Adds values at a path within this JSON value to `found`, unless they are lists or objects.
 fn add_leaves<'a>(value: &'a str, path: &[String], lists_max: usize, found: &mut Vec<&'a str>) {
     match (value.as_bytes().first(), path) {
         (Some(b'['), _) => {

@@ -44,8 +44,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Returns the URL if events can be sent to the resource. Reports a container or a queue,
-    /// because they accept only dead letters.
+    /// Returns the URL if events can be sent to the resource. Reports an error for a container or a
+    /// queue, because they accept only dead letters.
     pub fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
         let resource = match self {
             Self::Endpoint(url) => return Some(url),
@@ -107,7 +107,7 @@ impl Resolved {
 pub struct Endpoint {
     /// The error message for a text that is not an address.
     unknown: &'static str,
-    /// The valid forms, for error messages.
+    /// The valid forms of the URL, for error messages.
     rule: &'static str,
     /// True if a topic is valid too, written `topic:namespace/topic`.
     or_topic: bool,

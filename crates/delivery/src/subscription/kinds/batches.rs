@@ -14,7 +14,7 @@ use crate::subscription::batch::{BATCH_EVENTS_MAX, Batch};
 
 /// The value of `batch` with which a Subscription disables the batches of its Topic.
 pub const NONE: &str = "none";
-/// Text for the fields of `batch` if batches are disabled, for display.
+/// Text that is shown for `batch` and its fields if batches are disabled.
 const NO_BATCHES: &str = "no batches";
 
 /// Reports that `onRefused` has no effect, because no document enables batches.

@@ -10,8 +10,8 @@ use crate::document::reader::Cursor;
 
 /// Allowed values of `maxPerSecond`: requests per second to a destination.
 pub const PER_SECOND: RangeInclusive<u32> = 1..=10_000;
-/// Allowed values of `maxReplies`: deliveries that result from replies to replies. They are counted
-/// for each published event.
+/// Allowed values of `maxReplies`: the number of deliveries that replies to replies may cause for
+/// one published event.
 pub const REPLIES: RangeInclusive<u32> = 0..=10_000;
 
 /// Reads an annotation whose text must be a whole number within this range.

@@ -1,4 +1,4 @@
-//! Field types that only subscriptions have: statuses, headers, filters, schedules, addresses.
+//! The types of fields that only subscriptions have, such as headers, filters and schedules.
 //!
 //! This module is separate because records in several modules declare fields of these types. The
 //! general field types are in `document::kind`.

@@ -116,7 +116,7 @@ pub enum TextMatch {
 }
 
 impl Test {
-    /// Returns the number of values with which the test compares.
+    /// Returns the number of values in the test. A range counts as one value.
     #[must_use]
     pub fn values(&self) -> usize {
         match self {

@@ -1,4 +1,4 @@
-//! Prints conditions as text, with the operators of Event Grid.
+//! Prints conditions as text for people. Operators have the names that Event Grid defines.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Parses tokens into the tree of an expression.
 //!
-//! This module is separate because only it defines precedence (the grammar of CESQL 1.0, and
-//! Knative's implementation). From the tightest to the loosest:
+//! This module is separate because only it defines precedence. The sources are the grammar of
+//! CESQL 1.0 and Knative's implementation. The operators, from the tightest to the loosest, are:
 //! - `NOT` and `-` before a value;
 //! - `LIKE` and `IN`;
 //! - `* / %`;

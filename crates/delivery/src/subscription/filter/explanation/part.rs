@@ -1,5 +1,5 @@
 //! Declares the types of an explanation: a condition, the values that it reads, and the reason why
-//! it ignored a value or failed.
+//! it ignored a value, failed or resulted in no boolean.
 //!
 //! This module is separate because both filters and expressions use these types.
 
@@ -12,7 +12,8 @@ pub struct Explanation {
     pub matches: bool,
     /// The values in the event that the condition reads.
     pub found: Vec<Found>,
-    /// The reason why the condition ignored a value or failed; `None` if it did neither.
+    /// The reason why the condition ignored a value, failed or resulted in no boolean; `None` if it
+    /// did none of these.
     pub problem: Option<Problem>,
     /// The explanations of nested conditions. Conditions that were not evaluated, because the
     /// result was already certain, are omitted.
@@ -29,10 +30,10 @@ pub struct Found {
     pub value: Option<String>,
 }
 
-/// The reason why a condition ignored a value or failed.
+/// The reason why a condition ignored a value, failed or resulted in no boolean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The description of the problem.
+    /// The problem as text for people, without its position.
     pub message: String,
     /// The position of the problem in the condition, in characters, counted from 1.
     pub column: Option<usize>,
