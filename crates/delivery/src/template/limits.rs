@@ -1,7 +1,7 @@
 //! The limits of templates.
 //!
-//! This module is separate because the limits depend on each other: the fuel bounds the steps that
-//! the tags allow.
+//! This module is separate because the limits depend on each other. For example, a few tags with
+//! loops can cause many steps, so the fuel limits the steps.
 
 /// Maximum size of one template in bytes.
 pub const TEMPLATE_MAX_BYTES: usize = 16 * 1024;
