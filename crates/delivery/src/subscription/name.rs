@@ -67,8 +67,9 @@ impl NameRange {
     }
 }
 
-/// Maximum length of a percent-encoded name. Three names, an hour and a GUID stay below the 1,024
-/// bytes of an S3 key, and each name is a valid file name.
+/// Maximum length of a percent-encoded name. With this limit, a key of three names, an hour and a
+/// GUID is shorter than the 1,024 bytes that S3 allows. Each encoded name is also a valid file
+/// name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 pub const NAME_MAX_BYTES: usize = 255;
 
@@ -90,9 +91,9 @@ pub fn is_name(text: &str) -> bool {
     fits && !text.chars().any(|c| c == '/' || c.is_control())
 }
 
-/// First character of reserved names, which documents and publishers cannot use. In keys of dead
-/// letters, a name such as `_unknown` replaces the name of a subscription. Folders such as
-/// `_replays` are in the same bucket as the dead letters.
+/// First character of reserved names, which documents and publishers cannot use. If a dead letter
+/// belongs to no subscription, its key contains a reserved name instead, such as `_unknown`. The
+/// bucket of dead letters also contains reserved folders, such as `_replays`.
 pub const RESERVED: char = '_';
 
 impl TopicName {
@@ -102,9 +103,9 @@ impl TopicName {
         Self { namespace: NAMELESS.to_owned(), topic: NAMELESS.to_owned() }
     }
 
-    /// Returns the topic for a text that a publisher stated. An invalid or reserved name is
-    /// replaced by a placeholder. If a valid topic has no namespace, only the namespace is a
-    /// placeholder.
+    /// Returns the topic for a text that a publisher stated. If a part of the text is invalid or
+    /// reserved, placeholders replace both the namespace and the topic. If the text is a valid name
+    /// without a namespace, a placeholder replaces only the namespace.
     #[must_use]
     pub fn published(named: &str) -> Self {
         let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);

@@ -78,8 +78,8 @@ record! {
         "otherwiseLeastWait" => pub otherwise_least_wait_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
         /// Longest wait that the header Retry-After can cause; PT0S ignores the header.
         "retryAfterMax" => pub retry_after_max_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
-        /// If `true`, `MaxDeliveryAttemptsExceeded` is reported when the last allowed attempt
-        /// fails, whatever its status, as in Event Grid's samples.
+        /// If `true`, every dead letter after the last allowed attempt has the reason
+        /// `MaxDeliveryAttemptsExceeded`, whatever the status, as in Event Grid's samples.
         "lastAttemptNamesTheLimit" => pub last_attempt_names_the_limit: bool = Required(Flag),
     }
 }

@@ -140,7 +140,7 @@ impl SecretPolicy {
     }
 
     /// Returns the refusal of the first secret of this destination that the policy forbids; `None`
-    /// if it allows all.
+    /// if the policy allows all of them.
     #[must_use]
     pub fn refusal_for(&self, destination: &Destination) -> Option<SecretRefusal> {
         destination.secrets_with_addresses().find_map(|(name, to)| self.refusal(name, to))

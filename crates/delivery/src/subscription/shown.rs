@@ -34,13 +34,15 @@ pub fn shown(url: &Url, hide_path: bool) -> String {
     display(&url)
 }
 
-/// Returns a URL without credentials. If `hide_path` is true, path and query are hidden too.
+/// Returns a URL without user info, and hides the values of its query parameters. If `hide_path` is
+/// true, the path is hidden too, and the query and the fragment are omitted.
 #[must_use]
 pub fn addressed(url: &Url, hide_path: bool) -> String {
     if hide_path { shown(url, true) } else { without_credentials(url) }
 }
 
-/// Removes the user info and the values of query parameters. The names of parameters remain.
+/// Removes the user info, and hides the values of query parameters. The names of parameters with a
+/// value remain.
 fn without_credentials(url: &Url) -> String {
     let mut url = url.clone();
     // Both calls fail only for a URL without a host, such as `topic:…`, which has no credentials.

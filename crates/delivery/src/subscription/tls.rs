@@ -1,4 +1,5 @@
-//! [`CaBundle`]: additional certificate authorities for the certificate of a destination.
+//! [`CaBundle`]: certificate authorities that are trusted, in addition to the usual ones, when the
+//! TLS certificate of a destination is verified.
 //!
 //! This module is separate because a bundle is neither a secret nor an identity: documents contain
 //! it in plain text.
@@ -13,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 /// Maximum size of a bundle in bytes. The limit is low because one file may contain many bundles.
 pub const CA_BUNDLE_MAX_BYTES: usize = 64 * 1_024;
 
-/// Certificates of certificate authorities in PEM, at least one.
+/// One or more certificates of certificate authorities, in PEM.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CaBundle(Arc<str>);
 
@@ -23,8 +24,8 @@ impl fmt::Debug for CaBundle {
     }
 }
 
-/// Prints the number of certificates and the beginning of a digest, with which people can compare
-/// bundles.
+/// Prints the number of certificates and the beginning of a digest. People can compare two bundles
+/// by their digests.
 impl fmt::Display for CaBundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digest = hex::encode(&Sha256::digest(self.pem().as_bytes())[..8]);

@@ -15,7 +15,7 @@ pub struct Entry {
     pub expires_ms: Option<u64>,
 }
 
-/// The state of an item that is the condition for replacing it.
+/// The state that an item must have to be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// The item may have any version, or not exist.

@@ -71,7 +71,7 @@ pub struct Places {
 /// The outcome of a request for slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// The caller got the slots after all slots that were taken before.
+    /// The slots were granted. They follow the slots that were taken before.
     Taken {
         /// Start of the first slot, in microseconds since 1970.
         first_us: u64,
@@ -86,8 +86,9 @@ pub enum Line {
 }
 
 impl TakePlaces {
-    /// Returns the outcome for the caller, and the new time until which slots are taken if it
-    /// changes. `end_us` is the current time until which slots are taken.
+    /// Returns the new time until which slots are taken, and the outcome for the caller. The new
+    /// time is `None` if no slots are granted. `end_us` is the time until which slots were taken
+    /// before.
     #[must_use]
     pub fn take(&self, end_us: Option<u64>) -> (Option<u64>, Line) {
         let first_us = self.begins_us(end_us);
@@ -131,8 +132,8 @@ impl TakePlaces {
             .is_some_and(|end_us| (self.earliest_us() + 1..=self.plausible_us()).contains(&end_us))
     }
 
-    /// Returns the start of the first slot in microseconds: the time until which slots are taken,
-    /// or the earliest start if that is later.
+    /// Returns the start of the first slot in microseconds. It is `end_us` if that time is
+    /// plausible and later than the earliest start. Otherwise, it is the earliest start.
     fn begins_us(&self, end_us: Option<u64>) -> u64 {
         end_us.filter(|_| self.follows(end_us)).unwrap_or(self.earliest_us())
     }

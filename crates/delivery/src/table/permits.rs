@@ -1,9 +1,9 @@
 //! Permits limit the concurrent requests of all processes to a destination.
 //!
 //! The item of a destination contains the names of the granted permits. A name contains the time at
-//! which the permit expires, a little after the longest possible attempt. So the permits of a
-//! killed process do not block others for long. A process adds its permits only if few enough are
-//! granted, and removes them when it no longer needs them.
+//! which the permit expires. A permit is valid for a little longer than the longest possible
+//! attempt. So the permits of a killed process do not block others for long. A process adds its
+//! permits only if few enough are granted, and removes them when it no longer needs them.
 //!
 //! The item stays small: above [`PERMITS_MAX`] concurrent requests, each permit allows several
 //! requests.
@@ -23,7 +23,7 @@ const VALID_MAX_MS: u64 = 30 * crate::time::duration::MINUTE_MS;
 pub struct Permit {
     /// End of the permit's validity, in milliseconds since 1970.
     pub until_ms: u64,
-    /// Random number that identifies the process with the permit.
+    /// Random number that identifies the process that holds the permit.
     pub process: u32,
     /// Number that distinguishes the permits of one process.
     pub number: u32,

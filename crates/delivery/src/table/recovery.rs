@@ -259,8 +259,8 @@ impl Recovery {
             || now_ms >= self.began_ms.saturating_add(RECOVERS_MAX_MS)
     }
 
-    /// True if every deferred delivery must have returned or ended by now, because no delivery is
-    /// deferred for this long.
+    /// True if every deferred delivery must have returned or ended by now. The time since a
+    /// delivery last had to wait is longer than the longest deferral.
     fn all_are_back(self, now_ms: u64) -> bool {
         now_ms > self.waited_ms.saturating_add(self.away_ms().max(STEP_MS))
     }

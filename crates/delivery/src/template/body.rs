@@ -1,8 +1,8 @@
 //! [`BodyTemplate`]: a JSON body whose strings are templates.
 //!
-//! A string that consists of exactly one expression is replaced by the value of the expression, of
-//! any type. Any other string with tags is rendered and stays a string. Everything else is written
-//! unchanged, including names of members.
+//! A string that consists of exactly one expression is replaced by the value of the expression,
+//! which can have any JSON type. Any other string with tags is rendered and stays a string.
+//! Everything else is written unchanged, including names of members.
 
 use std::sync::Arc;
 

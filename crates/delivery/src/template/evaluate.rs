@@ -2,7 +2,8 @@
 //!
 //! Every expression costs fuel, and so does every iteration of a loop. Using a missing value in an
 //! output, an operator, a condition or a filter is an error. Only `default`, `is defined` and `is
-//! undefined` accept a missing value. A path may lead through a missing value.
+//! undefined` accept a missing value. A member of a missing value is a missing value too: if
+//! `event.a` is missing, so is `event.a.b`.
 
 use super::budget::{Bounded, ITEM, LOOKUP, READ, STEP};
 use super::error::{Fault, TemplateError, quoted};
@@ -48,7 +49,8 @@ pub(super) fn render(
         .map_err(|(tag, fault)| TemplateError::new(&program.place, &tag, fault.0))
 }
 
-/// Appends the value of a template that consists of one expression, as JSON.
+/// Appends the JSON form of an expression's value, for a template that consists of this expression
+/// only.
 ///
 /// # Errors
 ///

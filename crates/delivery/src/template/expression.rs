@@ -86,7 +86,8 @@ pub(super) enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-    /// `in`: true if a list has an item, an object has a member, or a text contains a text.
+    /// `in`: true if the left value is an item of a list, the name of a member of an object, or a
+    /// part of a text.
     In,
     NotIn,
 }
@@ -234,7 +235,8 @@ pub(super) enum Expression {
 }
 
 impl Expression {
-    /// Returns the path of a value in the template, for error messages: `event.data.items[0]`.
+    /// Returns the expression as a path, such as `event.data.items[0]`, for error messages. Returns
+    /// `None` if the expression is not a path.
     pub(super) fn path(&self) -> Option<String> {
         if let Self::Variable(variable) = self {
             return Some(variable.name().to_owned());

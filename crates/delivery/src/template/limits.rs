@@ -1,7 +1,7 @@
 //! The limits of templates.
 //!
-//! This module is separate because the limits depend on each other: the fuel bounds the steps that
-//! the tags allow.
+//! This module is separate because the limits depend on each other. For example, a few tags with
+//! loops can cause many steps, so the fuel limits the steps.
 
 /// Maximum size of one template in bytes.
 pub const TEMPLATE_MAX_BYTES: usize = 16 * 1024;
@@ -33,7 +33,7 @@ pub const HEADER_MAX_BYTES: usize = 4 * 1024;
 pub const QUERY_VALUE_MAX_BYTES: usize = 4 * 1024;
 /// Maximum size in bytes of the rendered URL of a path template.
 pub const URL_MAX_BYTES: usize = 8 * 1024;
-/// The fuel for all templates of one request.
+/// The fuel for all templates of one request. Templates consume it as follows:
 ///
 /// - Each evaluation of an expression costs 64.
 /// - Each item of a list that an expression builds costs 128, and so does each iteration of a loop.

@@ -52,8 +52,8 @@ impl PathTemplate {
     ///
     /// # Errors
     ///
-    /// Fails if an expression cannot be rendered, or if its value would change the path. An empty
-    /// value and the segments `.` and `..` would change the path.
+    /// Fails if an expression cannot be rendered, if its value is empty, or if a rendered segment
+    /// is `.` or `..`. A URL parser would remove such segments.
     pub fn render(&self, values: &Values) -> Result<Url, TemplateError> {
         let mut out = Bounded::new(URL_MAX_BYTES, WRITTEN, values.budget());
         render(&self.program, values, Encoding::Path, &mut out).map_err(|mut error| {

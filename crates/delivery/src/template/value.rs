@@ -163,7 +163,8 @@ impl<'v> Value<'v> {
         item.unwrap_or(Self::Undefined)
     }
 
-    /// Returns the members of an object in the order of the output; `None` for other values.
+    /// Returns the members if the value is an object, in the order in which JSON output lists them;
+    /// otherwise `None`.
     pub(super) fn members(&self) -> Option<Vec<(&'v str, Self)>> {
         if let Self::Members(members) = self {
             let member =

@@ -45,7 +45,7 @@ pub struct Values {
 
 impl Values {
     /// Returns the values for a request with one event. The variable `event` is that event, and
-    /// `events` is a list with it.
+    /// `events` is a list that contains only that event.
     #[must_use]
     pub fn of_event(event: Json, origin: Origin<'_>, attempt: Attempt<'_>) -> Self {
         Self { is_batch: false, ..Self::of_batch(vec![event], origin, attempt) }

@@ -1,7 +1,8 @@
 //! Parses durations as people type them: `90s`, `30m`, `2h`, `7d`, `1h30m`, or ISO 8601.
 //!
-//! This module is separate from [`super::duration`], which parses documents, where only ISO 8601 is
-//! allowed. Each number has a unit. Each unit occurs at most once, in descending order.
+//! This module is separate from [`super::duration`], which parses durations in documents: only ISO
+//! 8601 is allowed there. In the short form, each number has a unit. Each unit occurs at most once,
+//! in descending order.
 
 use thiserror::Error;
 

@@ -46,7 +46,8 @@ const NANOSECONDS_OF_A_MILLISECOND: u128 = 1_000_000;
 /// The latest time of .NET, which means "never".
 const NEVER: &str = "9999-12-31T23:59:59.9999999Z";
 
-/// Formats a time like [`rfc3339`], except that `u64::MAX` means "never".
+/// Formats a time like [`rfc3339`], except that `u64::MAX` becomes the latest time of .NET, which
+/// means "never".
 #[must_use]
 pub fn written(ms: u64) -> String {
     if ms == u64::MAX { NEVER.to_owned() } else { rfc3339(ms) }

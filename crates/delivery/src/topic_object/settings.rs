@@ -1,8 +1,9 @@
 //! Stored objects that apply to a whole deployment.
 //!
 //! `_settings.json` has the policies, and its existence marks the deployment as set up.
-//! `_publishers.json` assigns publishers to topics. It is separate so that only its writers can
-//! route the events of a publisher that names no topic.
+//! `_publishers.json` assigns publishers that name no topic to topics. It is a separate object, so
+//! that write access to other objects does not allow anyone to reroute the events of these
+//! publishers.
 
 use std::collections::BTreeMap;
 

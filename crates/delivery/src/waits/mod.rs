@@ -1,8 +1,8 @@
 //! Computes every wait of a delivery, a record or a message.
 //!
-//! This module is separate so that all waits are defined in one module, and because all waits share
-//! one limit: [`DELAY_MAX_MS`], the longest delay of a message. The functions are pure: counts,
-//! times and jitter are arguments.
+//! This module is separate so that one module defines all waits. Many of them depend on the longest
+//! delay of a message, [`DELAY_MAX_MS`]. The functions are pure: counts, times and jitter are
+//! arguments.
 //!
 //! | waiting thing | duration | function |
 //! |---|---|---|

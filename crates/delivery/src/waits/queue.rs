@@ -28,9 +28,9 @@ const ISOLATED_SECONDS: u32 = 60;
 /// record.
 const ISOLATED_MAX_SECONDS: u32 = 7_200;
 
-/// Returns the delay of a message for a wait, in whole seconds, rounded up, at most 900. A longer
-/// wait is divided into several equal delays. If it were divided into delays of 900 s and a
-/// remainder, a long backlog would be received all at once, and late.
+/// Returns the delay in seconds of the next message for a wait. The delay is rounded up, and is at
+/// most 900. A longer wait is divided into several equal delays. If it were divided into delays of
+/// 900 s and a remainder, a long backlog would be received all at once, and late.
 #[must_use]
 pub fn delay_seconds(wait_ms: u64) -> u64 {
     // A remainder below one second is not a delay of its own, because the delivery waits for it

@@ -90,9 +90,9 @@ impl Schedule {
         wait.min(self.max_ms.unwrap_or(u64::MAX))
     }
 
-    /// Returns the number of attempts that begin within a time if each attempt fails at once. The
-    /// result is at most `at_most`. Example: 402 for 14 days and a linear schedule of PT15S without
-    /// a maximum wait.
+    /// Returns the number of attempts that begin within `time_ms` if each attempt fails
+    /// immediately. The result is at most `at_most`. Example: 402 for 14 days and a linear schedule
+    /// of PT15S without a maximum wait.
     #[must_use]
     pub fn attempts_within(&self, time_ms: u64, at_most: u32) -> u32 {
         let mut now_ms = 0_u64;

@@ -9,9 +9,10 @@ use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, 
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::ErrorData;
 
-/// Names of the [`Batching`] values in messages, which differ from the names in the code. A missing
-/// name means `Allowed`.
+/// The name of [`Batching::RetryAlone`] in messages. A message without a name means
+/// [`Batching::Allowed`].
 const RETRY_ALONE: &str = "owed_alone";
+/// The name of [`Batching::Disabled`] in messages.
 const DISABLED: &str = "alone";
 
 pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {

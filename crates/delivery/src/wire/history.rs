@@ -31,8 +31,8 @@ pub(super) enum EntryV1 {
     },
 }
 
-/// The beginning of the last response body. It is base64 if the body is not UTF-8, or if base64 is
-/// shorter than text.
+/// The beginning of the last response body, as text or as base64. It is base64 if it is not UTF-8.
+/// It is also base64 if it has at least [`SHORT_BYTES`] and base64 is shorter than the JSON text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastV1 {

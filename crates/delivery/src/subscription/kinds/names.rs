@@ -1,7 +1,7 @@
 //! Reads names of namespaces, topics and subscriptions, as documents state them.
 //!
 //! This module is separate because the same rule applies in every dialect. The rule ensures that
-//! keys of dead letters can contain the names.
+//! every name can be a part of a dead letter's key.
 
 use serde_json::{Value as Json, json};
 

@@ -14,7 +14,7 @@ use crate::subscription::kinds::address::{BUCKET_RULE, is_bucket};
 
 /// Maximum number of publishers in the field `from` of one topic.
 const PUBLISHERS_MAX: usize = 100;
-/// Maximum length of an SNS topic's name, without the suffix of a FIFO topic.
+/// Maximum length in bytes of an SNS topic's name. The suffix `.fifo` does not count.
 /// <https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html>
 const SNS_NAME_MAX_BYTES: usize = 256;
 /// Number of digits of an AWS account id.

@@ -19,7 +19,8 @@ const MAX_BYTES: usize = 2_048;
 /// the address. A key without that address has no effect, and a warning reports it.
 pub struct KeyOf(pub &'static str);
 
-/// The key as an ordinary optional string.
+/// The presence rule of an optional key, for reading, writing and display. [`KeyOf`] adds the rule
+/// about the address.
 const KEY: Optional<Checked> = Optional(Checked { max_chars: MAX_BYTES, check, schema }, "none");
 
 fn check(text: &str) -> Result<(), String> {

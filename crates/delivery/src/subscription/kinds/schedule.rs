@@ -252,8 +252,8 @@ fn properties() -> Json {
     ])
 }
 
-/// Returns a JSON Schema rule that requires the list of this kind, and forbids the parameters of
-/// other kinds.
+/// Returns a JSON Schema rule for schedules of the kind `waits` or `moments`. It requires the list
+/// with the name of the kind, and forbids `delay`, `numbering` and the other list.
 fn needs_list(kind: &str) -> Json {
     let other = if kind == "waits" { "moments" } else { "waits" };
     json!({

@@ -31,8 +31,8 @@ pub fn or_report<T>(at: &Cursor<'_>, place: &str, compiled: Result<T, Problems>)
     compiled.map_err(|problems| problems.into_iter().for_each(report)).ok()
 }
 
-/// Returns the cursor at a position within a body, such as `.blocks[0].text`. Returns `None` if
-/// nothing is found there, because names in positions of errors may be shortened.
+/// Returns the cursor at a position within a body, such as `.blocks[0].text`. Returns `None` if the
+/// body has no such position. This happens if the error contains a shortened name.
 fn inner<'a>(at: &Cursor<'a>, within: &str) -> Option<Cursor<'a>> {
     if within.is_empty() {
         return Some(at.clone());
