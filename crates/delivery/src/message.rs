@@ -64,7 +64,7 @@ impl QueueName {
     }
 }
 
-/// The attribute of a message that only our own programs write. A message has exactly one.
+/// A message attribute that only our own programs write. Each [`Message`] has exactly one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attribute {
     /// The attribute `publication`: the state of a published record.
@@ -120,7 +120,8 @@ impl fmt::Display for MessageGroup {
 /// A message to send to a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The text of the event, as it was published.
+    /// The body of the message: the text of its event or events. For the result of a replay, it is
+    /// `{}`.
     pub body: Arc<str>,
     /// The value of the `topic` attribute.
     pub topic: Option<TopicName>,
@@ -245,8 +246,9 @@ impl Record {
         self.attribute.as_ref().filter(|_| self.queue.is_internal())
     }
 
-    /// Creates the message with which the record is re-enqueued unchanged, until a program can
-    /// parse its attribute. Returns `None` if the record is too large for the additional counter.
+    /// Creates the message that re-enqueues the record because its attribute cannot be parsed yet.
+    /// Returns `None` if the attribute is not trusted, or if the record is too large for the
+    /// additional counter.
     #[must_use]
     pub fn unread_message(&self) -> Option<Message> {
         let message = Message {
@@ -261,8 +263,8 @@ impl Record {
         message.fits().then_some(message)
     }
 
-    /// True if a record with an unreadable attribute has waited long enough, and is now handled as
-    /// unprocessed.
+    /// True if a record with an unreadable attribute is now handled as unprocessed, after a wait of
+    /// [`waits::UNREAD_MS`]. A record whose attribute is not trusted does not wait.
     #[must_use]
     pub fn has_waited_unread(&self, now_ms: u64) -> bool {
         // Attributes on publishers' queues are never ours, and no function reads the last-resort
@@ -271,8 +273,8 @@ impl Record {
         !is_ours || self.unread_for_ms(now_ms) >= waits::UNREAD_MS
     }
 
-    /// True if the record has waited for an hour. Only records of a newer version wait that long,
-    /// and an operator must be notified.
+    /// True if the record has waited for an hour. Only a record that a newer version wrote waits
+    /// that long. An operator must then be notified.
     #[must_use]
     pub fn waits_long_unread(&self, now_ms: u64) -> bool {
         self.unread_for_ms(now_ms) >= HOUR_MS
@@ -288,8 +290,9 @@ impl Record {
         }
     }
 
-    /// Creates one delivery for the whole of an unreadable record. Its subscription is the one that
-    /// the attribute names, otherwise [`UNPROCESSED`] of this topic.
+    /// Creates one delivery for the whole of an unreadable record. If its attribute names a
+    /// subscription, the delivery belongs to that subscription, otherwise to [`UNPROCESSED`] of
+    /// `topic`.
     #[must_use]
     pub fn unprocessed(&self, topic: TopicName) -> Delivery {
         let attribute = self.trusted_attribute().map(Attribute::value);
@@ -298,8 +301,8 @@ impl Record {
         self.as_publication().delivery(0, Event::recall(&self.body, Input::Auto), name)
     }
 
-    /// Returns the state of the record that travels with its body if it is re-enqueued before its
-    /// deliveries are created.
+    /// Creates the state of publication from the metadata of the record. If the record is
+    /// re-enqueued before its deliveries are created, the new message contains this state.
     #[must_use]
     pub fn as_publication(&self) -> Publication {
         Publication {

@@ -283,7 +283,7 @@ fn a_reason_without_an_attempt_is_a_cause_that_names_it() {
         ("TopicNotFound", None, "topic shop/orders does not exist"),
         (
             "TopicNotFound",
-            Some("there is no topic shop/x, which is the destination of the subscription"),
+            Some("there is no topic shop/x, to which the subscription sends events or replies"),
             "topic shop/x does not exist",
         ),
         ("SubscriptionNotFound", None, "subscription shop/orders/billing does not exist"),

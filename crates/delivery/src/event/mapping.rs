@@ -66,7 +66,8 @@ record! {
 /// The field type of an attribute whose mapping cannot have a default, because each event needs a
 /// value of its own.
 const FOUND: Attribute = Attribute { may_have_default: false };
-/// The field type of an attribute that may have a default, because all events may share one value.
+/// The field type of an attribute that may have a default, such as `subject`. One value can be
+/// right for all events of a topic.
 const FOUND_OR_DEFAULT: Attribute = Attribute { may_have_default: true };
 
 /// The field type of a mapped attribute: a path, and possibly a default (Event Grid, "input schema
@@ -157,8 +158,8 @@ pub struct Mapped {
     /// The id. If it is not mapped, the first event of a record gets the message id. The other
     /// events get the message id and their index, such as `MESSAGE-1`.
     pub id: String,
-    /// The Event Grid topic, or the CloudEvents source. If it is not mapped, it is
-    /// `namespace/topic`.
+    /// The `topic` of an Event Grid event, or the `source` of a CloudEvent. If it is not mapped, it
+    /// is `namespace/topic`.
     pub topic: String,
     /// The event time. If it is not mapped, it is the time of publication.
     pub event_time: String,

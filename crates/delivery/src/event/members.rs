@@ -1,4 +1,4 @@
-//! A view of the members of a JSON object, which borrows the text and never rewrites it.
+//! A view of the members of a JSON object. It borrows the text, so values keep their spelling.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -119,8 +119,9 @@ impl<'a> Members<'a> {
         format!("{open}{}{rest}", kept.join(","))
     }
 
-    /// Returns an object with the first `count` members, byte for byte, including the white space
-    /// after them.
+    /// Returns an object with only the first `count` members. Copies their text unchanged,
+    /// including the white space after them. Returns `{}` if `count` is 0 or above the number of
+    /// members.
     #[must_use]
     pub(crate) fn first(&self, count: usize) -> String {
         let last = count.checked_sub(1).and_then(|at| self.spans.get(at));
@@ -186,7 +187,8 @@ pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Deserializes an object into the positions of its members in this text.
+/// Deserializes an object into the positions of its members. `text` is the text that is
+/// deserialized.
 struct Spans<'a> {
     text: &'a str,
 }

@@ -1,9 +1,9 @@
 //! JSON paths to single values of an event.
 //!
-//! Paths are the singular queries of RFC 9535: members and indexes, without wildcards, slices and
-//! filters. A path therefore yields at most one value, as headers and mapped fields require. Event
-//! Grid's `data.order.id` is the same as `$.data.order.id`. Values keep the publisher's spelling: a
-//! number with 23 digits keeps all of them.
+//! Paths are the singular queries of RFC 9535. They consist of member names and indexes, and cannot
+//! contain wildcards, slices or filters. A path therefore yields at most one value, as headers and
+//! mapped fields require. Event Grid's `data.order.id` is the same as `$.data.order.id`. Values
+//! keep the publisher's spelling: a number with 23 digits keeps all of them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

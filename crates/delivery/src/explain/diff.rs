@@ -199,7 +199,7 @@ fn hidden(value: &Json) -> Vec<(String, String)> {
     }
 }
 
-/// Formats a value like YAML on one line.
+/// Formats a value for people on one line, like YAML in flow style. Strings are not quoted.
 fn flow(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),

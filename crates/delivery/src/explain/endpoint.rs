@@ -1,4 +1,4 @@
-//! An endpoint that always behaves in the same way.
+//! Models an endpoint that always behaves in the same way.
 //!
 //! This module is separate because two explanations use it: the attempts of a delivery, and the
 //! probation of its destination.
@@ -127,7 +127,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the exchange of a request to the endpoint that starts at this time.
+    /// Returns the exchange of one request to this endpoint. The request starts at `started_ms`.
     pub(super) fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
         let retry_after = self.retry_after.clone();
         let result = match self.always {

@@ -64,7 +64,8 @@ fn starts_ms(subscription: &Subscription, event: &Event, now_ms: u64) -> Option<
     (starts_ms > now_ms).then_some(starts_ms)
 }
 
-/// Returns the result of every subscription of a topic for an event, by name of the subscription.
+/// Evaluates an event against each subscription of a topic. Returns one result for each, sorted by
+/// subscription name.
 #[must_use]
 pub fn event_matches(
     catalogue: &Catalogue,

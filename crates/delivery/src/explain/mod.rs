@@ -139,7 +139,7 @@ pub fn explain_jittered(
     ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms))
 }
 
-/// Returns the result of a delivery with this end.
+/// Creates the explanation of a delivery that ended with `end` at `ended_ms`.
 fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_ms: u64) -> Life {
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),

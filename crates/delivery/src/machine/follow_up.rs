@@ -2,8 +2,8 @@
 //! to store.
 //!
 //! A reply follows a success (see [`reply`](crate::machine::reply)). A dead letter for an address
-//! becomes a delivery to it, with the retry policy of its subscription. A dead letter for a topic
-//! is published there once, as in [`forward`].
+//! becomes a delivery to that address, with the retry policy of the failed delivery. A dead letter
+//! for a topic is published there once, as in [`forward`].
 //!
 //! A dead letter that its sink cannot receive is stored in the deployment's container, so none is
 //! lost. Replies to a dead letter on a topic share the reply budget of its event (see [`budget`]).

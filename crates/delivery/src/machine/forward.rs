@@ -5,10 +5,10 @@
 //! match. Dispatch matches it when the message is received, and divides it like any other record.
 //! [`Onward`] carries the hops, the reply budget and the visited topics.
 //!
-//! Repeating a delivery publishes the same message, and its deliveries have the same ids. A
-//! forwarded event keeps its origin. Topics that lead to each other do not loop forever: a chain
-//! has at most [`HOPS_MAX`] topics and replies, and an event that may come back counts against the
-//! reply budget.
+//! A repeated delivery publishes the same message again. The deliveries of both messages have the
+//! same ids. A forwarded event keeps its origin. Topics that lead to each other do not loop
+//! forever: a chain has at most [`HOPS_MAX`] topics and replies, and an event that may come back
+//! counts against the reply budget.
 
 use std::sync::Arc;
 
@@ -48,7 +48,8 @@ pub fn forward(
     })
 }
 
-/// The delivery whose event, or a reply to it, is published.
+/// The delivery from which a publication follows. The published event is the event of the delivery,
+/// or a reply to it.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) delivery: &'a Delivery,
@@ -68,8 +69,9 @@ impl Source<'_> {
     ) -> Result<u32, Refused> {
         let Self { delivery, subscription, catalogue, now_ms } = *self;
         if catalogue.topic(to).is_none() {
-            let why =
-                format!("there is no topic {to}, which is the destination of the subscription");
+            let why = format!(
+                "there is no topic {to}, to which the subscription sends events or replies"
+            );
             return Err((Reason::TopicNotFound, why));
         }
         if delivery.hops >= HOPS_MAX {

@@ -26,8 +26,8 @@ use crate::waits::{self, Jitter, Moments, Spread};
 /// The next step of a delivery that dispatch has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// The next attempt is not due. The delivery is re-enqueued for the remaining wait, which is
-    /// not an attempt.
+    /// The next attempt is not due. The delivery is re-enqueued for the remaining wait. This does
+    /// not count as an attempt.
     NotDue {
         /// Remaining wait in milliseconds.
         wait_ms: u64,

@@ -11,11 +11,11 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// The field that findings about the schema name.
+/// Field name in findings about the schema.
 const SCHEMA: &str = "schema";
-/// The field that findings about batches name.
+/// Field name in findings about batches.
 const BATCH: &str = "batch";
-/// The field that findings about the sink of dead letters name.
+/// Field name in findings about the sink of dead letters.
 const SINK: &str = "deadLetter.sink";
 const SECRETS: &str = "secrets";
 

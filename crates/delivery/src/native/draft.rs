@@ -40,7 +40,7 @@ pub struct ObjectTopic<'a> {
     pub name: TopicName,
     /// Position at which the object states the name.
     pub at: Cursor<'a>,
-    /// Maximum number of deliveries that follow from replies, and the position that states it.
+    /// Maximum number of deliveries that follow from replies, and the position of this number.
     pub max_replies: Option<(u32, Cursor<'a>)>,
 }
 

@@ -1,9 +1,10 @@
 //! Reads native documents into a [`Catalogue`](crate::subscription::catalogue::Catalogue), and
 //! writes it back.
 //!
-//! This module is separate because all data that it returns is valid: a
+//! This module is separate so that other modules get only valid data: a
 //! [`Subscription`](crate::subscription::Subscription) has all of its defaults, every range is
-//! checked and every address is parsed. Every other format is translated into this form first.
+//! checked and every address is parsed. Every other format is translated into the native form
+//! first.
 //!
 //! A Topic may follow its Subscriptions or be in another file, so all Topics are read first
 //! (`topic`). Both have [`DeliverySettings`](crate::subscription::DeliverySettings). A field that

@@ -102,7 +102,8 @@ fn report_unused_of_topic(spec: &Cursor<'_>) {
 }
 
 /// Caches the merged defaults of the last Subscription. Nearly all Subscriptions of a stored topic
-/// have the same defaults, and checking and merging them takes as long as reading the rest.
+/// have the same defaults. Checking and merging them takes as long as reading all other parts of a
+/// Subscription.
 struct ProfileDefaults<'n> {
     /// Defaults of the native profile, which supply settings that a document omits.
     native: &'n Node,

@@ -34,7 +34,7 @@ pub struct Published {
 ///
 /// # Errors
 /// - 400 for invalid events
-/// - 413 for a request that exceeds the size of a message
+/// - 413 for a message or an event above its maximum size, or too many events
 /// - 415 for an unsupported content type, or a compressed body
 pub fn message(
     request: &HttpRequest<'_>,

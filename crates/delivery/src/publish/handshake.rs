@@ -2,7 +2,8 @@
 //! OPTIONS, and Event Grid sends an event.
 //!
 //! Neither request needs a key, because nothing is published and the response repeats only what the
-//! sender sent. So this application can be the webhook of an Azure subscription.
+//! sender sent. An Event Grid subscription in Azure can therefore validate an ingress as its
+//! webhook.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
 

@@ -29,8 +29,8 @@ enum Shown<'a> {
     Token(&'a str),
 }
 
-/// The keys and tokens that a request contains, at least one. They are read before they are
-/// checked, so that a request without any is refused before the keys of publishers are loaded.
+/// The keys and tokens that a request contains. There is at least one. They are extracted first, so
+/// that a request without any is refused before the keys of publishers are loaded.
 pub struct ShownKeys<'a>(Vec<Shown<'a>>);
 
 /// The accepted keys of publishers.
@@ -160,9 +160,9 @@ fn has_signed(key: &Secret, signed: &str, signature: &[u8]) -> bool {
     mac.verify_slice(signature).is_ok()
 }
 
-/// Parses the expiration of a token. The format is that of .NET, or RFC 3339, optionally with a
-/// space in place of `T`, or without an offset (UTC). The latest time of .NET means that the token
-/// never expires.
+/// Parses the expiration of a token, in the format [`NET_TIME`] or RFC 3339. RFC 3339 may have a
+/// space in place of `T`. Without an offset, the time is in UTC. The latest time of .NET means that
+/// the token never expires.
 fn expiry_ms(encoded: &str) -> Option<u64> {
     // .NET encodes a space as a plus sign. A plus sign itself is always percent-encoded.
     let text = percent_decode_str(&encoded.replace('+', " ")).decode_utf8().ok()?.into_owned();

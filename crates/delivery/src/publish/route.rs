@@ -68,7 +68,7 @@ fn is_of_event_grid(request: &HttpRequest<'_>) -> bool {
         || ["aeg-sas-key", "aeg-sas-token"].iter().any(|name| request.header(name).is_some())
 }
 
-/// Returns the topic that a path names. The second value is true if it is a path of Event Grid.
+/// Returns the topic that a path names, and true if the path is one of Event Grid's.
 fn topic(path: &str, default: &DefaultTopic) -> Result<(TopicName, bool), Refusal> {
     let path = path.strip_prefix('/').unwrap_or(path);
     let segments: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();

@@ -1,9 +1,10 @@
 //! Composes CloudEvents in binary mode: the data is the body, and the attributes are `ce-*` headers
 //! (CloudEvents 1.0, HTTP protocol binding, 3.1).
 //!
-//! Attribute values are percent-encoded as in 3.1.3.2: everything except printable ASCII, and also
-//! the space, the double quote and the percent sign. Data is sent as published. JSON keeps its
-//! spelling, a JSON string is decoded if the content type is not JSON, and base64 is decoded.
+//! In attribute values, these characters are percent-encoded (3.1.3.2): control characters,
+//! non-ASCII characters, the space, the double quote and the percent sign. Data is sent as
+//! published. JSON keeps its spelling, a JSON string is decoded if the content type is not JSON,
+//! and base64 is decoded.
 //!
 //! If the data itself is in an event format, the event is refused. A receiver would read the inner
 //! event, which no filter has checked (section 3: the content type decides).

@@ -1,9 +1,9 @@
 //! Composes the headers that Event Grid adds to a delivery (`aeg-…`).
 //!
 //! The sources are "webhook event delivery" and "Event Grid message delivery and retry" in the
-//! documentation of Event Grid. `aeg-delivery-count` is the number of attempts before this
-//! one. For a batch, it is the highest number of its deliveries. A version is omitted if the events
-//! of a batch have different versions.
+//! documentation of Event Grid. `aeg-delivery-count` is the number of attempts before this one. For
+//! a batch, it is the number of the delivery with the most attempts. A version is omitted if the
+//! events of a batch have different versions.
 
 use serde_json::value::RawValue;
 
@@ -13,7 +13,8 @@ use crate::event::path::scalar;
 use crate::subscription::header::sendable;
 
 /// Returns the headers `aeg-event-type`, `aeg-subscription-name` and `aeg-delivery-count`. Adds
-/// `aeg-data-version` and `aeg-metadata-version` if all events in the body have the same version.
+/// `aeg-data-version` if all events in the body have the same data version, and
+/// `aeg-metadata-version` in the same way.
 pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, String)> {
     let sent: Vec<&RawValue> = serde_json::from_slice(body).unwrap_or_default();
     let sent: Vec<Members<'_>> =

@@ -8,7 +8,7 @@
 //!   a loop.
 //! - All later deliveries carry their remaining budget. A reply divides the budget of its delivery.
 //! - A forwarded event counts like a reply if it may come back to the topic that forwarded it.
-//!   Otherwise the subscriptions limit the number of its deliveries, and none is refused.
+//!   Otherwise it is never refused, because the number of subscriptions limits its deliveries.
 //! - The budget never stops a dead letter for a topic. Events that follow from the dead letter share
 //!   the rest of its delivery's budget.
 //!
@@ -28,8 +28,8 @@ use crate::subscription::{ReplyTo, Subscription};
 pub const HOPS_MAX: u32 = 10;
 
 /// Returns the reply budget that remains for all deliveries of one reply, or of an event that is
-/// forwarded to the topic `onward`. Returns `None` if the budget does not allow this many
-/// deliveries.
+/// forwarded to the topic `onward`. `deliveries` is the number of these deliveries. Returns `None`
+/// if they count against the budget and exceed it.
 pub(in crate::machine) fn left_after(
     answered: &Delivery,
     onward: Option<&TopicName>,
@@ -79,7 +79,7 @@ pub(in crate::machine) fn via(
     topics
 }
 
-/// Returns the message for an exceeded reply budget, for people.
+/// Returns the reason, for people, why a publication exceeds the reply budget.
 pub(in crate::machine) fn over_budget(
     delivery: &Delivery,
     subscription: &Subscription,

@@ -1,4 +1,4 @@
-//! Replies: responses that contain an event, and their deliveries.
+//! Delivers or publishes replies, which are responses that contain an event.
 //!
 //! In Knative a subscriber may respond with a CloudEvent. A reply to an address becomes a delivery
 //! with its own attempts. A reply to a topic is published there once. Either is enqueued before the
@@ -225,8 +225,8 @@ enum ReplyContent<'a> {
 }
 
 impl ReplyContent<'_> {
-    /// Replaces an event by unreadable content if its `deliverat` is too far in the future.
-    /// Everything else stays unchanged.
+    /// Replaces an event with unreadable content if its `deliverat` is too far in the future. Other
+    /// content stays unchanged.
     fn possible(self, now_ms: u64) -> Self {
         match self {
             Self::Event(event) => match check_moment(&event, now_ms) {

@@ -43,10 +43,10 @@ pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
 pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
 
 const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
-/// Response header with the allowed origin. [`crate::delivery::outcome::Content`] has the names in
-/// lower case, without `webhook-`.
+/// Name of the response header with the allowed origin. It is in lower case and without `webhook-`,
+/// as [`crate::delivery::outcome::Content`] stores it.
 const ANSWER_ORIGIN: &str = "allowed-origin";
-/// Response header with the allowed rate, named like [`ANSWER_ORIGIN`].
+/// Name of the response header with the allowed rate, in the same form as [`ANSWER_ORIGIN`].
 const ANSWER_RATE: &str = "allowed-rate";
 
 /// The values that are generated anew for each handshake.
@@ -216,8 +216,8 @@ fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     }
 }
 
-/// Returns the validation code that a response echoes. The first letter of the member may be in
-/// either case, because serializers differ.
+/// Returns the validation code that a response echoes in its member `validationResponse`. The name
+/// may be in upper or lower case, because serializers differ.
 fn echo(body: &[u8]) -> Option<String> {
     let Ok(Value::Object(members)) = serde_json::from_slice(body) else { return None };
     let mut named =
