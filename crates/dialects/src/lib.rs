@@ -5,7 +5,7 @@
 //! family of formats. Each foreign family is one module, which translates its documents into native
 //! ones.
 //!
-//! The input passes through these forms. The modules of each form are in parentheses.
+//! The input passes through these forms (modules in parentheses):
 //! - text, unless it belongs to another tool (`foreign`)
 //! - documents with positions (`text`)
 //! - documents by family (`family`)

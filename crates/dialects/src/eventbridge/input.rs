@@ -2,8 +2,8 @@
 //! variables.
 //!
 //! Separate because a template of EventBridge is a text in which `<name>` is a variable. Outside
-//! quotes, a variable becomes a JSON value. Between quotes, it becomes a part of the text. All other
-//! text is copied.
+//! quotes, a variable becomes a JSON value. Between quotes, it becomes a part of the text. All
+//! other text is copied.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>
 
 use std::collections::BTreeMap;

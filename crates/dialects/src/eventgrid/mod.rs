@@ -5,7 +5,7 @@
 //! warning, because a newer version may define it. A value outside its documented range is an
 //! error.
 //!
-//! The input passes through these forms. The modules of each form are in parentheses.
+//! The input passes through these forms (modules in parentheses):
 //! - document
 //! - resources (`template`)
 //! - resources whose needed fields are literal (`expression`)
