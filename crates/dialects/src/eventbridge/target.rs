@@ -129,8 +129,8 @@ impl<'a> TargetReader<'a, '_> {
         Some(())
     }
 
-    /// Sets the body and its content type. Sets neither if the event is sent unchanged and no header
-    /// states a content type.
+    /// Sets the body and its content type. Sets neither if the event is sent unchanged and no
+    /// header states a content type.
     fn set_body(
         &self,
         target: &Fields<'a>,
