@@ -19,10 +19,10 @@ use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::tls::CaBundle;
 
-/// Reason in warnings about access settings of a dead-letter sink, which have no effect.
+/// Reason in the warning that access settings of a dead-letter sink have no effect.
 pub(super) const SINK_ACCESS: &str =
     "dead letters are sent without tokens, limits and additional certificate authorities";
-/// Reason in warnings about access settings of a reply address, which have no effect.
+/// Reason in the warning that access settings of a reply address have no effect.
 pub(super) const REPLY_ACCESS: &str =
     "replies are sent without tokens, limits and additional certificate authorities";
 
@@ -45,7 +45,8 @@ pub(super) struct Asked<'a> {
     pub(super) ca_bundle: Option<(CaBundle, Cursor<'a>)>,
 }
 
-/// A token that a foreign file requests, as far as the file describes it.
+/// A token that a foreign file requests. A `Destinations` entry supplies the values that the file
+/// does not state.
 #[derive(Clone)]
 pub(super) struct AskedToken<'a> {
     /// Position at which the file requests the token.
@@ -160,8 +161,8 @@ fn may_hold_secret(key: &str) -> bool {
     Url::parse(key).is_ok_and(has_more)
 }
 
-/// Returns the client of an entry, completed with the values of the file. The error is a value that
-/// both the entry and the file lack.
+/// Returns the client of an entry, completed with the values of the file. The error names a
+/// required value that both the entry and the file lack.
 fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCredentials, Needed> {
     let Client { credentials: client, has_token_url, has_style } = client.clone();
     let names_whom = client.audience.is_some() || client.resource.is_some();

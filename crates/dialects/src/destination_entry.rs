@@ -1,4 +1,4 @@
-//! An entry of a `Destinations` document that has more than an address.
+//! The form of a `Destinations` entry that has other settings in addition to an address.
 //!
 //! Separate because the entry may omit token settings that are in the file that uses the
 //! destination.

@@ -152,7 +152,8 @@ fn add<'a>(entries: &mut Entries<'a>, Entry { name, key, value }: Entry<'a>) {
     entries.insert(comparable(name), Documented { key, written, target, access, is_whole });
 }
 
-/// Returns the deployment's entries that have more than an address, as the `spec` of one document.
+/// Returns the deployment's entries that are mappings, not plain addresses, as the `spec` of one
+/// document.
 pub(super) fn deployed_entries(deployed: &BTreeMap<String, String>) -> Option<String> {
     let entry = |(key, text): (&String, &String)| {
         let entry: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
@@ -162,7 +163,8 @@ pub(super) fn deployed_entries(deployed: &BTreeMap<String, String>) -> Option<St
     (!entries.is_empty()).then(|| serde_json::Value::from(entries).to_string())
 }
 
-/// Reads an entry with more than an address. If the entry has no address, its key is the address.
+/// Reads an entry that is a mapping, not a plain address. If the entry has no address, its key is
+/// the address.
 fn whole<'a>(
     name: &'a str,
     key: &Cursor<'a>,

@@ -151,7 +151,8 @@ fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
     })
 }
 
-/// True if the document is any other Kubernetes object, such as a service or a deployment.
+/// True if the document is a Kubernetes object that is not in our own format, such as a service.
+/// The caller has already handled the objects of every family.
 fn is_of_kubernetes(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let has = |field| document.peek(field).is_some();

@@ -5,7 +5,7 @@
 //! family of formats. Each foreign family is one module, which translates its documents into native
 //! ones.
 //!
-//! The steps are:
+//! The input passes through these forms (modules in parentheses):
 //! - text, unless it belongs to another tool (`foreign`)
 //! - documents with positions (`text`)
 //! - documents by family (`family`)
@@ -13,7 +13,7 @@
 //! - native documents (`references`; `knative`, `eventgrid`, `eventbridge` through `translation`)
 //! - subscriptions (`delivery::native`)
 //!
-//! All steps report through one cursor type. One run finds every problem of every document, each
+//! All modules report through one cursor type. One run finds every problem of every document, each
 //! with file, line and column. No field is ignored silently: an unknown field is an error, or a
 //! warning in foreign formats. No input causes a panic.
 //!

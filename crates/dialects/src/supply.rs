@@ -1,4 +1,4 @@
-//! Adds the values that the entry of a destination supplies to a native document.
+//! Completes a native document with values from the `Destinations` entry of its destination.
 //!
 //! Separate because this step needs the entries as well as the values that a file requests.
 
@@ -71,8 +71,8 @@ impl Destinations<'_> {
         }
     }
 
-    /// Adds a warning if the entry of an address has more than the address, but its other values
-    /// are not used. `why` states the reason.
+    /// Adds a warning that lists all fields of an entry except its address, because these fields
+    /// are not used here. Does nothing if there are none. `why` states the reason.
     pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
         let unused = self.access(key).map(Access::fields).unwrap_or_default();
         if !unused.is_empty() {
@@ -102,7 +102,7 @@ const DESTINATION: &str = "spec.destination";
 /// Path of the destination's address.
 const URL: &str = "spec.destination.url";
 
-/// True if the address is that of a topic.
+/// True if the URL is the address of a topic, not of an endpoint.
 fn is_topic(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| topic_of(&url).is_some())
 }

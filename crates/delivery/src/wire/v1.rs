@@ -71,7 +71,7 @@ pub(super) struct DeliveryV1 {
     pub(super) replay: Option<ReplayV1>,
 }
 
-/// The replay that created a delivery, as messages contain it.
+/// The replay that created a delivery, in the form that message attributes contain.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ReplayV1 {
     pub(super) job: String,

@@ -20,7 +20,7 @@ pub enum WireError {
     /// The attribute is not valid JSON of the version that it states.
     #[error("the attribute is not valid: {0}")]
     Unreadable(String),
-    /// The attribute was written by newer code, with this version.
+    /// The attribute states this version, which only newer code supports.
     #[error(
         "the attribute has version {0}, but this program supports only version {VERSION}: deploy \
          the newer version"

@@ -181,7 +181,7 @@ fn oauth2(fields: &Fields<'_>, secrets: &Secrets<'_>) -> Option<Json> {
     Some(written)
 }
 
-/// Adds the form fields of a token request. A secret in a form field is left out with a warning,
+/// Adds the form fields of a token request. A secret in a form field only causes a warning,
 /// because it cannot be sent.
 fn form(body: &[Parameter<'_>], written: &mut Json) {
     let mut others = Map::new();

@@ -1,8 +1,9 @@
 //! Reads the body that a target receives: the event, a part of it, a constant, or a template with
 //! variables.
 //!
-//! Separate because a template of EventBridge is a text in which `<name>` is a variable. A variable
-//! becomes a JSON value, or the inside of a text if it is between quotes. All other text is copied.
+//! Separate because a template of EventBridge is a text in which `<name>` is a variable. Outside
+//! quotes, a variable becomes a JSON value. Between quotes, it becomes a part of the text. All
+//! other text is copied.
 //! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html>
 
 use std::collections::BTreeMap;

@@ -29,8 +29,9 @@ fn is_dynamic(text: &str) -> bool {
     ["${", "{{resolve:"].iter().any(|sign| text.contains(sign))
 }
 
-/// Returns a section of a resource, if there is one. A function in place of the section is an
-/// error, because its settings would be lost.
+/// Returns the section `name` of a resource. Returns `Some(None)` if the resource has no such
+/// section. Reports a function in its place and returns `None`, because the settings that the
+/// function computes are unknown.
 pub(super) fn section<'a>(fields: &Fields<'a>, name: &'static str) -> Option<Option<Cursor<'a>>> {
     let Some(at) = fields.given(name) else { return Some(None) };
     let is_function = |entry: &Entry<'_>| entry.name.starts_with("Fn::") || entry.name == "Ref";

@@ -5,7 +5,7 @@
 //! CLI (`aws events describe-rule`, `list-targets-by-rule`, `describe-api-destination`,
 //! `describe-connection`), or CloudFormation templates.
 //!
-//! The steps are:
+//! The input passes through these forms (modules in parentheses):
 //! - documents
 //! - rules, destinations and connections (`gathered`, `template`, `resources`)
 //! - a native Subscription per target (`target`), with its filter (`pattern`), its body (`input`)

@@ -136,14 +136,14 @@ struct Text {
     is_negated: bool,
 }
 
-/// A field of the event, by its path.
+/// The path of a field in the event.
 struct Field<'p> {
     path: &'p str,
 }
 
 impl Field<'_> {
-    /// Returns a condition with this operator on the value of the field, or on one of its values in
-    /// an array.
+    /// Returns a condition with this operator on the field. If the value of the field is an array,
+    /// the condition is true if it is true for one element.
     fn condition(&self, operator: &str) -> Json {
         json!({ "eventGrid": { "operatorType": operator, "key": self.path, "arrays": "leaves" } })
     }

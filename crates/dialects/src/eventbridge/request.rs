@@ -166,7 +166,8 @@ fn entries<'a>(of_target: Option<&Cursor<'a>>, section: &str) -> Option<Vec<Entr
     section.map_or(Some(Vec::new()), |found| found.entries())
 }
 
-/// Returns the headers by their names in lower case, without those that EventBridge removes.
+/// Returns the headers, keyed by name in lower case. Omits headers that EventBridge removes, and
+/// adds a warning for each.
 fn headers<'a>(
     of_target: Option<&Cursor<'a>>,
     connection: &Connection<'a>,

@@ -20,7 +20,7 @@ use super::resources::{self, Resources, Rule};
 use super::secrets::Secrets;
 use super::{input, request};
 
-/// Content type of every body, unless a header sets a different one.
+/// Content type of a body for which no header states the content type.
 const CONTENT_TYPE: &str = "application/json; charset=utf-8";
 /// Response timeout of EventBridge.
 const TIMEOUT: &str = "PT5S";
@@ -129,7 +129,8 @@ impl<'a> TargetReader<'a, '_> {
         Some(())
     }
 
-    /// Sets the body and its content type. An unchanged event needs neither of them.
+    /// Sets the body and its content type. Sets neither if the event is sent unchanged and no
+    /// header states a content type.
     fn set_body(
         &self,
         target: &Fields<'a>,

@@ -14,7 +14,8 @@ pub(super) fn is_template(document: &Cursor<'_>) -> bool {
     resources(document).iter().any(|entry| entry.value.text_at("Type").starts_with("AWS::"))
 }
 
-/// Returns the resources of a template by logical id; none for any other document.
+/// Returns the resources of a template, named by logical id. Returns an empty list for any other
+/// document.
 fn resources<'a>(document: &Cursor<'a>) -> Vec<Entry<'a>> {
     let template = document.peek("TemplateBody").unwrap_or_else(|| document.clone());
     template.peek("Resources").map(|resources| resources.peek_entries()).unwrap_or_default()

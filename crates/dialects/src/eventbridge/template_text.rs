@@ -1,7 +1,7 @@
 //! Writes texts of EventBridge as native templates: constants, and paths into the event.
 //!
-//! Separate because every part of a request has both constants and paths. The event is the one that
-//! a rule sends to a queue. Its topic reads the event as custom JSON, so `$.detail.id` is
+//! Separate because every part of a request may have both constants and paths. A rule sends the
+//! whole event to a queue, and the topic reads it as custom JSON. Therefore `$.detail.id` becomes
 //! `event.data.detail.id`.
 
 /// Writes a constant as a template, escaping everything that looks like a tag. `is_before_tag` is

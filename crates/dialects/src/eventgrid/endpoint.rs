@@ -153,8 +153,8 @@ fn unmapped(key: &str) -> Message {
         .about(key, ReferenceUse::Events)
 }
 
-/// Returns the id of a storage queue. The account's id alone is ambiguous, because an account has
-/// many queues.
+/// Returns the full id of a storage queue. Joins the account's id and the queue's name, because an
+/// account has many queues. Returns `id` unchanged if it is already full, or if no queue is named.
 fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>> {
     let Some(queue) = queue else { return Some(id.into()) };
     let name = queue.text()?;

@@ -1,4 +1,4 @@
-//! Creates the Azure command that prints an event subscription as it is deployed.
+//! Creates the Azure command that prints a deployed event subscription.
 //!
 //! Separate because its options depend on the source: system, partner and namespace topics have
 //! their own commands. A word in capitals is a placeholder for a value that the file does not
@@ -33,8 +33,10 @@ const GROUPS: [Group; 3] = [
 /// Option that prints the URL of a webhook with its query.
 const FULL_URL: &str = " --include-full-endpoint-url true";
 
-/// Placeholders for names that the file does not state.
+/// Placeholder for a name of the source, such as its topic. Replaces a name that the file does not
+/// state, or that is not safe in a command.
 const NAME: &str = "NAME";
+/// Placeholder for the name of a resource group, used in the same cases.
 const GROUP: &str = "GROUP";
 
 /// The commands for the subscriptions of one type of source.

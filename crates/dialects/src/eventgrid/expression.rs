@@ -95,7 +95,7 @@ fn in_entry<'a>(entry: &Entry<'a>) -> Option<Cursor<'a>> {
     if is_unused { None } else { in_value(&entry.value) }
 }
 
-/// Returns the entries of a mapping; none for any other value.
+/// Returns the entries of a mapping, or an empty list for any other value.
 fn entries<'a>(value: &Cursor<'a>) -> Vec<Entry<'a>> {
     if value.is_mapping() { value.entries().unwrap_or_default() } else { Vec::new() }
 }

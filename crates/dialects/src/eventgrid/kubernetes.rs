@@ -40,7 +40,8 @@ pub(super) fn sign<'a>(resource: &Cursor<'a>, source: Option<&Located<'_>>) -> O
     schema.or(version.filter(is_version)).filter(|_| is_possible)
 }
 
-/// Reports that a resource is read as one of Event Grid on Kubernetes, at the field that marks it.
+/// Adds a warning that the rules of Event Grid on Kubernetes apply to a resource. `sign` is the
+/// field that marks the resource, and the position of the warning.
 pub(super) fn report(sign: &Cursor<'_>) {
     let message = "read as Event Grid on Kubernetes: its time to live, waits and statuses apply";
     sign.warn(Message::new(message).help(HELP));

@@ -5,7 +5,7 @@
 //! warning, because a newer version may define it. A value outside its documented range is an
 //! error.
 //!
-//! The steps are:
+//! The input passes through these forms (modules in parentheses):
 //! - document
 //! - resources (`template`)
 //! - resources whose needed fields are literal (`expression`)
@@ -14,9 +14,9 @@
 //! - `properties` (`settings`, with one module per part)
 //! - a native Subscription
 //!
-//! A resource may have the form of the REST API, or be flat like the output of Azure's command
-//! line: without `properties` at every level. The module does not support pull delivery, and does
-//! not evaluate template expressions.
+//! A resource may have the form of the REST API, with its fields in `properties`. It may also be
+//! flat, as in the output of Azure's command line, which has no `properties` at any level. The
+//! module does not support pull delivery, and does not evaluate template expressions.
 
 mod context;
 mod dead_letter;
@@ -112,8 +112,9 @@ pub(super) fn translate(
 
 const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 is not supported";
 
-/// Returns true for a resource with CloudEvents 0.1, and adds a warning that it is left out.
-/// Exports contain such resources from old editions, and the other resources can be deployed.
+/// Returns true for a resource with CloudEvents 0.1, and adds a warning that it is not deployed.
+/// This is not an error: exports contain such resources from old editions, and the other resources
+/// can be deployed.
 fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
     let Some(at) = old_schema(resource) else { return false };
     let message = format!("{OLD_SCHEMA_REASON}: this subscription is not deployed");

@@ -1,4 +1,4 @@
-//! Translates `properties`, the delivery settings of a resource, with one module per part.
+//! Translates `properties`, the delivery settings of a resource. Each part has its own module.
 //!
 //! Separate because a namespace's push subscription has the same settings in other positions:
 //! limits and destination are inside `deliveryConfiguration`.
@@ -112,8 +112,8 @@ fn delivery<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoi
     endpoint
 }
 
-/// Reads `destination`, or the destination inside `deliveryWithResourceIdentity`, which may have
-/// only an identity.
+/// Reads the destination inside `deliveryWithResourceIdentity`. Reads `destination` instead if that
+/// section is missing or has only an identity.
 fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
         return Endpoint::read(&fields.required("destination")?, context);

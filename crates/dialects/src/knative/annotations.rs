@@ -26,7 +26,7 @@ const NEVER_RETRY: &str = "lastmile.dev/never-retry";
 /// Annotation with the maximum number of requests a second to the subscriber.
 pub(super) const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
 /// Annotation of a broker or channel with its budget of replies: the maximum number of deliveries
-/// that may follow from replies to replies, for each event.
+/// that replies to replies cause for one published event.
 pub(super) const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 
 /// An annotation whose value becomes native fields.
@@ -105,7 +105,7 @@ impl<'a> Overrides<'a> {
         Self { never_retry, retry_on, fields: FIELDS.iter().filter_map(field).collect() }
     }
 
-    /// Returns these settings, completed by those of `base`. A status that is listed here is
+    /// Returns these settings, completed by those of `base`. A status that `self` lists is
     /// removed from the lists of `base`.
     pub(super) fn with_fallback(self, base: &Self) -> Self {
         let stated = [&self.never_retry, &self.retry_on].map(set);

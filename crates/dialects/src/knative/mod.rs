@@ -70,8 +70,8 @@ struct Reader<'a, 'd> {
     config_maps: BTreeSet<TopicName>,
     /// Number of Subscriptions of each channel in the files.
     subscribed: BTreeMap<TopicName, usize>,
-    /// Brokers and channels by topic. `None` for a broker or channel with errors, whose
-    /// subscriptions are left out.
+    /// Brokers and channels by topic; `None` for a broker or channel with errors. Subscriptions of
+    /// such a broker or channel are not deployed.
     parents: BTreeMap<TopicName, Option<Parent<'a>>>,
     stock: StockDefaults<'a>,
 }
@@ -193,8 +193,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Records a subscription that is not deployed. Skips a source without an error: it publishes
-    /// directly to its sink and is not a subscription.
+    /// Records a subscription that is not deployed. Does nothing if the object is a source and
+    /// `error` is `None`: such a source publishes directly to its sink and is not a subscription.
     fn leave_out(
         &self,
         role: Role,

@@ -92,8 +92,8 @@ pub(super) fn namespace<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 pub(super) struct Metadata<'a> {
     /// Position of the object's name; `None` if the object has no usable name.
     pub(super) named_at: Option<Cursor<'a>>,
-    /// The budget of replies of a broker or channel: the maximum number of deliveries that may
-    /// follow from replies to replies, for each event.
+    /// The budget of replies of a broker or channel: the maximum number of deliveries that replies
+    /// to replies cause for one published event.
     pub(super) max_replies: Option<Located<'a, u32>>,
     /// The values of our annotations.
     pub(super) overrides: Overrides<'a>,

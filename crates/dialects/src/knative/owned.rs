@@ -1,5 +1,5 @@
-//! Leaves out the channels and Subscriptions that a broker's controller creates. An export of a
-//! cluster contains them.
+//! Skips the channels and Subscriptions that a broker's controller creates. An export of a cluster
+//! contains them.
 //!
 //! Separate because these objects would duplicate deliveries: such a Subscription sends to the
 //! filter of the broker, which calls the subscriber of the Trigger.

@@ -146,8 +146,9 @@ fn of_broker<'a>(
     Some((Class::of_broker(name, &at, channel_class), delivery.flatten()))
 }
 
-/// Returns the ConfigMap that a broker names, with its position. The `config` of a RabbitMQ broker
-/// has no settings for deliveries.
+/// Returns the ConfigMap that a broker names, with its position. Returns `None` for any other kind
+/// of `config`. Accepts the `config` of a RabbitMQ broker without a warning, because it has no
+/// settings for deliveries.
 fn config_map<'a>(spec: &Fields<'a>, object: &Object<'a>) -> Option<(TopicName, Cursor<'a>)> {
     let config = spec.section("config", |fields| {
         fields.accept(&["apiVersion"]);

@@ -58,7 +58,7 @@ impl<'a> PartialSubscription<'a> {
         self.called.as_ref().is_some_and(|to| topic_of(&to.url).is_some())
     }
 
-    /// Returns the native Subscription in place of the object at the cursor.
+    /// Converts this to the native Subscription that replaces `object`.
     pub(super) fn translate(
         self,
         object: &Cursor<'a>,

@@ -170,7 +170,8 @@ fn text<'a>(at: &Cursor<'a>, path: &str) -> Option<&'a str> {
     Some(at.text_at(path)).filter(|text| !text.is_empty())
 }
 
-/// Returns a name in the namespace that the mapping at the cursor states, else in this namespace.
+/// Returns the full name of an object. Its namespace is the one that the mapping at the cursor
+/// states, otherwise `namespace`.
 fn named(at: &Cursor<'_>, name: &str, namespace: &str) -> TopicName {
     let namespace = text(at, "namespace").unwrap_or(namespace).to_owned();
     TopicName { namespace, topic: name.to_owned() }

@@ -48,8 +48,8 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Returns the topic to which a source publishes directly: a broker or channel that no file
-    /// contains. If another object already has the topic with the source's name, any broker or
-    /// channel counts.
+    /// contains. If a broker or channel has the source's name, the source cannot have a topic of
+    /// its own. Then also returns a broker or channel that a file contains.
     fn publishes_itself<'s>(
         &self,
         sink: &'s ResolvedAddress<'a>,

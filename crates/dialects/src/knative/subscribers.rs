@@ -94,8 +94,8 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Returns the name of the subscriber at this index: its `uid`, or a name with the number of the
-/// subscriber.
+/// Returns the name of the subscriber at this index: its `uid`, or a name such as `subscriber-1` if
+/// it has no `uid`.
 fn name_of(at: &Cursor<'_>, index: usize) -> String {
     match at.text_at("uid") {
         "" => format!("subscriber-{}", index + 1),
@@ -103,7 +103,7 @@ fn name_of(at: &Cursor<'_>, index: usize) -> String {
     }
 }
 
-/// Returns a field that has two spellings.
+/// Returns the field `name`, or the field with the older spelling `old` if there is no `name`.
 fn either<'a>(fields: &Fields<'a>, name: &'static str, old: &'static str) -> Option<Cursor<'a>> {
     fields.given(name).or_else(|| fields.given(old))
 }

@@ -24,7 +24,7 @@ pub(super) const PLAIN: &str = "Channel";
 pub(super) struct Topics {
     /// Kind and topic of each broker or channel, by its name in the cluster.
     named: BTreeMap<(TopicKind, TopicName), Vec<(String, TopicName)>>,
-    /// Kind of the object that owns each topic, including event sources.
+    /// Kind of the object that owns each topic. An owner may be an event source.
     owners: RefCell<BTreeMap<TopicName, String>>,
     /// Class of the channel that backs each Channel, if the class is known.
     backed: BTreeMap<TopicName, Class>,

@@ -155,7 +155,8 @@ impl<'s> Index<'s> {
         affected
     }
 
-    /// Returns the subscriptions that an object changes without naming them.
+    /// Returns the subscriptions that an object changes although it does not refer to them, with
+    /// the reason: `policy` or `cluster defaults`.
     fn of_whole_cluster(&self, object: &Object<'_>) -> Vec<(&'s Sketch, &'static str)> {
         let sketches = self.sketches.iter();
         if object.kind == POLICY {
@@ -169,8 +170,8 @@ impl<'s> Index<'s> {
     }
 }
 
-/// True if a policy applies to the broker or channel of a subscription without naming it, because
-/// the policy applies to the whole namespace or selects objects of this kind.
+/// True if a policy applies to the broker or channel of a subscription although it does not name
+/// the object. Such a policy applies to a whole namespace, or selects all objects of a kind.
 fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
     let Some((kind, TopicName { namespace, .. })) = &sketch.parent else { return false };
     let to = policy.document.peek("spec.to").filter(|to| !to.is_empty());

@@ -116,8 +116,8 @@ impl Parts {
 }
 
 /// True if the text has `//` or `/*` outside of quotes in a position where a comment may begin.
-/// Such positions are the start of a line, and after white space, a comma, a quote or a bracket.
-/// Example: `https://example.com` has no comment. YAML comments (`# …`) are skipped.
+/// A comment may begin a line, or follow white space, a comma, a quote or a bracket. Example:
+/// `https://example.com` has no comment. YAML comments (`# …`) are skipped.
 fn has_comment(text: &str) -> bool {
     let may_begin = |before: char| {
         before.is_whitespace() || matches!(before, ',' | '"' | '{' | '}' | '[' | ']')

@@ -1,7 +1,7 @@
 //! DynamoDB in memory, with the table of a deployment.
 //!
-//! Separate so that other modules only use the name of the table. Does not remove expired items;
-//! readers compare the time.
+//! Separate so that other modules only use the name of the table. Does not remove expired items:
+//! readers must compare the expiry time of an item with the current time.
 
 use std::sync::Arc;
 

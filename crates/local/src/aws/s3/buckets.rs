@@ -193,7 +193,8 @@ impl Buckets {
     }
 }
 
-/// True if the name is valid for a file and in the XML of a listing.
+/// True if the name is short enough for a file and has no control characters. Most of them are
+/// invalid in the XML of a listing.
 fn is_name(name: &str) -> bool {
     name.len() <= SEGMENT_LIMIT_BYTES && !name.contains(char::is_control)
 }

@@ -1,4 +1,4 @@
-//! Passes each request that `rustack-s3-http` has received to its operation.
+//! Receives requests from `rustack-s3-http`, and calls the operation for each request.
 //!
 //! Separate from the operations because it handles the protocol's envelope: parsing, body and
 //! response.

@@ -1,8 +1,8 @@
 //! Wraps a message for the queue engine: the whole message becomes one attribute of an otherwise
 //! empty message.
 //!
-//! Separate because this is a workaround: the engine limits the size of the body and drops group
-//! and trace header, but does not inspect attributes.
+//! Separate because this is a workaround: the engine limits the size of the body, and drops the
+//! message group and the trace header. It does not inspect attributes.
 //!
 //! Promises: a message is received as it was sent, with the checksums that AWS computes. Validates
 //! nothing.
@@ -81,7 +81,7 @@ pub(super) fn request_envelope(input: &mut ReceiveMessageInput) -> RequestedAttr
     RequestedAttributes { system, attributes }
 }
 
-/// Unwraps a message from its envelope, with the requested attributes only.
+/// Unwraps a message from its envelope. Removes attributes that the client did not request.
 pub(super) fn open(
     mut message: Message,
     requested: &RequestedAttributes,

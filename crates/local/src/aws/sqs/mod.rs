@@ -171,7 +171,7 @@ impl SqsHandler for Queues {
 }
 
 impl Queues {
-    /// Passes an operation to the layer or to the engine.
+    /// Executes an operation that this layer changes. Passes every other operation to the engine.
     fn handle(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
         let engine = Arc::clone(&self.engine);
         match operation {
