@@ -31,10 +31,10 @@ use crate::replay_end::{ReceivedEnd, ReplayEndRecord};
 
 pub use crate::decode::dead_letter_of;
 
-/// Visibility timeout of a dead letter that storage refuses and that is too large to be sent again.
-/// After 1,000 receives, SQS moves a message to the last-resort queue, where the publisher's
-/// attributes would be trusted. At 30 minutes each, 1,000 receives outlast the 14 days of a
-/// message.
+/// Minimum visibility timeout of a dead letter that storage refuses and that is too large to be
+/// sent again. After 1,000 receives, SQS moves a message to the last-resort queue, where the
+/// publisher's attributes would be trusted. At 30 minutes each, 1,000 receives take longer than
+/// SQS keeps the message (14 days).
 const TOO_LARGE_MS: u64 = 30 * MINUTE_MS;
 /// Maximum number of blobs that are stored concurrently.
 const AT_ONCE: usize = 50;
