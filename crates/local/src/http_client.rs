@@ -1,5 +1,5 @@
-//! The HTTP client of AWS clients on a developer's machine: requests to this machine bypass
-//! proxies.
+//! The HTTP client that AWS clients use on a developer's machine. Requests to this machine bypass
+//! the proxy.
 //!
 //! The SDK configures its proxy from the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`),
 //! for every host that `NO_PROXY` does not name. A proxy cannot reach a server that listens on
@@ -41,7 +41,7 @@ pub fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(ByHost { here, elsewhere })
 }
 
-/// True if the URI is on this machine.
+/// True if the host of the URI is this machine. False for an invalid URI.
 #[must_use]
 pub fn is_here(uri: &str) -> bool {
     let uri = uri.parse::<Uri>();

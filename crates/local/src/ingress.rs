@@ -34,11 +34,11 @@ use crate::guard::Hosts;
 /// Maximum number of topics that an error response lists.
 const TOPICS_NAMED: usize = 20;
 
-/// First segment of paths at which publishers to the queue check whether a topic exists. No
-/// namespace can have this name.
+/// First segment of the path `_topics/NAMESPACE/TOPIC`. A program that publishes directly to the
+/// queue requests this path to check that the topic exists. No namespace can have this name.
 pub const TOPICS_PATH: &str = "_topics";
 
-/// Tag of the events queue with the address of its ingress.
+/// Key of a tag of the events queue. The value of the tag is the address of the ingress.
 pub const INGRESS_TAG: &str = "lastmile:ingress";
 
 /// The ingress: an HTTP server that publishes to the events queue.
@@ -94,7 +94,7 @@ impl Ingress {
         Ok(())
     }
 
-    /// Returns the routes of the ingress, which refuse requests of web pages of other sites.
+    /// Returns the routes of the ingress. They refuse requests from web pages of other sites.
     pub fn router(self) -> Router {
         let hosts = self.hosts.clone();
         let routes = Router::new()
@@ -105,8 +105,8 @@ impl Ingress {
         hosts.guard(routes)
     }
 
-    /// Returns the newest subscriptions, including `topic`: a topic that was just added must not
-    /// give 404.
+    /// Returns the newest subscriptions. Reads those of `topic` again, because a request to a topic
+    /// that was just added must not get a 404.
     async fn newest(&self, topic: Option<&TopicName>) -> Result<Arc<Catalogue>, Refusal> {
         let newest = async {
             let known = self.subscriptions.current().await?;
@@ -126,7 +126,7 @@ impl Ingress {
     }
 }
 
-/// Returns the topic if there is exactly one, and the namespace if there is exactly one.
+/// Returns the only topic and the only namespace. Each is `None` if there are several, or none.
 fn only_topic<'a>(topics: impl Iterator<Item = &'a TopicName>) -> DefaultTopic {
     let topics: BTreeSet<&TopicName> = topics.collect();
     let namespaces: BTreeSet<&String> = topics.iter().map(|topic| &topic.namespace).collect();
@@ -202,8 +202,8 @@ fn granted_response(granted: Vec<(&'static str, String)>) -> Response {
     headers.collect::<HeaderMap>().into_response()
 }
 
-/// Returns the error for a body that was not read. If the body is too large and the sender declared
-/// its size, the error contains the size.
+/// Returns the error for a body that could not be read. If the body is too large and the sender
+/// declared its size, the error contains the size.
 fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
     if problem.status() != StatusCode::PAYLOAD_TOO_LARGE {
         return Refusal::new(problem.status().as_u16(), problem.body_text());

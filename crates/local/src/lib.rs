@@ -6,12 +6,13 @@
 //! - [`aws`] is the local AWS, and [`mapping`] invokes functions for its queues. [`stack::Stack`]
 //!   runs the whole application on both.
 //! - [`ingress`] publishes over HTTP, and [`subscriber`] is a destination for trials.
-//! - [`guard`] refuses requests from web pages, and [`http_client`] bypasses proxies.
+//! - [`guard`] refuses requests from web pages of other sites, and [`http_client`] bypasses
+//!   proxies.
 //! - [`watch`] forwards the log lines of the functions, and [`observe`] reports their records and
 //!   requests.
 //!
-//! Promises: the same AWS clients, and the user's own tools, work with it. Does not implement all
-//! of AWS.
+//! Promises: the AWS clients of the functions and the user's AWS tools work with the local AWS. It
+//! does not implement all of AWS.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // a slice of untrusted text may panic
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply

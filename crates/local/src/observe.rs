@@ -1,8 +1,8 @@
 //! Reports the records and requests of the functions on this machine, for a page that shows them.
 //!
-//! Log lines never contain bodies or headers, but developers want to see both. Separate, and at the
-//! ports, so that the functions are the same libraries as in the cloud, and do not depend on an
-//! observer.
+//! Log lines never contain bodies or headers, but developers want to see both. The observer wraps
+//! the ports of a function. The functions do not depend on it, and are the same libraries as in the
+//! cloud.
 //!
 //! Promises: an exchange is observed before the function receives its result, and therefore before
 //! any log line about it. Nothing waits for the observer. Redacts nothing: requests contain

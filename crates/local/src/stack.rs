@@ -1,5 +1,5 @@
-//! The whole application on this machine: the local AWS, both functions, and their event source
-//! mappings.
+//! The whole application on this machine: the local AWS, the functions dispatch and deadletter, and
+//! their event source mappings.
 //!
 //! The functions are the libraries that run in Lambda, with the same AWS clients. Only the
 //! endpoints are local.
@@ -43,7 +43,7 @@ const BATCH_SIZE: u8 = 10;
 /// timeout.
 const CONCURRENCY: u8 = 200;
 
-/// The configuration of a stack.
+/// The port, the folders and the variables of a local stack.
 #[derive(Debug, Clone)]
 pub struct StackConfig {
     /// The port of the local AWS; 0 selects any free port.
@@ -52,18 +52,18 @@ pub struct StackConfig {
     pub data: PathBuf,
     /// The folder with the subscription objects.
     pub subscriptions: PathBuf,
-    /// The value of `ALLOW_PRIVATE_DESTINATIONS`.
+    /// The value of `ALLOW_PRIVATE_DESTINATIONS`: hosts and CIDRs, comma-separated.
     pub allow_private: String,
     /// The AWS targets that subscriptions may use.
     pub targets: TargetSettings,
-    /// The value of `DEFAULT_TOPIC`.
+    /// The value of `DEFAULT_TOPIC`: the topic of records that name no topic.
     pub default_topic: Option<TopicName>,
 }
 
 /// The AWS targets that subscriptions may use. The default allows none.
 #[derive(Debug, Clone, Default)]
 pub struct TargetSettings {
-    /// The value of `AWS_TARGETS`.
+    /// The value of `AWS_TARGETS`: entries `NAMESPACE=ARN`, comma-separated.
     pub listed: String,
     /// The value of `AWS_ENDPOINT_URL`: a server that is used in place of AWS.
     pub endpoint: Option<Url>,
@@ -71,7 +71,7 @@ pub struct TargetSettings {
 
 const DEAD_LETTER_QUEUE: &str = "dead-letter";
 
-/// A running stack.
+/// The running application: the local AWS and the event source mappings of the functions.
 #[derive(Debug)]
 pub struct Stack {
     aws: LocalAws,

@@ -31,10 +31,10 @@ use crate::replay_end::{ReceivedEnd, ReplayEndRecord};
 
 pub use crate::decode::dead_letter_of;
 
-/// Visibility timeout of a dead letter that storage refuses and that is too large to be sent again.
-/// After 1,000 receives, SQS moves a message to the last-resort queue, where the publisher's
-/// attributes would be trusted. At 30 minutes each, 1,000 receives outlast the 14 days of a
-/// message.
+/// Minimum visibility timeout of a dead letter that storage refuses and that is too large to be
+/// sent again. After 1,000 receives, SQS moves a message to the last-resort queue, where the
+/// publisher's attributes would be trusted. At 30 minutes each, 1,000 receives take longer than
+/// SQS keeps the message (14 days).
 const TOO_LARGE_MS: u64 = 30 * MINUTE_MS;
 /// Maximum number of blobs that are stored concurrently.
 const AT_ONCE: usize = 50;
@@ -149,8 +149,8 @@ impl<P: StoragePorts> DeadLetters<P> {
     }
 
     /// Re-enqueues a record unchanged, so that newer code may read it. Returns true if the record
-    /// is done. Otherwise the record stays hidden in its queue: it is too large to carry a counter
-    /// of its waits, or the queue refused the message.
+    /// can be acknowledged. Otherwise the record stays hidden in its queue: it is too large to
+    /// carry a counter of its waits, or the queue refused the message.
     async fn wait_unread(&self, record: &Record, why: &str) -> bool {
         if record.waits_long_unread(self.ports.now_ms()) {
             telemetry::unreadable_for_long(&record.message, why);
@@ -201,7 +201,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         if is_sent { Handled::Sent } else { Handled::Redelivered }
     }
 
-    /// Handles a record whose dead letter could not be stored. Returns true if the record is done.
+    /// Re-enqueues a dead letter that could not be stored, or moves an old one to the last-resort
+    /// queue. Returns true if the record can be acknowledged.
     async fn is_done_without_storage(
         &self,
         Received { record, letter }: &Received<'_>,
@@ -219,8 +220,8 @@ impl<P: StoragePorts> DeadLetters<P> {
     }
 
     /// Re-enqueues a dead letter, so that its waits use up no receives. Returns true if the record
-    /// is done. Otherwise the record stays hidden in its queue: the dead letter does not fit a
-    /// message, or the queue refused the message.
+    /// can be acknowledged. Otherwise the record stays hidden in its queue: the dead letter does
+    /// not fit a message, or the queue refused the message.
     async fn retry_later(&self, record: &Record, letter: &DeadLetter, wait_ms: u64) -> bool {
         let message = message(letter, wait_ms);
         if !message.fits() {

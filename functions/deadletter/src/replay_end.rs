@@ -29,7 +29,7 @@ use futures::stream::{self, StreamExt as _};
 /// Maximum number of results that are re-enqueued concurrently.
 const AT_ONCE: usize = 50;
 
-/// Time after which a result that storage refuses is dropped.
+/// A result that storage refuses is dropped when it is older than this time.
 const KEEP_TRYING_FOR_MS: u64 = DAY_MS;
 /// Maximum number of receives of a result that neither storage nor the queue accepts. The result is
 /// then dropped, long before the queue would move it to the last-resort queue (1,000 receives).
@@ -93,8 +93,8 @@ pub(crate) async fn contained_record(
     done.unwrap_or_else(|| ends.iter().map(|(record, _)| record.message.clone()).collect())
 }
 
-/// Records replay results of one job in this container, or re-enqueues them. Returns the message
-/// ids of the records that are not done.
+/// Records replay results of one job in this container. Re-enqueues or drops them if the container
+/// refuses them. Returns the message ids of the records that SQS must redeliver.
 async fn record_ends(
     ports: &impl StoragePorts,
     container: &Container,
@@ -116,8 +116,8 @@ async fn record_ends(
     stream::iter(unrecorded).buffer_unordered(AT_ONCE).filter_map(ready).collect().await
 }
 
-/// Re-enqueues or drops a replay result that could not be stored. Returns true if its record is
-/// done.
+/// Re-enqueues a replay result that could not be stored, or drops an old one. Returns true if the
+/// record can be acknowledged. Otherwise SQS must redeliver it.
 async fn is_done_without_storage(
     ports: &impl StoragePorts,
     record: &Record,

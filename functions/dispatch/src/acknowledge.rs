@@ -74,7 +74,8 @@ impl<P: DispatchPorts> Records<P> {
         finished.note(message, done.iter().map(|(_, delivery)| *delivery));
     }
 
-    /// Re-enqueues the unfinished items of a record. Returns true if the record is done.
+    /// Re-enqueues the unfinished items of a record. Returns true if the record can be
+    /// acknowledged. Otherwise SQS must redeliver it.
     async fn close(&self, record: &Record, index: usize, invocation: &Invocation<'_>) -> bool {
         let unfinished = invocation.progress.unfinished_of(index);
         if !unfinished.is_empty() {

@@ -1,14 +1,13 @@
 //! Counts the active work of an invocation.
 //!
-//! Two kinds of waiting depend on the count. A late response is awaited for ten more seconds after
-//! all other work has ended. An attempt at a slow destination is abandoned when all other work has
-//! ended.
+//! Three kinds of waiting depend on the count:
+//! - The wait for a late response ends at most ten seconds after all other work has ended.
+//! - An attempt at a slow destination is abandoned when all other work has ended.
+//! - The wait for slow credentials is abandoned when all other work has ended.
 //!
 //! Reading a part and processing a group count as work, even while a group waits for a retry in
-//! place. These kinds of waiting do not count (`pause`):
-//! - an attempt that may be abandoned, and credentials that take too long
-//! - an exchange that stays open for a late response
-//! - a request that waits for a free slot or a permit
+//! place. These three kinds of waiting do not count (`pause`), nor does waiting for a free slot or
+//! a permit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -3,8 +3,9 @@
 //!
 //! The secret policy comes from the newest subscriptions in this process, not from those of the
 //! invocation. The author of a subscription may differ from the author of the policy, and an
-//! invocation may have begun before a new policy. A forbidden secret is a failed attempt, like an
-//! unreadable secret or a failed token request, because an operator can repair each of them.
+//! invocation may have begun before a new policy. If the policy forbids a secret, the attempt fails
+//! and is retried, because an operator can repair the policy. An unreadable secret and a failed
+//! token request have the same effect.
 
 use std::sync::Arc;
 
@@ -70,11 +71,12 @@ impl<P: DispatchPorts> Credentials<P> {
         }
     }
 
-    /// Returns the same secrets with a new token, if the destination refused the token and a new
-    /// one is available.
+    /// Returns the secrets in `keyring` with a new token. Returns `None` if the destination did not
+    /// refuse the token, or if no different token exists.
     ///
     /// # Errors
-    /// [`Unsendable::Unready`] if the token request fails.
+    /// [`Unsendable::Unready`] if the policy cannot be read or forbids a secret, or if the token
+    /// request fails.
     pub(crate) async fn keyring_after(
         &self,
         exchange: &Exchange,

@@ -158,7 +158,8 @@ impl<P: DispatchPorts> Endings<P> {
         self.finish(invocation, in_flight, end).await;
     }
 
-    /// Sends a dead letter to its queue, or stores it. Records the result.
+    /// Sends a dead letter to its queue, and records the result. Stores the dead letter directly if
+    /// the queue does not accept it.
     pub(crate) async fn finish_dead_letter(
         &self,
         invocation: &Invocation<'_>,

@@ -1,4 +1,4 @@
-//! Reads records: turns each record into work items, with the subscriptions that it needs.
+//! Turns each record into work items. Reads the subscriptions that the record needs.
 //!
 //! Separate from [`crate::decode`], which is pure and does no I/O. A name counts as missing only
 //! after the newest subscriptions were read. A record that cannot be decided now waits as a

@@ -5,8 +5,8 @@
 //! A process writes its findings at the end of an invocation, and writes nothing while all
 //! destinations are healthy. It writes the slowness of a destination immediately. A process reads
 //! the published changes when it starts, and then at most every 30 seconds. After a request without
-//! a response, no requests are made to the table for a while, and each process decides by itself.
-//! If findings are lost with a process, other processes make them again.
+//! a response, requests to the table pause for 30 seconds, and each process decides by itself. If
+//! findings are lost with a process, other processes make them again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -12,7 +12,7 @@ use crate::decode::WorkItem;
 use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
 use crate::waiting::{RecordWait, Wait};
 
-/// Number of deliveries of an invocation above which further large records have to wait.
+/// A large record waits if its items would raise the deliveries of an invocation above this number.
 const DELIVERIES_AT_ONCE: usize = 6_000;
 /// A record with more items than this counts as large.
 const ITEMS_OF_A_LARGE_RECORD: usize = 100;

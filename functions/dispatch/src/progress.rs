@@ -45,7 +45,7 @@ impl AsRef<Delivery> for InFlightDelivery {
     }
 }
 
-/// A delivery whose attempt is settled, with the decision that is not executed yet.
+/// A delivery whose attempt is settled, and the decision on it, which is not executed yet.
 pub(crate) struct Unfinished {
     pub(crate) in_flight: InFlightDelivery,
     pub(crate) end: End,
@@ -71,7 +71,7 @@ pub(crate) struct Entry {
     pub(crate) stage: Stage,
 }
 
-/// The entries of all items of an invocation.
+/// The stage and the newest state of each item of an invocation.
 #[derive(Debug, Default)]
 pub(crate) struct BatchProgress(Mutex<Vec<Entry>>);
 
@@ -89,8 +89,8 @@ impl BatchProgress {
         self.with(|entries| entries[id.0].stage = stage);
     }
 
-    /// Sets the stage of an item: done if `sent` is true, otherwise the message of the item could
-    /// not be sent.
+    /// Sets the stage of an item: [`Stage::Done`] if its message was sent, otherwise
+    /// [`Stage::SendFailed`].
     pub(crate) fn set_sent(&self, id: ItemId, sent: bool) {
         self.set(id, if sent { Stage::Done } else { Stage::SendFailed });
     }

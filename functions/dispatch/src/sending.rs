@@ -1,7 +1,8 @@
 //! Sends all messages that follow from an attempt.
 //!
-//! If a queue refuses a message or does not respond in time, the message is sent over a substitute
-//! queue or stored directly. SQS redelivers the record only if that fails too.
+//! A queue may refuse a message, or not respond in time. A message for the slow queue is then sent
+//! to the retry queue, and a dead letter is stored directly. Other messages have no substitute. If
+//! a message cannot be sent at all, SQS redelivers the record.
 //!
 //! Each try gets half of the time that is left, so that later sends have time too. A stuck queue
 //! must not make Lambda kill the invocation, which would repeat every attempt of the batch. A
@@ -56,8 +57,8 @@ pub(crate) struct Sending<P> {
 }
 
 impl<P: StoragePorts> Sending<P> {
-    /// Sends a message to its queue, or to the substitute queue. Returns true if either accepted
-    /// it.
+    /// Sends a message to its queue. If that fails, sends the message to the substitute queue, if
+    /// there is one. Returns true if one of the queues accepted the message.
     pub(crate) async fn send(
         &self,
         queue: QueueName,

@@ -1,7 +1,7 @@
 //! The ports of the flow, except storage: the queue of reports, the topic of messages, and the
 //! clock.
 //!
-//! Separate so that tests can refuse messages.
+//! Separate so that tests can simulate requests that AWS refuses.
 
 use std::future::Future;
 

@@ -10,7 +10,7 @@ pub const REPORTS_QUEUE_URL: &str = "REPORTS_QUEUE_URL";
 /// Name of the environment variable with the ARN of the SNS topic for messages about causes.
 pub const MESSAGES_TOPIC_ARN: &str = "MESSAGES_TOPIC_ARN";
 
-/// The settings of the notify function.
+/// The settings of the notify function, as read from the environment variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotifySettings {
     pub(crate) queue_url: String,
@@ -19,7 +19,7 @@ pub struct NotifySettings {
     pub container: Container,
 }
 
-/// A required setting is missing.
+/// The name of an environment variable that is required, but not set or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the environment variable {0} is not set; infra/notify.yaml sets it")]
 pub struct Missing(&'static str);

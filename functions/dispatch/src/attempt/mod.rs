@@ -181,8 +181,8 @@ impl Attempt<'_, '_> {
 
 impl AttemptResult<'_> {
     /// Returns the exchange, and the late response if one may come. Hides the secrets of the
-    /// request in each of them that may be stored or become a reply. The values of the secrets are
-    /// then dropped.
+    /// request in a response that may be stored or become a reply. Then drops the values of the
+    /// secrets.
     pub(crate) fn without_secrets(self, subscription: &Subscription) -> (Exchange, Option<Late>) {
         let Self { exchange, late, deliveries, keyring, rendered } = self;
         let sent = || SentCredentials::collect(subscription, &deliveries, &keyring, &rendered);

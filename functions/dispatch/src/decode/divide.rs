@@ -24,11 +24,11 @@
 //! ```
 //!
 //! One event for 2,500 subscriptions becomes three parts for at most 1,000 subscriptions each. Each
-//! of these is divided into parts for ten subscriptions. There are four exceptions, and each is an
-//! acceptance test, like the examples (`divided.rs`):
+//! of these is divided into parts for ten subscriptions. There are four exceptions, which the
+//! acceptance tests in `divided.rs` cover, like the examples:
 //!
 //! - There are more than 5,000 elements and several subscriptions, and one of them batches: the
-//!   elements are first divided into 5,000, which may split a batch.
+//!   elements are first divided into parts of 5,000 or more elements, which may split a batch.
 //! - The body and a range of subscriptions do not fit one message: the elements are halved.
 //! - A part of several elements does not fit one message: the part is halved.
 //! - A part of one element does not fit one message: the element runs in place.
@@ -302,7 +302,7 @@ fn cuts<'a>(names: &BTreeMap<&'a str, Requests>, is_one_element: bool) -> Vec<&'
 }
 
 /// Returns the number of parts to join into one, so that at most [`PARTS_MAX`] parts remain. The
-/// result is a power of `PARTS_MAX`, so that parts of parts are full.
+/// result is a power of `PARTS_MAX`, so that a joined part is later divided into exactly that many.
 fn step(count: usize) -> usize {
     let mut step = 1;
     while count.div_ceil(step) > PARTS_MAX {

@@ -2,8 +2,8 @@
 //!
 //! A published record becomes one delivery per event and matching subscription (`publish`), or
 //! parts if there are too many deliveries (`divide`). A re-enqueued record carries its delivery in
-//! an attribute. This attribute counts on internal queues only, because a publisher could write it
-//! on the events queue. An undeliverable event (malformed, unknown topic, removed subscription)
+//! an attribute. This attribute is trusted on internal queues only, because a publisher could write
+//! it on the events queue. An undeliverable event (malformed, unknown topic, removed subscription)
 //! becomes a dead letter.
 
 mod divide;
@@ -30,7 +30,7 @@ use self::publish::{Published, topic_of};
 #[derive(Debug, Clone)]
 pub(crate) enum WorkItem {
     Deliver(Arc<Subscription>, Box<Delivery>),
-    /// A dead letter, because the event cannot be delivered.
+    /// A dead letter with an event that cannot be delivered.
     DeadLetter(Box<DeadLetter>),
     /// An undecoded record, or a part of one, that is sent to this queue.
     Forward(QueueName, Box<Message>),
@@ -40,8 +40,8 @@ pub(crate) enum WorkItem {
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     pub(crate) items: Vec<WorkItem>,
-    /// Events that no subscription matches. The key is the topic, with [`NAMELESS`] as the name of
-    /// the subscription.
+    /// Events that no subscription matches, each with its topic. The topic is written as a
+    /// subscription name that ends in [`NAMELESS`].
     ///
     /// [`NAMELESS`]: delivery::subscription::name::NAMELESS
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
@@ -111,7 +111,7 @@ impl WorkItem {
         }
     }
 
-    /// Returns the delivery of the item, or the delivery that its dead letter ends; `None` for an
+    /// Returns the delivery in the item, or the failed delivery in its dead letter; `None` for an
     /// undecoded record.
     pub(crate) fn delivery(&self) -> Option<&Delivery> {
         match self {
@@ -121,7 +121,8 @@ impl WorkItem {
         }
     }
 
-    /// Returns the topic whose newer subscriptions may contain the missing name.
+    /// Returns the topic of an event that became a dead letter because its topic or subscription
+    /// was not found; `None` for all other items.
     fn missing(&self) -> Option<&TopicName> {
         match self {
             Self::Deliver(..) | Self::Forward(..) => None,

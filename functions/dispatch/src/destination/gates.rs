@@ -46,10 +46,10 @@ pub(crate) enum Gate {
 
 impl Gate {
     /// All gates, in the order in which they are asked. `InFlight` may wait for a long time, so the
-    /// gates that depend on time come after it. `Credentials` comes before `Rate` and `Concurrency`:
-    /// a permit or a slot is valid for a limited time. If a delivery waited for a token with a
-    /// permit, its request could outlast the permit, and more than `maxConcurrency` requests could
-    /// run.
+    /// gates that depend on time come after it. `Credentials` comes before `Rate` and
+    /// `Concurrency`, because a slot or a permit is valid for a limited time. If a delivery held a
+    /// permit while it waited for a token, its request could outlast the permit. More than
+    /// `maxConcurrency` requests could then run.
     pub(crate) const ALL: [Self; 10] = [
         Self::InFlight,
         Self::Disabled,
@@ -62,7 +62,7 @@ impl Gate {
         Self::Rate,
         Self::Concurrency,
     ];
-    /// The gates for deliveries to a topic, which make no HTTP request.
+    /// The gates for deliveries to a topic. The others only apply to HTTP requests.
     const BEFORE_A_TOPIC: &[Self] = &[Self::InFlight, Self::Due];
 }
 

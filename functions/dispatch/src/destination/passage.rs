@@ -101,7 +101,7 @@ impl Passage {
     }
 
     /// Releases the probe, the permit and the credentials of one attempt. Deliveries that wait in
-    /// place keep their rate slot. A used consent is not returned.
+    /// place keep their rate slot. The request stays counted against the rate of the consent.
     pub(super) fn give_back(&mut self) {
         (self.probe, self.permit, self.keyring) = (None, None, None);
         (self.has_consent, self.needs_no_permit) = (false, false);

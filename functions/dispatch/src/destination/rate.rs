@@ -68,9 +68,10 @@ impl<P: DispatchPorts> Destinations<P> {
         answers
     }
 
-    /// Takes slots for the deliveries of one request. The `bool` is true if all deliveries can use
-    /// one slot, now or after a short wait in this invocation. The answers are `None` if they can
-    /// use it now. Otherwise each delivery waits for a slot, or waits without one.
+    /// Takes slots for the deliveries of one request. There are three results:
+    /// - `(true, None)`: all deliveries can use one slot now.
+    /// - `(true, Some(…))`: all deliveries wait in this invocation for one slot that is soon free.
+    /// - `(false, Some(…))`: each delivery is re-enqueued until its slot, or without a slot.
     async fn slot_of_each(
         &self,
         due: &[InFlightDelivery],
@@ -131,8 +132,8 @@ impl<P: DispatchPorts> Destinations<P> {
         Answer::Wait { until_ms, why: WaitReason::Away }
     }
 
-    /// Takes the next free slot. If that slot is not soon, takes up to `count` slots, because the
-    /// deliveries then return as separate messages.
+    /// Takes the next free slot, which all deliveries share if they can wait for it in place.
+    /// Otherwise takes up to `count` slots, because the deliveries return as separate messages.
     async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
         let of_one = rate.own();
         let wanted = Wants::new(&of_one.wanted, 1);
@@ -332,8 +333,8 @@ fn latest_ms(due: &[InFlightDelivery], passage: &Passage, now_ms: u64) -> u64 {
     now_ms.saturating_add(longest_ms.unwrap_or_default().max(IN_PLACE_BELOW_MS))
 }
 
-/// True if the delivery may use the slot for which it was re-enqueued. Only a first slot can be
-/// missed.
+/// True if the delivery may use the slot for which it was re-enqueued. A delivery misses its first
+/// slot if it is late by more than [`LATE_MS`]; it cannot miss a later slot.
 fn has_slot(delivery: &Delivery, now_ms: u64) -> bool {
     match delivery.hold.slots {
         0 => false,

@@ -132,7 +132,7 @@ pub(super) async fn send_batch(
     Ok(output)
 }
 
-/// Executes `ReceiveMessage`, and unwraps the messages.
+/// Executes `ReceiveMessage`, and removes the envelope of each message.
 pub(super) async fn receive(
     engine: Arc<Engine>,
     mut input: ReceiveMessageInput,
@@ -145,7 +145,7 @@ pub(super) async fn receive(
     Ok(ReceiveMessageOutput { messages })
 }
 
-/// Executes `ChangeMessageVisibility`, and announces a message that becomes visible.
+/// Executes `ChangeMessageVisibility`. Wakes the waiting receives when the message becomes visible.
 pub(super) async fn change_visibility(
     engine: Arc<Engine>,
     input: ChangeMessageVisibilityInput,

@@ -18,7 +18,7 @@ const TAKES_MS: u64 = 500;
 pub(in crate::destination) struct AllPermits {
     /// Random number that identifies this process in the names of its permits.
     pub(super) process: OnceLock<u32>,
-    /// Number of permits that this process has named so far. The count numbers the next permit.
+    /// Number of the next permit that this process names.
     named: AtomicU32,
     /// Destinations with permits of this process. Sorted, because permits are returned in this
     /// order, which must not vary between runs. One destination may have two entries, as in
@@ -28,7 +28,8 @@ pub(in crate::destination) struct AllPermits {
 
 #[derive(Debug, Default)]
 pub(in crate::destination) struct OwnPermits {
-    /// Number of new deliveries that wait for a permit. `waited` counts those whose turn has come.
+    /// Number of deliveries that wait for a permit and have had no turn yet. Deliveries whose turn
+    /// has come are counted in `waited`.
     new: AtomicU32,
     waited: AtomicU32,
     held: Mutex<Held>,

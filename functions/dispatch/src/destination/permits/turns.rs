@@ -9,7 +9,8 @@ use super::{Limit, TURNS_AHEAD_MS};
 use crate::destination::Destinations;
 use crate::table::Unreachable;
 
-/// Turns are assigned at most this far ahead before the first measurement of an attempt.
+/// Turns are assigned at most this far ahead as long as no attempt was measured, because the
+/// average duration is then only assumed.
 const GUESSED_AHEAD_MS: u64 = 5 * SECOND_MS;
 /// Assumed duration of an attempt when turns are assigned, in percent of the average. More than
 /// 100, because taking and returning permits takes time. A permit that is briefly unused costs less
