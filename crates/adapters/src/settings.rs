@@ -51,7 +51,8 @@ pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
 pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
 /// Hosts and CIDRs, comma-separated, that may have private addresses or use plain HTTP.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
-/// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`) and to AWS targets.
+/// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`) and to AWS
+/// targets.
 pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
 /// AWS targets that subscriptions may use, as `NAMESPACE=ARN`, comma-separated, such as
 /// `shop=arn:aws:sqs:eu-west-1:123456789012:shop-*`. The namespace `*` means all namespaces.
@@ -86,8 +87,8 @@ pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 /// The port of the AWS Parameters and Secrets extension.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
 pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
-/// A server that replaces AWS, such as an emulator. Requests to AWS targets go to this server. The clients of the SDK
-/// read this variable too.
+/// A server that replaces AWS, such as an emulator. Requests to AWS targets go to this server. The
+/// clients of the SDK read this variable too.
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>
 pub const AWS_ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
 

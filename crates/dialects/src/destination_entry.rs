@@ -22,8 +22,8 @@ delivery::record! {
     pub(crate) struct DestinationEntry {
         /// Address of the destination. Without a URL, the key is the address.
         "url" => pub(crate) url: Option<String> = Optional(Written, "the key"),
-        /// Authentication of requests. Token settings in the file that names the destination need not be repeated
-        /// here.
+        /// Authentication of requests. Token settings in the file that names the destination need
+        /// not be repeated here.
         "auth" => pub(crate) auth: Option<Supplied> = Optional(SuppliedAuth, "none"),
         /// Additional certificate authorities to trust when the certificate of the destination is
         /// verified.

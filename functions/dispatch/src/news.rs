@@ -105,7 +105,8 @@ impl<P: DispatchPorts> Exchange<P> {
             }
             // Another process found this series of failures. The first success here ends the
             // series.
-            state.row_told_ms = state.row_told_ms.or(health.refusing.map(|row| row.since_ms));
+            state.streak_published_ms =
+                state.streak_published_ms.or(health.refusing.map(|row| row.since_ms));
             if health.failing.is_none() {
                 recovering::begin(&mut state, health.ended_ms, health.ceiling, now_ms);
             }
@@ -155,12 +156,12 @@ impl<P: DispatchPorts> Exchange<P> {
             return keep(destination, findings);
         };
         changes.for_each(|change| self.telemetry.destination_changed(&state, change));
-        let are_told = self.tell(&news, deadline).await.is_ok();
+        let are_published = self.tell(&news, deadline).await.is_ok();
         self.adopt(&news.into_iter().collect());
         self.note_disabled(key, &state);
         let are_sent = state.notices.is_empty()
             || self.notices.send_about_destination(&item, &state, invocation).await;
-        if !are_told || !are_sent {
+        if !are_published || !are_sent {
             // The item is written, but the change is not published. The next invocation publishes
             // it.
             let Findings { destination: address, subscription, .. } = findings;

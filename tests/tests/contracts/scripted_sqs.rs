@@ -94,8 +94,8 @@ pub(crate) async fn send_all(queues: &SqsQueues, count: usize) -> Vec<Result<(),
     join_all(bodies.iter().map(|body| send(queues, QueueName::Events, message(body)))).await
 }
 
-/// Sends a message to a queue. Only this function calls the method of the port, so that the tests
-/// do not depend on its name.
+/// Sends a message to a queue. Tests call this function and not the method of the port, so that
+/// they do not depend on the method's name.
 pub(crate) async fn send(
     queue: &impl Queue,
     name: QueueName,

@@ -61,8 +61,8 @@ impl LongAnswers {
     /// Waits for a turn to read a response from `url`. Always returns `Some`, because the
     /// semaphores are never closed.
     pub(super) async fn turn(&self, url: &Url) -> Option<Turn> {
-        // This order matters: an exchange that waits for its own address holds no turn, and does not
-        // shorten the turns of others.
+        // This order matters: an exchange that waits for its own address holds no turn, and does
+        // not shorten the turns of others.
         let of_address = self.of_address(url).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
         Some(Turn { began_ms: Machine.now_ms(), bytes: 0, of_all, _of_address: of_address })

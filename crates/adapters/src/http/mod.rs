@@ -134,8 +134,8 @@ impl HttpSender {
     /// Creates a sender on a network other than the machine's.
     ///
     /// # Errors
-    /// Fails as [`HttpSender::new`] does. Invalid authorities of the network are reported at the first
-    /// request.
+    /// Fails as [`HttpSender::new`] does. Invalid authorities of the network are reported at the
+    /// first request.
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);
         let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);

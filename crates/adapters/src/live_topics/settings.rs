@@ -201,9 +201,9 @@ impl<T: DeploymentObject> Watched<T> {
     /// use stays the same. A new deployment waits for its first files, which is not an error.
     fn is_not_there(&mut self, source: &str) -> bool {
         if self.good.is_none() && !self.is_optional {
-            let is_told = self.problem.is_some();
+            let was_missing = self.problem.is_some();
             self.problem = Some(format!("{source} does not exist: {WRITE_IT}"));
-            if !is_told {
+            if !was_missing {
                 tracing::warn!(source, help = WRITE_IT, "subscriptions.missing");
             }
         } else if self.good.is_none() {

@@ -224,9 +224,9 @@ impl Ended {
     }
 }
 
-/// Prints log lines until this many deliveries have ended and every dead letter is stored. Adds each
-/// stored dead letter to the list file immediately. Therefore, the next demo can remove it even if
-/// this demo is interrupted.
+/// Prints log lines until this many deliveries have ended and every dead letter is stored. Adds
+/// each stored dead letter to the list file immediately. Therefore, the next demo can remove it
+/// even if this demo is interrupted.
 async fn wait_for_ends(
     log: &mut UnboundedReceiver<Line>,
     deliveries: usize,

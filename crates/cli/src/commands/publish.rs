@@ -171,7 +171,8 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
 impl Target {
     fn ingress(url: Url) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder().no_proxy();
-        // Plain HTTP needs no certificates. Trust no CA, so that the machine needs no CA certificates.
+        // Plain HTTP needs no certificates. Trust no CA, so that the machine needs no CA
+        // certificates.
         let client = if url.scheme() == "http" { client.tls_certs_only([]) } else { client };
         Ok(Self::Ingress { client: client.build()?, url })
     }

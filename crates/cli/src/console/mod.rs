@@ -23,8 +23,8 @@
 //! - Only forms on these pages change anything.
 //! - No page costs a storage request while cached data is fresh.
 //!
-//! The container stores the ledgers of replays, and the dismissals. All other data of the console is
-//! lost when the process ends.
+//! The container stores the ledgers of replays, and the dismissals. All other data of the console
+//! is lost when the process ends.
 
 mod access;
 mod app;

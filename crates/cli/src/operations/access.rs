@@ -98,7 +98,8 @@ mod tests {
 
     use super::*;
 
-    /// An S3 server that refuses every write with this error. It asserts that the write could not have succeeded.
+    /// An S3 server that refuses every write with this error. It asserts that the write could not
+    /// have succeeded.
     async fn refusing(status: StatusCode, code: &'static str) -> Client {
         let answer = async move |headers: HeaderMap| {
             assert!(headers.contains_key("content-md5") && headers.contains_key("if-match"));

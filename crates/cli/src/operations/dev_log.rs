@@ -96,8 +96,8 @@ pub(crate) fn lines(
         let file = file.map_err(|error| {
             anyhow!("{} cannot be read: {}", text::path(path), io_words(&error))
         })?;
-        // A line that is still being written is not yet valid JSON. Stop at a line that is not UTF-8,
-        // because another program wrote it.
+        // A line that is still being written is not yet valid JSON. Stop at a line that is not
+        // UTF-8, because another program wrote it.
         let lines = BufReader::new(file).lines().map_while(Result::ok);
         wanted.extend(lines.filter(|line| is_wanted(line)));
     }

@@ -27,9 +27,9 @@ pub(crate) async fn tell(stack: Option<&Stack>, topics: &[TopicName]) {
     let Some(stack) = stack.filter(|_| !topics.is_empty()) else { return };
     if let Err(problem) = tell_all(stack, topics).await {
         note(text::line(&format!(
-            "the functions could not be notified of this change. They apply it at the next \
+            "the functions could not be notified of this change ({}). They apply it at the next \
              listing: within 30 seconds for up to 1,000 topics, within five minutes for up to \
-             10,000. The error: {}",
+             10,000",
             chain(&problem)
         )));
     }

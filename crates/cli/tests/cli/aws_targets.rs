@@ -1,4 +1,5 @@
-//! Subscriptions that deliver to a service of AWS: the requests that `try` and `dev` send from this machine.
+//! Subscriptions that deliver to a service of AWS: the requests that `try` and `dev` send from this
+//! machine.
 
 use std::path::Path;
 use std::process::Command;

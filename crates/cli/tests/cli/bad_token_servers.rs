@@ -1,4 +1,5 @@
-//! Token servers that hang, flood, redirect or are where nobody may go: bounded, refused and told, while `dev` delivers to others.
+//! Token servers that hang, flood, redirect or are where nobody may go: bounded, refused and told,
+//! while `dev` delivers to others.
 
 use std::path::Path;
 use std::sync::Mutex;

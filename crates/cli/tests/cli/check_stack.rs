@@ -1,5 +1,5 @@
-//! Subscription files checked against a deployed stack: `transcripts/stack.md`. CloudFormation, IAM and S3 are servers
-//! here.
+//! Subscription files checked against a deployed stack: `transcripts/stack.md`. CloudFormation, IAM
+//! and S3 are servers here.
 
 use std::path::Path;
 

@@ -1,9 +1,10 @@
-//! Clients of others publish to `lastmile dev` unchanged: those of Azure Event Grid, CloudEvents and SQS,
-//! in Python and JavaScript, each installed from its registry.
+//! Clients of others publish to `lastmile dev` unchanged: those of Azure Event Grid, CloudEvents
+//! and SQS, in Python and JavaScript, each installed from its registry.
 //!
-//! `clients/publish.py` and `publish.mjs` are what their users write. Every event has to be delivered, and
-//! no client may take the answer for a failure. The table in `docs/reference/publishing.md` is what was seen;
-//! `scripts/generate` writes it. A machine without Python or Node skips its half and says so.
+//! `clients/publish.py` and `publish.mjs` are what their users write. Every event has to be
+//! delivered, and no client may take the answer for a failure. The table in
+//! `docs/reference/publishing.md` is what was seen; `scripts/generate` writes it. A machine without
+//! Python or Node skips its half and says so.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! Rules of commands that need AWS: `transcripts/aws_errors.md` and `live_stack.md` there, and the topics that `dev` knows.
+//! Rules of commands that need AWS: `transcripts/aws_errors.md` and `live_stack.md` there, and the
+//! topics that `dev` knows.
 
 use local::aws::{LocalAws, LocalAwsConfig};
 

@@ -1,7 +1,8 @@
 //! The page of dead letters in a real browser: seen, walked by keys, clicked, and judged by axe.
 //!
 //! `page/browse.mjs` does what a person does; here are the dead letters and the queue. A machine
-//! without Chromium or Node skips this and says so. Pictures of every page are left in the build folder, `tmp/pages`.
+//! without Chromium or Node skips this and says so. Pictures of every page are left in the build
+//! folder, `tmp/pages`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
-//! The page of `lastmile dev` in a real browser: it fills while it is open, is filtered, walked by keys, used to
-//! publish, and judged by axe. `page/dev.mjs` does what a person does; here are the application, which it asks to be
-//! started again, and three receivers, one of which answers when it asks for that.
+//! The page of `lastmile dev` in a real browser: it fills while it is open, is filtered, walked by
+//! keys, used to publish, and judged by axe. `page/dev.mjs` does what a person does; here are the
+//! application, which it asks to be started again, and three receivers, one of which answers when
+//! it asks for that.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;

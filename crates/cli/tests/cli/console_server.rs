@@ -60,8 +60,8 @@ impl ConsoleServer {
         page
     }
 
-    /// Status and text of a page. What is being read takes longer than a page waits for it where much is to
-    /// be read, or on a busy machine.
+    /// Status and text of a page. What is being read takes longer than a page waits for it where
+    /// much is to be read, or on a busy machine.
     pub(crate) async fn status_and_text(&self, path: &str) -> (u16, String) {
         loop {
             let answer = self.get(path).send().await.expect("the page answers");

@@ -1,5 +1,5 @@
-//! Links of dead letters in the console: from a list to one, to its neighbours, to others of the same event, and
-//! to a replay of picked ones.
+//! Links of dead letters in the console: from a list to one, to its neighbours, to others of the
+//! same event, and to a replay of picked ones.
 
 use crate::console_server::{ConsoleServer, hidden, status_and_text};
 use crate::sample_letters::{LETTERS, Sample, TestContainer, sample};

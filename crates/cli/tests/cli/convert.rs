@@ -29,7 +29,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// The subscriptions of a file as `explain` shows them: schedule, end, filter and policy, without where values are written.
+/// The subscriptions of a file as `explain` shows them: schedule, end, filter and policy, without
+/// where values are written.
 fn explained(path: &Path) -> BTreeMap<String, Value> {
     let path = path.to_str().expect("a path");
     let printed = lastmile(&["explain", "-f", path, "--outcome", "503", "--output", "json"]).stdout;

@@ -1,4 +1,5 @@
-//! Dead letters in S3: every verb gives the same as in a folder, which `transcripts/dead_letters.md` shows.
+//! Dead letters in S3: every verb gives the same as in a folder, which
+//! `transcripts/dead_letters.md` shows.
 
 use local::aws::{LocalAws, LocalAwsConfig};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Dead letters that a person dismisses on the page. `transcripts/dead_letters.md` has the commands.
+//! Dead letters that a person dismisses on the page. `transcripts/dead_letters.md` has the
+//! commands.
 
 use crate::console_server::ConsoleServer;
 use crate::sample_letters::{LETTERS, Sample, TestContainer};

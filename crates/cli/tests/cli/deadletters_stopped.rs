@@ -1,4 +1,5 @@
-//! A replay whose deliveries fail stops, says why and how to continue, and sends each dead letter once.
+//! A replay whose deliveries fail stops, says why and how to continue, and sends each dead letter
+//! once.
 
 use std::sync::{Arc, Mutex};
 

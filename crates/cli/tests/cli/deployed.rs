@@ -1,4 +1,5 @@
-//! Deployments in the bucket of a stack, and destinations of a deployment. `transcripts/subscriptions.md` has the rest.
+//! Deployments in the bucket of a stack, and destinations of a deployment.
+//! `transcripts/subscriptions.md` has the rest.
 
 use local::aws::{LocalAws, LocalAwsConfig};
 

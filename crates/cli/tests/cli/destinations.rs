@@ -1,5 +1,5 @@
-//! `lastmile destinations list` and `show`, over a table as functions write it: `transcripts/destinations.md`, and what
-//! needs another table.
+//! `lastmile destinations list` and `show`, over a table as functions write it:
+//! `transcripts/destinations.md`, and what needs another table.
 
 use delivery::table::Entry;
 use delivery::time::duration::MINUTE_MS;
@@ -16,7 +16,8 @@ use crate::transcripts;
 const TIME: &str = "0000-00-00 00:00:00Z";
 const TIME_CHARS: usize = TIME.len();
 
-/// One destination that is failing, one that is slow, one that is disabled, one that is healthy again.
+/// One destination that is failing, one that is slow, one that is disabled, one that is healthy
+/// again.
 async fn four() -> (TempDir, Known) {
     let (folder, known) = folder().await;
     known.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;

@@ -1,5 +1,5 @@
-//! Emptying the table loses what is known of destinations, and nothing else: topics, what waits, and dead letters are
-//! elsewhere.
+//! Emptying the table loses what is known of destinations, and nothing else: topics, what waits,
+//! and dead letters are elsewhere.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A destination that refuses every event is listed as failing, though no delivery to it is deferred.
+//! A destination that refuses every event is listed as failing, though no delivery to it is
+//! deferred.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `lastmile dev -f`: which files it reads, and what becomes of an entry that one of them no longer has.
+//! `lastmile dev -f`: which files it reads, and what becomes of an entry that one of them no longer
+//! has.
 
 use std::path::Path;
 
@@ -54,7 +55,8 @@ fn two_files_and_a_folder_are_read_together_and_again_at_each_save() {
     assert_eq!(publish(&ingress, "shop/others"), "202");
     assert_eq!(paths(3), ["/one", "/three", "/two"]);
 
-    // An entry that a file no longer has is removed, as are those of a file that is no longer there.
+    // An entry that a file no longer has is removed, as are those of a file that is no longer
+    // there.
     write("two.yaml", &document("orders", "four", &url));
     dev.line_with("reloaded: 3 subscriptions, 2 changed");
     assert_eq!(publish(&ingress, "shop/orders"), "202");

@@ -1,5 +1,5 @@
-//! Variables of the environment that subscription files name as secrets: nobody receives one without
-//! permission.
+//! Variables of the environment that subscription files name as secrets: nobody receives one
+//! without permission.
 
 use std::path::Path;
 use std::process::Command;

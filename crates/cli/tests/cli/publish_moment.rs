@@ -1,4 +1,5 @@
-//! Delivery at a given time: the attribute that `publish --in` and `--at` send, and the example of the manual.
+//! Delivery at a given time: the attribute that `publish --in` and `--at` send, and the example of
+//! the manual.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The end of a pause: `rollback` prints the command that replays its dead letters. For `apply`, see
-//! `transcripts/apply.md`.
+//! The end of a pause: `rollback` prints the command that replays its dead letters. For `apply`,
+//! see `transcripts/apply.md`.
 
 use crate::deployments::document;
 use crate::versioned_bucket::VersionedBucket;

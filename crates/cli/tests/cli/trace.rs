@@ -1,5 +1,5 @@
-//! `lastmile trace` on the record of `lastmile dev`: a delivered, a retried, a divided and a dead-lettered event, and a
-//! replay.
+//! `lastmile trace` on the record of `lastmile dev`: a delivered, a retried, a divided and a
+//! dead-lettered event, and a replay.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,8 @@ impl Dev {
     }
 }
 
-/// The address of a receiver that responds with these statuses in turn, the last one again and again.
+/// The address of a receiver that responds with these statuses in turn, the last one again and
+/// again.
 fn answering(statuses: &'static [&'static str]) -> String {
     let received = AtomicUsize::new(0);
     let answer = move |_: &str| {

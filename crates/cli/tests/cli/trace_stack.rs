@@ -1,5 +1,6 @@
-//! `lastmile trace --stack` with a CloudWatch Logs that is a script here: the price, the question before a large query, and
-//! what the stack does not log. `tests/tests/emulated_aws/trace.rs` has queries of a log that functions wrote.
+//! `lastmile trace --stack` with a CloudWatch Logs that is a script here: the price, the question
+//! before a large query, and what the stack does not log. `tests/tests/emulated_aws/trace.rs` has
+//! queries of a log that functions wrote.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -109,7 +110,8 @@ fn a_small_query_is_made_at_once_and_its_price_is_printed() {
 
 #[test]
 fn a_large_query_is_asked_about_and_nothing_is_read_where_nobody_can_be_asked() {
-    // As if lines were written since 1970: 500 PB in a good half century are more than 100 GB in a quarter of a day.
+    // As if lines were written since 1970: 500 PB in a good half century are more than 100 GB in a
+    // quarter of a day.
     let (address, requests) = aws("info", 500_000_000_000_000_000);
     let (said, code) = run(&address, &[]);
     assert_eq!(code, Some(2), "{said}");

@@ -3,17 +3,19 @@
 //! Each page of `transcripts/` is one test, which runs in an empty folder:
 //!
 //! - A block whose fence names a file, such as `yaml orders.yaml`, writes this file.
-//! - A block of the language `console` runs its commands in bash: the lines that begin with `$ `, continued by lines that
-//!   begin with `> `. After each command follows the output of the run, both streams together.
+//! - A block of the language `console` runs its commands in bash: the lines that begin with `$ `,
+//!   continued by lines that begin with `> `. After each command follows the output of the run,
+//!   both streams together.
 //! - The line `? 2` before the output is the exit code of the command. Without this line it is 0.
-//! - In the output, `[..]` matches any characters, the line `...` matches any lines, and `[FOLDER]` is the folder. Two or more
-//!   spaces match any number of spaces above one, so that other column widths change no page.
+//! - In the output, `[..]` matches any characters, the line `...` matches any lines, and `[FOLDER]`
+//!   is the folder. Two or more spaces match any number of spaces above one, so that other column
+//!   widths change no page.
 //!
-//! `SNAPSHOTS=overwrite cargo test …` writes the output of the run into the pages; review the diff. The two outputs of a
-//! pipeline are in no order, so a page writes `2>&1 |` or `2> /dev/null |`.
+//! `SNAPSHOTS=overwrite cargo test …` writes the output of the run into the pages; review the diff.
+//! The two outputs of a pipeline are in no order, so a page writes `2>&1 |` or `2> /dev/null |`.
 //!
-//! All commands of a page have the functions of its file `functions.sh`. `$FIXTURES` has the files of several pages, and
-//! `$EXAMPLES` the examples of the repository.
+//! All commands of a page have the functions of its file `functions.sh`. `$FIXTURES` has the files
+//! of several pages, and `$EXAMPLES` the examples of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `lastmile try --consent` as a person uses it: its requests, its output, the consents that it stores,
-//! its exit codes.
+//! `lastmile try --consent` as a person uses it: its requests, its output, the consents that it
+//! stores, its exit codes.
 
 use std::path::Path;
 
@@ -125,7 +125,8 @@ async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_t
         let get =
             |path: &str| exchange(host, &format!("GET /{path}"), &format!("host: {host}\r\n"), "");
         assert!(get("guessed").starts_with("HTTP/1.1 404"));
-        // The address of an Event Grid handshake has no rate: it would confirm, and nothing listens afterwards.
+        // The address of an Event Grid handshake has no rate: it would confirm, and nothing listens
+        // afterwards.
         if consent == CLOUD_EVENTS {
             assert!(get(&format!("{path}?rate=0")).starts_with("HTTP/1.1 400"));
         }

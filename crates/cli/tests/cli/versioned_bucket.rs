@@ -1,5 +1,5 @@
-//! A bucket that keeps versions and metadata, which the local S3 does not: it is one of the emulated AWS, whose STS names
-//! the caller.
+//! A bucket that keeps versions and metadata, which the local S3 does not: it is one of the
+//! emulated AWS, whose STS names the caller.
 //!
 //! There is one emulated AWS for the whole test binary, and a bucket for each test.
 

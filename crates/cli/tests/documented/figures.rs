@@ -13,8 +13,9 @@ const WITHOUT: &str = "a million deliveries, without logs and network";
 const WITH: &str = "with logs, metrics and network";
 /// Services of an estimate that count in the second row only.
 const LOGS_AND_NETWORK: [&str; 2] = ["CloudWatch", "network"];
-/// Other services: the column after that of lastmile, and the list prices of a million events and of a million attempts, which
-/// docs/reference/comparison-sources.md has. The custom event bus, column 2, has no price.
+/// Other services: the column after that of lastmile, and the list prices of a million events and
+/// of a million attempts, which docs/reference/comparison-sources.md has. The custom event bus,
+/// column 2, has no price.
 const OTHERS: [(usize, f64, f64); 4] =
     [(1, 1.00, 0.20), (3, 0.60, 0.60), (4, 0.50, 0.60), (5, 100.00, 0.00)];
 

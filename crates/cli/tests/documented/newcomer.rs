@@ -1,7 +1,7 @@
 //! `tests/newcomer` runs every block of commands of the README.
 //!
-//! The script takes them from the page itself, with `awk`; this compares what it finds with what the
-//! page has, so that it cannot silently find less.
+//! The script takes them from the page itself, with `awk`; this compares what it finds with what
+//! the page has, so that it cannot silently find less.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! The tables of `docs/reference/fields.md` and `docs/reference/template.md`: the fields of the native format, and the
-//! variables of the functions, the parameters and outputs of the templates.
+//! The tables of `docs/reference/fields.md` and `docs/reference/template.md`: the fields of the
+//! native format, and the variables of the functions, the parameters and outputs of the templates.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,8 +1,9 @@
 //! Compares the generated files of the tree with what generates them; `--write` writes them.
 //!
-//! `scripts/generate` runs this with `--write`. This is a test target without a harness, for two reasons: `cargo test` runs
-//! the comparison, and cargo builds `lastmile`, whose output is part of two files. A generator is a function from the
-//! current text of a file to the new one. It keeps the parts that are written by hand.
+//! `scripts/generate` runs this with `--write`. This is a test target without a harness, for two
+//! reasons: `cargo test` runs the comparison, and cargo builds `lastmile`, whose output is part of
+//! two files. A generator is a function from the current text of a file to the new one. It keeps
+//! the parts that are written by hand.
 
 mod commands;
 mod configuration;

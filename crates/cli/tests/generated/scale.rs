@@ -16,8 +16,8 @@ const TUNED_ALONE: &str = "--batch-window 1 --log-level failures";
 /// Volumes of a day, and the least concurrency of which full batches of ten use at most half.
 const VOLUMES: [(&str, &str); 4] = [("1e6", "10"), ("1e7", "20"), ("1e8", "50"), ("1e9", "500")];
 
-/// Loads with 99 % successful attempts, and what a million of their events shall cost without the network: with a line
-/// for each delivery, and with lines of failures only.
+/// Loads with 99 % successful attempts, and what a million of their events shall cost without the
+/// network: with a line for each delivery, and with lines of failures only.
 const GOALS: [(&str, &str, [f64; 2]); 6] = [
     ("1 M a day, the defaults", "--events 1e6", [2.20, 2.00]),
     ("1 M a day, window 1 s", "--events 1e6 --batch-window 1", [1.45, 1.25]),

@@ -1,4 +1,5 @@
-//! `schemas/native.schema.json`: the definitions of declared fields. All others are written by hand.
+//! `schemas/native.schema.json`: the definitions of declared fields. All others are written by
+//! hand.
 
 use delivery::event::Members;
 use dialects::definitions;

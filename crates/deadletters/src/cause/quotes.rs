@@ -139,9 +139,9 @@ impl Quoted<'_, '_> {
     fn is_after_value_word(&self) -> bool {
         let [earlier, word] = self.words_before();
         // `invalid input syntax for type uuid: "x"`.
-        let is_told = self.before.trim_end().ends_with(':')
+        let is_after_colon = self.before.trim_end().ends_with(':')
             && self.before.split(|c: char| !c.is_alphanumeric()).any(|part| is_in(DOUBTS, part));
-        let is_doubtful = is_told || is_in(DOUBTS, earlier);
+        let is_doubtful = is_after_colon || is_in(DOUBTS, earlier);
         is_in(BEFORE_VALUES, word) || is_doubtful && !self.is_before(&AFTER_FIELDS)
     }
 

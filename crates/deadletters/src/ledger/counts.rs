@@ -85,7 +85,8 @@ pub struct EndCounts {
     pub dropped: u64,
     /// Number of deliveries that were sent and have no result yet.
     pub under_way: u64,
-    /// Number of deliveries without a result for longer than [`UNKNOWN_AFTER_MS`](crate::ledger::UNKNOWN_AFTER_MS).
+    /// Number of deliveries without a result for longer than
+    /// [`UNKNOWN_AFTER_MS`](crate::ledger::UNKNOWN_AFTER_MS).
     pub unknown: u64,
 }
 

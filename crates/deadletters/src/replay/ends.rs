@@ -64,7 +64,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// Fails if the results cannot be read.
-    pub async fn told_ends(
+    pub async fn recorded_ends(
         &self,
         header: &JobHeader,
         counts: &ReplayCounts,

@@ -25,8 +25,9 @@ impl PrivateDestinations {
     /// Parses `ALLOW_PRIVATE_DESTINATIONS`: host names, addresses and CIDR ranges, separated by
     /// commas.
     ///
-    /// # Errors Fails at the first entry that is neither a host name, an address nor a range. The
-    /// error quotes the entry.
+    /// # Errors
+    /// Fails at the first entry that is neither a host name, an address nor a range. The error
+    /// quotes the entry.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut allowed = Self::default();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {

@@ -41,8 +41,8 @@ impl Field {
 }
 
 record! {
-    /// Fields of custom events that contain their id, type, subject and other attributes. Conversions to other
-    /// formats need them.
+    /// Fields of custom events that contain their id, type, subject and other attributes.
+    /// Conversions to other formats need them.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     pub struct Mapping {
         /// Id of the event. Without a mapping, it is the id of the message. The second and later
@@ -51,8 +51,8 @@ record! {
         /// Topic of the event in the Event Grid schema, and source of the event in CloudEvents.
         /// Without a mapping, it is namespace/topic.
         "topic" => pub topic: Field = Or(FOUND, Field::default()),
-        /// Time of the event in RFC 3339, such as 2026-12-01T00:00:00Z. Without a mapping, it is the time of
-        /// publication.
+        /// Time of the event in RFC 3339, such as 2026-12-01T00:00:00Z. Without a mapping, it is
+        /// the time of publication.
         "eventTime" => pub event_time: Field = Or(FOUND, Field::default()),
         /// Type of the event, such as order.created.
         "eventType" => pub event_type: Field = Or(FOUND_OR_DEFAULT, Field::default()),

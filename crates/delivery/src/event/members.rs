@@ -34,8 +34,8 @@ pub(super) struct Span {
 pub(super) enum Name {
     /// A name without escapes, as its range in the text.
     Plain(Range<usize>),
-    /// A name that contains escapes. It is stored decoded, because a range of the text would contain
-    /// the escapes.
+    /// A name that contains escapes. It is stored decoded, because a range of the text would
+    /// contain the escapes.
     Escaped(Box<str>),
 }
 

@@ -12,8 +12,9 @@ use crate::subscription::name::TopicName;
 record! {
     /// The topic for notices about destinations.
     pub(crate) struct NotificationsSpec {
-        /// Topic for notices, as namespace/topic. The subscriptions of this topic receive a CloudEvent when a
-        /// destination becomes slow, keeps failing, recovers, is disabled or is enabled.
+        /// Topic for notices, as namespace/topic. The subscriptions of this topic receive a
+        /// CloudEvent when a destination becomes slow, keeps failing, recovers, is disabled or is
+        /// enabled.
         "topic" => pub(crate) topic: TopicName = Required(FullName),
     }
 }

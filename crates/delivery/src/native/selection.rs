@@ -19,8 +19,8 @@ record! {
     pub(crate) struct Selection {
         /// Condition for delivering an event. If several fields are set, all must match.
         "filter" => pub(crate) filter: Filter = Or(Filters, Filter::EVERYTHING),
-        /// Recipient of responses that are events: an address, or topic:namespace/topic. Without a recipient, such
-        /// responses are ignored.
+        /// Recipient of responses that are events: an address, or topic:namespace/topic. Without a
+        /// recipient, such responses are ignored.
         "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
         /// The key in a Destinations document from which `reply` was resolved. If a document maps
         /// the key, `reply` is resolved again.

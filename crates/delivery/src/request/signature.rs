@@ -198,7 +198,8 @@ mod tests {
         assert_eq!(signature, ("webhook-signature".to_owned(), format!("{entry} {entry}")));
     }
 
-    /// The key pair of RFC 8037, appendix A, as a seed and as a pair. The expected signature is from openssl.
+    /// The key pair of RFC 8037, appendix A, as a seed and as a pair. The expected signature is
+    /// from openssl.
     #[test]
     fn a_private_key_signs_beside_a_secret_and_its_signature_is_that_of_openssl() {
         const SEED: &str = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=";

@@ -32,8 +32,8 @@ record! {
     pub struct Batch {
         /// Maximum number of events in one request.
         "maxEvents" => pub max_events: u32 = Or(EVENTS, BATCH_EVENTS_MAX),
-        /// Maximum size of a body with several events, in units of 1,024 bytes. A larger single event has its own
-        /// request.
+        /// Maximum size of a body with several events, in units of 1,024 bytes. A larger single
+        /// event has its own request.
         "preferredKilobytes" => pub preferred_bytes: u64 = Or(Kilobytes(KILOBYTES), BATCH_BYTES),
         /// Effect of a status that is never retried: `split` sends each event once more, in its own
         /// request; `all` applies the response to all events.

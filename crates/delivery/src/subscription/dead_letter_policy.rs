@@ -23,8 +23,9 @@ record! {
     /// Storage of events that cannot be delivered.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct DeadLetterPolicy {
-        /// Destination of dead letters: an address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of
-        /// a Destinations document, or a topic. Without a sink, dead letters go to the default container.
+        /// Destination of dead letters: an address (https://…, s3://bucket/prefix,
+        /// sqs://host/account/name), a key of a Destinations document, or a topic. Without a sink,
+        /// dead letters go to the default container.
         "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
         /// The key in a Destinations document from which `sink` was resolved. If a document maps
         /// the key, `sink` is resolved again.
@@ -44,8 +45,8 @@ record! {
         /// Stored part of the last response: `beginning` stores the beginning of its body, with
         /// credentials masked; `none` stores nothing.
         "response" => pub response: Response = Required(Word(&Response::ALL, Response::as_str)),
-        /// Time between the last attempt and storing the dead letter (Event Grid, "message delivery and retry"); at
-        /// most PT15M.
+        /// Time between the last attempt and storing the dead letter (Event Grid, "message delivery
+        /// and retry"); at most PT15M.
         "delay" => pub delay_ms: u64 = Required(Duration(0..=DELAY_MAX_MS)),
         /// Time for which storing is retried if storage refuses the dead letter; PT1M to P3D.
         "keepTryingFor" => pub keep_trying_for_ms: u64 = Required(Duration(MINUTE_MS..=KEEP_TRYING_MAX_MS)),

@@ -54,14 +54,15 @@ record! {
         /// consists of one expression becomes the value of the expression, which may have any type.
         /// `null` sends the event, even if the Topic sets a body.
         "body" => pub body: Option<Templated<BodyTemplate>> = OfBody(Optional(Body, "the event")),
-        /// Text body that replaces the event, for bodies that are not JSON. The text may contain expressions.
+        /// Text body that replaces the event, for bodies that are not JSON. The text may contain
+        /// expressions.
         "bodyText" => pub body_text: Option<Templated<TextTemplate>> = OfBody(Optional(Text("destination.bodyText"), "the event")),
         /// Content type of `body` or `bodyText`. The default is `application/json` for `body`, and
         /// `text/plain` for `bodyText`.
         "contentType" => pub content_type: Option<String> = OfBody(Optional(CONTENT_TYPE, "the type of the body")),
-        /// Format of events in requests. Without a schema, events keep the format in which they were published. An
-        /// Event Grid event is then sent in an array with one element, and `plainJson` applies to JSON that is not an
-        /// event.
+        /// Format of events in requests. Without a schema, events keep the format in which they
+        /// were published. An Event Grid event is then sent in an array with one element, and
+        /// `plainJson` applies to JSON that is not an event.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
         /// If `true`, JSON that is not an event is sent unchanged. If `false`, it is sent in an
         /// array with one element.
@@ -71,8 +72,9 @@ record! {
         "hidePath" => pub hide_path: bool = Required(Flag),
         /// Time limit for a complete response; at most PT10M.
         "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// Maximum number of concurrent requests of all functions together. Without this field, each running function
-        /// allows 50. Subscriptions of a namespace with the same address share the limit.
+        /// Maximum number of concurrent requests of all functions together. Without this field,
+        /// each running function allows 50. Subscriptions of a namespace with the same address
+        /// share the limit.
         "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
         /// Headers that are added to every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
@@ -85,13 +87,15 @@ record! {
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::KIND, "none"),
         /// If `true`, the headers of Event Grid (`aeg-…`) are added to requests.
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
-        /// Maximum number of requests per second of all functions together. Subscriptions of a namespace with the
-        /// same address share the limit. Excess requests wait; a wait does not count as an attempt.
+        /// Maximum number of requests per second of all functions together. Subscriptions of a
+        /// namespace with the same address share the limit. Excess requests wait; a wait does not
+        /// count as an attempt.
         "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
-        /// Response time above which the destination counts as slow; at most PT10M. Deliveries to slow destinations
-        /// use a separate queue.
+        /// Response time above which the destination counts as slow; at most PT10M. Deliveries to
+        /// slow destinations use a separate queue.
         "slowAfter" => pub slow_after_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// Time after the timeout in which a response still counts; PT0S to PT10M. PT0S ignores late responses.
+        /// Time after the timeout in which a response still counts; PT0S to PT10M. PT0S ignores
+        /// late responses.
         "lateResponseWindow" => pub late_window_ms: u64 = Required(Duration(0..=RESPONSE_TIMEOUT_MAX_MS)),
         /// If `true`, deliveries are deferred while the destination keeps failing. Deferring begins
         /// after ten failures of at least two events; each success halves the count of failures.

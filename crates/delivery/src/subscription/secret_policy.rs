@@ -41,11 +41,12 @@ record! {
     /// One or more secrets, and the hosts to which they may be sent.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SecretRule {
-        /// Name of the secret as in subscriptions, such as env:BILLING_TOKEN. A name without #MEMBER includes all
-        /// members. A * at the end matches all names with this prefix, such as env:BILLING_*.
+        /// Name of the secret as in subscriptions, such as env:BILLING_TOKEN. A name without
+        /// #MEMBER includes all members. A * at the end matches all names with this prefix, such as
+        /// env:BILLING_*.
         "name" => pub name: NamePattern = Required(NAME),
-        /// Hosts of destinations that may receive the secret, without ports. *.example.com matches all subdomains of
-        /// example.com.
+        /// Hosts of destinations that may receive the secret, without ports. *.example.com matches
+        /// all subdomains of example.com.
         "hosts" => pub hosts: Vec<HostPattern> = Required(Each(Hosts)),
     }
 }

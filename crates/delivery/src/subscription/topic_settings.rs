@@ -30,8 +30,8 @@ record! {
         "maxReplies" => pub max_replies: u32 = Or(Integer(limits::REPLIES), REPLIES_MAX),
         /// Publishers that cannot name a topic. Each publisher belongs to one topic.
         "from" => pub from: Vec<Publisher> = Or(Publishers, Vec::new()),
-        /// Fields of custom events that contain their id, type, subject and other attributes. Conversions to other
-        /// formats need them.
+        /// Fields of custom events that contain their id, type, subject and other attributes.
+        /// Conversions to other formats need them.
         "mapping" => pub mapping: Arc<Mapping> = Or(Whole::<Arc<Mapping>>::KIND, Mapping::default()),
         /// An event as publishers send it: JSON or text. `check` renders templates with the sample,
         /// and `try` sends it.

@@ -180,7 +180,8 @@ mod tests {
             assert_eq!(permit.to_string().parse(), Ok(permit));
         }
         assert_eq!(permit(1, 26).to_string(), "1#000000a1#1a");
-        // Each name is the key of a map entry, which adds two bytes. The rest of an item has fewer than 300 bytes.
+        // Each name is the key of a map entry, which adds two bytes. The rest of an item has fewer
+        // than 300 bytes.
         assert!((longest.to_string().len() + 2) * PERMITS_MAX as usize + 300 < 2_000);
         for broken in ["", "1", "1#a1", "x#a1#1", "1#g#1", "1#a1#1#1"] {
             assert!(broken.parse::<Permit>().is_err(), "{broken}");

@@ -1,4 +1,5 @@
-//! Objects that cannot be read, or of which one entry cannot. What is written is read back: `tests/tests/rules/canonical.rs`.
+//! Objects that cannot be read, or of which one entry cannot. What is written is read back:
+//! `tests/tests/rules/canonical.rs`.
 
 use super::*;
 use crate::subscription::name::TopicName;

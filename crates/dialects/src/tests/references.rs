@@ -22,8 +22,8 @@ fn only(reading: &Reading) -> &Subscription {
     reading.catalogue.subscriptions().next().expect("one")
 }
 
-/// The subscription of a Topic and a Subscription with these fields, and the same after it was converted and read beside
-/// entries that have changed.
+/// The subscription of a Topic and a Subscription with these fields, and the same after it was
+/// converted and read beside entries that have changed.
 fn subscriptions(topic: &str, spec: &str) -> [Subscription; 2] {
     let text = format!("{TOPIC}spec: {{{topic}}}\n{SUBSCRIPTION}spec: {{{spec}}}\n{ENTRIES}");
     let reading = read_text(&text);

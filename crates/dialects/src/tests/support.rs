@@ -1,4 +1,5 @@
-//! Helpers for the tests of every family: readings, documents of the native form, and tables of findings.
+//! Helpers for the tests of every family: readings, documents of the native form, and tables of
+//! findings.
 
 use std::sync::Arc;
 
@@ -37,7 +38,8 @@ pub(crate) fn origins(reading: &Reading, name: &str) -> Vec<String> {
     origins.iter().map(|(field, at)| format!("{field} {at}")).collect()
 }
 
-/// A native Topic with these fields of its `spec`; three lines before the `spec`, and a separator at the end.
+/// A native Topic with these fields of its `spec`; three lines before the `spec`, and a separator
+/// at the end.
 pub(crate) fn native_topic(name: &str, spec: &str) -> String {
     let (namespace, name) = name.split_once('/').expect("a namespace and a name");
     format!(
@@ -56,7 +58,8 @@ pub(crate) fn native_subscription(name: &str, spec: &str) -> String {
     )
 }
 
-/// The rows of a table: a line, and below it an indented line that belongs to it. Lines with `#` are headings.
+/// The rows of a table: a line, and below it an indented line that belongs to it. Lines with `#`
+/// are headings.
 pub(crate) fn rows(table: &'static str) -> Vec<(&'static str, &'static str)> {
     let mut lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut rows = Vec::new();
@@ -67,7 +70,8 @@ pub(crate) fn rows(table: &'static str) -> Vec<(&'static str, &'static str)> {
     rows
 }
 
-/// Reads a text with `^` at the place of its one finding of a severity: the finding begins with these words.
+/// Reads a text with `^` at the place of its one finding of a severity: the finding begins with
+/// these words.
 pub(crate) fn finds_one(marked: &str, expected: &str) -> Reading {
     let (before, after) = marked.split_once('^').unwrap_or_else(|| panic!("no ^ in {marked}"));
     let line = before.matches('\n').count() + 1;

@@ -120,7 +120,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let gate = destination.consents.gate(&key);
         // Held during the validation, so that all waiting deliveries share its result.
         let mut gate = gate.lock().await;
-        // Checked under the lock, so that deliveries that waited for a failed read do not repeat it.
+        // Checked under the lock, so that deliveries that waited for a failed read do not repeat
+        // it.
         if self.now_ms() < gate.unknown_until_ms {
             return Err(Hold::NotValidated);
         }

@@ -67,7 +67,7 @@ pub(crate) struct State {
     /// Findings that are not yet published to other processes.
     pub(crate) findings: Option<Findings>,
     /// Time at which the current series of failures was last published.
-    pub(crate) row_told_ms: Option<u64>,
+    pub(crate) streak_published_ms: Option<u64>,
 }
 
 /// Destinations with unpublished findings. One destination may have two entries, if its first value
@@ -186,7 +186,7 @@ impl State {
         self.failures.is_none()
             && !self.slowness.is_slow()
             && !self.adaptive.is_watched()
-            && self.row_told_ms.is_none()
+            && self.streak_published_ms.is_none()
             && recovering::report(self, now_ms).is_none()
     }
 }

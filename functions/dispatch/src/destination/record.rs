@@ -133,15 +133,17 @@ impl Passage {
 
 /// Returns the series of failures if its beginning or end has to be published.
 fn row(state: &mut State, now_ms: u64) -> Option<FailureStreak> {
-    let told_ms = state.row_told_ms;
-    match (state.failures.all_failed_since_ms(), told_ms) {
-        (Some(since_ms), told_ms) if told_ms.is_none_or(|told_ms| now_ms >= told_ms + ROW_MS) => {
-            state.row_told_ms = Some(now_ms);
+    let published_ms = state.streak_published_ms;
+    match (state.failures.all_failed_since_ms(), published_ms) {
+        (Some(since_ms), published_ms)
+            if published_ms.is_none_or(|published_ms| now_ms >= published_ms + ROW_MS) =>
+        {
+            state.streak_published_ms = Some(now_ms);
             Some(FailureStreak::Failing { since_ms, at_ms: now_ms })
         }
         (Some(_), _) | (None, None) => None,
         (None, Some(_)) => {
-            state.row_told_ms = None;
+            state.streak_published_ms = None;
             Some(FailureStreak::Ended)
         }
     }

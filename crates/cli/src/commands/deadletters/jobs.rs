@@ -65,7 +65,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let replay = ReplayJob::resume(&letters, job).await?;
         let counts = replay.counts();
         let header = replay.header.clone();
-        let ends = letters.told_ends(&header, &counts).await?;
+        let ends = letters.recorded_ends(&header, &counts).await?;
         let summary = JobSummary { ends: replay.end_counts(&ends), header, counts };
         return print_job(arguments.output, &summary, &dead_again(&ends));
     }

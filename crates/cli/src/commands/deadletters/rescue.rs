@@ -103,8 +103,8 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
         .unwrap_or_default())
 }
 
-/// Returns the events queue if SQS moved the message from the events queue, because a publisher wrote
-/// this message. Otherwise returns the last-resort queue, because lastmile wrote the message.
+/// Returns the events queue if SQS moved the message from the events queue, because a publisher
+/// wrote this message. Otherwise returns the last-resort queue, because lastmile wrote the message.
 fn source(message: &Message) -> QueueName {
     let attributes = message.attributes();
     let given_up_by =

@@ -78,7 +78,7 @@ pub(super) async fn run(
     let mut in_queue = messages(stack).await?;
     // The first round reads all matching dead letters. Each later round reads only the new ones.
     let mut new: Option<Vec<StoredDeadLetter>> = None;
-    let mut is_told = false;
+    let mut is_noted = false;
     loop {
         let job = format!("{name}-{}", progress.jobs + 1);
         let is_confirmed = progress.jobs > 0;
@@ -95,10 +95,10 @@ pub(super) async fn run(
             Next::QueueStaysFull => bail!(stays_full(in_queue)),
             Next::AllReturn => bail!(ALL_RETURN),
         };
-        if waits && !is_told {
+        if waits && !is_noted {
             note(waits_for_queue(quiet_ms, in_queue));
         }
-        is_told = waits;
+        is_noted = waits;
         tokio::select! {
             () = Machine.sleep(between_ms) => {}
             _ = interrupt::requested() => {
@@ -189,8 +189,8 @@ fn waits_for_queue(quiet_ms: u64, in_queue: u64) -> String {
 
 fn stays_full(in_queue: u64) -> String {
     format!(
-        "the stack's dead-letter queue still contains about {} after {}. These messages may become \
-         dead letters to replay. Run the command again when the queue is empty",
+        "the stack's dead-letter queue still contains about {} after {}. Run the command again \
+         when the queue is empty, because these messages may become dead letters to replay",
         text::counted(in_queue, "message"),
         text::duration(QUEUE_WAIT_MAX_MS)
     )

@@ -1,8 +1,8 @@
 //! Parses the positional arguments of `explain`: the same files as for `check`, and an optional
 //! name of a topic or subscription.
 //!
-//! Separate because an argument may be a file or a name. It is a file if the path exists, or has the
-//! extension of subscription files. With `--to` or `--stack`, a valid name of a topic or
+//! Separate because an argument may be a file or a name. It is a file if the path exists, or has
+//! the extension of subscription files. With `--to` or `--stack`, a valid name of a topic or
 //! subscription is a name even if a folder with that name exists.
 
 use std::path::{Path, PathBuf};
@@ -144,8 +144,8 @@ mod tests {
                 assert_eq!(is_name(&path, has_place), expected, "{path:?}");
             }
         }
-        // This path is a valid name of a topic. It is also a folder, because tests run in the folder
-        // of the crate.
+        // This path is a valid name of a topic. It is also a folder, because tests run in the
+        // folder of the crate.
         let both = Path::new("src/commands");
         assert_eq!((is_name(both, false), is_name(both, true)), (Some(false), Some(true)));
     }

@@ -6,8 +6,8 @@
 //! includes the current state of the destination. With `--origins`, it includes the origin of each
 //! value.
 //!
-//! The subscriptions come from files or from a deployment ([`asked`]). If the arguments name a topic
-//! of a deployment, only this topic is read.
+//! The subscriptions come from files or from a deployment ([`asked`]). If the arguments name a
+//! topic of a deployment, only this topic is read.
 
 mod asked;
 mod event;
@@ -189,8 +189,8 @@ fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<A
     }
 }
 
-/// Reads the named subscription of a deployment, all subscriptions of the named topic, or, without a
-/// name, all subscriptions. Unreadable objects are reported, but do not fail the command. With
+/// Reads the named subscription of a deployment, all subscriptions of the named topic, or, without
+/// a name, all subscriptions. Unreadable objects are reported, but do not fail the command. With
 /// `is_followed`, also reads the topics to which the topic's subscriptions forward events.
 async fn of_deployment(
     name: Option<&Named>,

@@ -112,8 +112,8 @@ fn ordinal(delivery: &TracedDelivery) -> String {
     }
 }
 
-/// Formats the type, the source and the publication time of a delivery's event, the webhook-id of the
-/// delivery, and the trace id.
+/// Formats the type, the source and the publication time of a delivery's event, the webhook-id of
+/// the delivery, and the trace id.
 fn about(delivery: &TracedDelivery) -> Vec<Part> {
     let label = |name: &str, value: Option<&str>| value.map(|value| format!("{name} {value}"));
     let id = delivery.delivery_id.to_string();

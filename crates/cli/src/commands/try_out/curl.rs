@@ -124,8 +124,8 @@ fn word(variable: &str) -> String {
 }
 
 /// Splits a header's value into a prefix that is not secret, and a shell variable for the secret.
-/// If the secret is the value of an environment variable of the subscription, returns this variable.
-/// Otherwise returns a variable that is named after the header.
+/// If the secret is the value of an environment variable of the subscription, returns this
+/// variable. Otherwise returns a variable that is named after the header.
 fn hidden(
     header: &str,
     value: &str,

@@ -186,7 +186,8 @@ mod tests {
 
     use super::*;
 
-    /// A response of GetMetricData as the AWS CLI prints it, for three subscriptions: healthy, failing, and without data.
+    /// A response of GetMetricData as the AWS CLI prints it, for three subscriptions: healthy,
+    /// failing, and without data.
     const ANSWER: &str = include_str!("get_metric_data.json");
 
     fn results() -> Vec<MetricDataResult> {

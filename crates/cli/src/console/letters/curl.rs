@@ -100,7 +100,8 @@ mod tests {
         }
     }
 
-    /// Runs the command with a fake curl. Returns the arguments, and the standard input if an argument requests it.
+    /// Runs the command with a fake curl. Returns the arguments, and the standard input if an
+    /// argument requests it.
     fn run(command: &str) -> Vec<Vec<u8>> {
         let script = format!(
             "curl() {{ printf '%s\\0' \"$@\"; for last; do :; done; if [ \"$last\" = @- ]; then cat; fi; }}\n{command}"

@@ -314,9 +314,8 @@ fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
             details .command {
                 summary { "The event as a curl command" }
                 p .hint {
-                    "Sends the event as it was published. The command contains no \
-                     credentials, no signatures and no query of the address. The subscription \
-                     may use another schema."
+                    "Sends the event as it was published, without credentials, signatures and \
+                     the query of the address. The subscription may use another schema."
                     @if !command.left_out.is_empty() {
                         " Omitted: "
                         @for (at, name) in command.left_out.iter().enumerate() { @if at > 0 { ", " } (line(name)) }

@@ -26,7 +26,8 @@ const CELL_MAX_CHARS: usize = 200;
 /// has picked no dead letter.
 pub(in crate::console) const PICKED: &str = "picked";
 
-/// Renders the page of the list that the query selects, or the last page if the list has fewer pages.
+/// Renders the page of the list that the query selects, or the last page if the list has fewer
+/// pages.
 pub(in crate::console) fn list(
     console: &Console,
     query: &Query,

@@ -149,7 +149,7 @@ async fn not_running(console: &Console, job: &str) -> Result<PageLayout, PageErr
     let replay = read_job(console, job).await?;
     let (counts, all) = (replay.counts(), replay.header.letters as u64);
     let is_done = counts.finished() == all;
-    let ends = console.letters.told_ends(&replay.header, &counts).await;
+    let ends = console.letters.recorded_ends(&replay.header, &counts).await;
     let ends = ends.map_err(PageError::storage)?;
     let ended = replay.end_counts(&ends);
     let main = html! {

@@ -1,5 +1,5 @@
-//! Serves the pages of replays: the plan and the forecast of a new replay, the jobs of this process,
-//! and the jobs in the ledgers.
+//! Serves the pages of replays: the plan and the forecast of a new replay, the jobs of this
+//! process, and the jobs in the ledgers.
 
 pub(super) mod forecast;
 mod form;

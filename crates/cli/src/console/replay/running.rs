@@ -1,7 +1,7 @@
 //! Runs the replays of this process.
 //!
-//! Each job runs in a task of its own; the pages only show its progress. The ledger records the dead
-//! letters that a job has sent. Therefore, a job can be resumed after this process has ended.
+//! Each job runs in a task of its own; the pages only show its progress. The ledger records the
+//! dead letters that a job has sent. Therefore, a job can be resumed after this process has ended.
 
 use std::collections::HashMap;
 use std::future::pending;

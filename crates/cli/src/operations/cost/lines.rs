@@ -257,8 +257,8 @@ pub(super) fn letters(plan: &Plan, queue: &Queue) -> Vec<Line> {
         fair(sends, queue),
     ];
     lines.extend(stored(queue));
-    // Each dead letter has two log lines. `logged` adds the overhead of one line, so add the overhead
-    // of the other line here.
+    // Each dead letter has two log lines. `logged` adds the overhead of one line, so add the
+    // overhead of the other line here.
     let both = ENDED_LINE_BYTES + LINE_OVERHEAD_BYTES + STORED_LINE_BYTES;
     lines.extend(logged("logs of dead letters", &[(queue.records, "dead letters", both)]));
     lines.push(Line::new("dead letters written", queue.records, &WRITE, how.clone()));

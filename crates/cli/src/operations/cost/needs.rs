@@ -10,8 +10,8 @@ use crate::terminal::numbers::{count, decimals};
 /// The maximum number of messages that a queue may have in flight: received but not deleted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 const IN_FLIGHT_MAX: f64 = 120_000.0;
-/// The maximum number of writes per second that S3 accepts below one prefix. The dead letters of one
-/// subscription and hour share a prefix.
+/// The maximum number of writes per second that S3 accepts below one prefix. The dead letters of
+/// one subscription and hour share a prefix.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html>
 const WRITES_PER_PREFIX_MAX: f64 = 3_500.0;
 

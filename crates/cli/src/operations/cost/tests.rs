@@ -84,7 +84,8 @@ fn each_attempt_has_the_next_power_of_the_failure_rate_and_the_last_power_is_dea
     assert_close(average.attempts, 2.0 - 0.5_f64.powi(19));
     assert_close(average.dead_letters, 0.5_f64.powi(20));
     let average = estimate(&Plan { success: 0.0, ..plan() }).average;
-    // Eight waits of up to a quarter of an hour with their jitter, of 22, 45 and 90 minutes, and eight of 126 minutes.
+    // Eight waits of up to a quarter of an hour with their jitter, of 22, 45 and 90 minutes, and
+    // eight of 126 minutes.
     let messages = 8.0 + 2.0 + 3.0 + 6.0 + 8.0 * 9.0;
     assert_eq!((average.attempts, average.messages, average.dead_letters), (20.0, messages, 1.0));
 }

@@ -61,8 +61,8 @@ pub(crate) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<Strin
         .collect()
 }
 
-/// Describes the rate limit, and the next free slot under it. Returns `None` without a limit, unless
-/// slots of an earlier limit are still reserved.
+/// Describes the rate limit, and the next free slot under it. Returns `None` without a limit,
+/// unless slots of an earlier limit are still reserved.
 pub(crate) fn rate(
     destination: &Destination,
     next_slot_ms: Option<u64>,

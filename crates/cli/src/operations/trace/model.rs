@@ -1,4 +1,5 @@
-//! The view model of `lastmile trace`, and its JSON for tools. docs/reference/json.md#trace documents each member.
+//! The view model of `lastmile trace`, and its JSON for tools. docs/reference/json.md#trace
+//! documents each member.
 
 use delivery::time::moment::rfc3339;
 use serde::{Serialize, Serializer};

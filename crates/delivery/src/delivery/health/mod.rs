@@ -69,7 +69,8 @@ impl DestinationKey {
         let url = match (target, &subscription.reply, &subscription.dead_letter.sink) {
             (DeliveryTarget::Reply, Some(ReplyTo::Address(url)), _)
             | (DeliveryTarget::Sink(_), _, Sink::Address(url)) => url,
-            // A reply or dead letter without an address causes no request, so its key is irrelevant.
+            // A reply or dead letter without an address causes no request, so its key is
+            // irrelevant.
             (DeliveryTarget::Destination | DeliveryTarget::Reply | DeliveryTarget::Sink(_), ..) => {
                 destination
             }

@@ -9,8 +9,8 @@
 //! - All later deliveries carry their remaining budget. A reply divides the budget of its delivery.
 //! - A forwarded event counts like a reply if it may come back to the topic that forwarded it.
 //!   Otherwise it is never refused, because the number of subscriptions limits its deliveries.
-//! - The budget never stops a dead letter for a topic. Events that follow from the dead letter share
-//!   the rest of its delivery's budget.
+//! - The budget never stops a dead letter for a topic. Events that follow from the dead letter
+//!   share the rest of its delivery's budget.
 //!
 //! A share belongs to one branch, so concurrent branches need no common counter. If the budget is
 //! smaller than the number of subscriptions that can reply, each subscription has a share of one.

@@ -207,7 +207,8 @@ fn a_reply_is_one_document_in_every_form() {
     for (content_type, attributes, body, expected) in [
         (Some("application/json"), &binary[..], "{\"n\": 1.50}", of_binary),
         (CLOUD, &[], &odd, &*escaped),
-        // A body in an event format is the reply; its headers may repeat it, also in their encoding.
+        // A body in an event format is the reply; its headers may repeat it, also in their
+        // encoding.
         (CLOUD, &REQUIRED, REPLY, REPLY),
         (CLOUD, &encoded, BODY, BODY),
     ] {
@@ -251,7 +252,8 @@ fn a_reply_that_is_no_event_is_a_dead_letter_with_its_text() {
     let of_attributes = r#"{"specversion":"1.0","type":"answered","source":"/answer","id":"r","subject":"SUBJECT","datacontenttype":"application/json","data":{}}"#;
     let undecoded = |subject: &str| of_attributes.replace("SUBJECT", subject);
     let (no_utf_8, no_escape) = (with_subject("%FF"), with_subject("100%"));
-    // Some SDKs read the headers, others the body; the filters of its topic must not see another event than they do.
+    // Some SDKs read the headers, others the body; the filters of its topic must not see another
+    // event than they do.
     let other = [("specversion", "1.0"), ("id", "2"), ("source", "/s"), ("type", "order.read")];
     for (content_type, attributes, body, says, text) in [
         // A queue takes it.
@@ -316,7 +318,8 @@ fn a_reply_that_is_too_large_is_a_dead_letter_and_never_a_part_of_one() {
     assert_eq!(letter.delivery.event, delivery().event);
     assert_eq!(letter.delivery.last_response.as_ref().map(Vec::len), Some(RESPONSE_KEPT_BYTES));
     assert!(letter.detail.as_ref().is_some_and(|detail| detail.contains("524288 bytes")));
-    // Its event is the one that was answered: the subscriber is to blame, and is asked again by a replay.
+    // Its event is the one that was answered: the subscriber is to blame, and is asked again by a
+    // replay.
     assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
 }
 

@@ -13,7 +13,8 @@ words! {
         Repeated = "repeated",
         /// The service received too many requests. The attempt counts as status 429 and is retried.
         Throttled = "throttled",
-        /// The service or the resource is unavailable. The attempt counts as status 503 and is retried.
+        /// The service or the resource is unavailable. The attempt counts as status 503 and is
+        /// retried.
         Unavailable = "unavailable",
         /// The Lambda function failed. The attempt counts as status 502 and is retried.
         Function = "function",

@@ -45,7 +45,8 @@ record! {
         "tokenUrl" => pub token_url: Url = Required(Endpoint::OTHER),
         /// Id of the client at the token server.
         "clientId" => pub client_id: String = Required(PARAMETER),
-        /// Name of the secret with the client secret. Only the token server receives the client secret.
+        /// Name of the secret with the client secret. Only the token server receives the client
+        /// secret.
         "clientSecret" => pub client_secret: SecretName = Required(SECRET),
         /// Scopes of the token, separated by spaces (RFC 6749, 3.3).
         "scope" => pub scope: Option<String> = Optional(PARAMETER, "none"),

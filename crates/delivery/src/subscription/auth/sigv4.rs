@@ -49,8 +49,8 @@ record! {
     /// `InvokeRoleArn` names. A command signs with the credentials of the person who runs it.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SigningScope {
-        /// AWS service of the endpoint: execute-api (API Gateway), lambda (a function URL) or vpc-lattice-svcs (VPC
-        /// Lattice).
+        /// AWS service of the endpoint: execute-api (API Gateway), lambda (a function URL) or
+        /// vpc-lattice-svcs (VPC Lattice).
         "service" => pub service: SigningService = Required(Word(&SigningService::ALL, SigningService::as_str)),
         /// AWS region of the endpoint, such as eu-west-1.
         "region" => pub region: String = Required(Checked { max_chars: REGION_MAX_BYTES, check: check_region, schema: region_schema }),

@@ -35,11 +35,11 @@ record! {
     /// parameter `InvokeRoleArn` names.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct AwsTarget {
-        /// ARN of a queue, topic, event bus, function, state machine or stream. The ARN determines the region and the
-        /// host.
+        /// ARN of a queue, topic, event bus, function, state machine or stream. The ARN determines
+        /// the region and the host.
         "arn" => pub arn: TargetArn = Required(Arns),
-        /// API action of the service: SendMessage (SQS), PutEvents (EventBridge), Invoke (Lambda), Publish (SNS),
-        /// StartExecution (Step Functions) or PutRecord (Kinesis, Firehose).
+        /// API action of the service: SendMessage (SQS), PutEvents (EventBridge), Invoke (Lambda),
+        /// Publish (SNS), StartExecution (Step Functions) or PutRecord (Kinesis, Firehose).
         "action" => pub action: AwsAction = Required(Word(&AwsAction::ALL, AwsAction::as_str)),
         /// Additional members of the request, named as in the service's API reference. Text values
         /// may contain expressions.

@@ -1,5 +1,5 @@
-//! Templates and events that were made to use up time or memory. Each row is measured in fuel and in the length of the
-//! output, never by a clock.
+//! Templates and events that were made to use up time or memory. Each row is measured in fuel and
+//! in the length of the output, never by a clock.
 
 use serde_json::{Value as Json, json};
 

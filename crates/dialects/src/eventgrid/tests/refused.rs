@@ -1,5 +1,5 @@
-//! Errors and warnings about resources of Event Grid: a text with `^` at the place of its one finding of this severity, and below
-//! it the finding.
+//! Errors and warnings about resources of Event Grid: a text with `^` at the place of its one
+//! finding of this severity, and below it the finding.
 
 use super::{DESTINATIONS, ID, S2, S3, S4};
 use crate::tests::support::{finds_one, rows};

@@ -1,4 +1,5 @@
-//! Refused values of Knative files: a text with `^` at the place of its one error, and below it the error.
+//! Refused values of Knative files: a text with `^` at the place of its one error, and below it the
+//! error.
 //!
 //! The fields that `docs/reference/conformance.md` lists have their errors there.
 

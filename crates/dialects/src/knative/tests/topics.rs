@@ -1,4 +1,5 @@
-//! Brokers and channels as subscribers and as sinks of event sources, and the subscribers of channels.
+//! Brokers and channels as subscribers and as sinks of event sources, and the subscribers of
+//! channels.
 
 use super::*;
 use delivery::subscription::name::TopicName;
@@ -175,7 +176,8 @@ fn a_trigger_that_names_no_broker_is_one_of_the_default_broker_with_a_warning() 
     );
 }
 
-/// A parallelism of one means the order of events. Other numbers are rows of `docs/reference/conformance.md`.
+/// A parallelism of one means the order of events. Other numbers are rows of
+/// `docs/reference/conformance.md`.
 #[test]
 fn a_parallelism_of_one_is_an_order_that_is_not_kept() {
     let named = "{name: t, annotations: {rabbitmq.eventing.knative.dev/parallelism: '1'}}";

@@ -1,5 +1,5 @@
-//! Refused values of native files. Each row has a `spec` with `^` at the place of its one finding, and below it the
-//! finding, without its place and `error: spec.`.
+//! Refused values of native files. Each row has a `spec` with `^` at the place of its one finding,
+//! and below it the finding, without its place and `error: spec.`.
 
 use super::{HEAD, TOPIC, URL};
 use crate::tests::support::{finds_one, read_one, rows, shown};

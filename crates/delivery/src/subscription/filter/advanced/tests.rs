@@ -1,4 +1,5 @@
-//! Comparison with case, and of leaves: what files of Event Grid cannot state. `docs/reference/conformance.md` has its operators.
+//! Comparison with case, and of leaves: what files of Event Grid cannot state.
+//! `docs/reference/conformance.md` has its operators.
 
 use super::*;
 
