@@ -8,8 +8,8 @@
 //!   both streams together.
 //! - The line `? 2` before the output is the exit code of the command. Without this line it is 0.
 //! - In the output, `[..]` matches any characters, the line `...` matches any lines, and `[FOLDER]`
-//!   is the folder. Two or more spaces match any number of spaces above one, so that other column
-//!   widths change no page.
+//!   is the folder. Two or more spaces within a line match any number of spaces above one, so that
+//!   other column widths change no page.
 //!
 //! `SNAPSHOTS=overwrite cargo test …` writes the output of the run into the pages; review the diff.
 //! The two outputs of a pipeline are in no order, so a page writes `2>&1 |` or `2> /dev/null |`.
@@ -130,10 +130,12 @@ fn matched(output: &str, pattern: &str) -> String {
 }
 
 /// Reduces the gaps between columns to two spaces, because the width of a column is not tested.
+/// Keeps the indentation of each line, which has a meaning in YAML.
 pub(crate) fn without_widths(text: &str) -> String {
     let cells = |line: &str| {
+        let indentation: String = line.chars().take_while(|character| *character == ' ').collect();
         let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
-        cells.collect::<Vec<_>>().join("  ")
+        (indentation + &cells.collect::<Vec<_>>().join("  ")).trim_end().to_owned()
     };
     text.lines().map(cells).collect::<Vec<_>>().join("\n")
 }

@@ -198,6 +198,11 @@ fn a_failure_without_a_response_has_a_title_in_words_and_never_the_host() {
         ),
         (
             "TlsError",
+            "certificate not valid for the name of the host",
+            "certificate not valid for the host name",
+        ),
+        (
+            "TlsError",
             "invalid peer certificate: Other(7)",
             "certificate not accepted: invalid peer certificate: Other(<number>)",
         ),

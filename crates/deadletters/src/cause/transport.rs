@@ -32,6 +32,7 @@ const MEANINGS: [(&str, &str); 38] = [
     ("not valid yet", "certificate not valid yet"),
     ("notvalidyet", "certificate not valid yet"),
     ("not valid for name", "certificate not valid for the host name"),
+    ("not valid for the name", "certificate not valid for the host name"),
     ("notvalidforname", "certificate not valid for the host name"),
     ("unknownissuer", "certificate from an unknown issuer"),
     ("unknown issuer", "certificate from an unknown issuer"),

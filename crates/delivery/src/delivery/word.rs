@@ -34,7 +34,10 @@ impl<T> Word<T> {
         match known {
             Some(value) => Ok(Self::Known(value)),
             None if is_word => Ok(Self::Other(text.into())),
-            None => Err(format!("{text:?} is not a valid name: expected letters, digits, _ and -")),
+            None => Err(format!(
+                "{text:?} is not a valid name: expected 1 to {WORD_MAX_BYTES} letters, digits, _ \
+                 and -"
+            )),
         }
     }
 }

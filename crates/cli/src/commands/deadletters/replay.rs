@@ -90,8 +90,8 @@ pub(super) struct Arguments {
     /// events were delivered
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms)]
     pub(super) wait: Option<u64>,
-    /// Repeat until no new dead letter arrives for this long. If a destination was disabled, use
-    /// 12m. With --stack, also wait until the dead-letter queue is empty
+    /// Repeat until no new dead letter arrives for this long. Use 12m after a pause or a disabled
+    /// destination. With --stack, also wait until the dead-letter queue is empty
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
     /// Count the dead letters, and send nothing

@@ -111,6 +111,7 @@ mod tests {
         assert!(text.chars().all(|c| !('\u{2500}'..='\u{257f}').contains(&c)), "{text}");
         let at = lines[0].find("address").expect("the column is there");
         assert_eq!(lines[2].find("https"), Some(at), "{text}");
+        assert_eq!(lines[1].chars().position(|c| c == 'x'), Some(at), "{text}");
         let cells = lines[1].split("  ").map(str::trim).filter(|cell| !cell.is_empty());
         assert_eq!(cells.collect::<Vec<_>>(), ["a\u{fffd}b", "x, y", "7"]);
         assert_eq!(lines[1].chars().count(), lines[2].chars().count(), "numbers end together");

@@ -158,10 +158,11 @@ pub fn check_parameter(value: &str) -> Result<(), String> {
 /// # Errors
 /// A description of the problem, if the text is not a valid name.
 pub fn check_parameter_name(name: &str) -> Result<(), String> {
+    if name == "grant_type" {
+        return Err("grant_type is always sent; remove it".to_owned());
+    }
     if NAMED_PARAMETERS.contains(&name) {
-        return Err(format!(
-            "set {name} in its own field; grant_type has no field, because it is always sent"
-        ));
+        return Err(format!("set {name} in its own field"));
     }
     check_parameter(name)
 }

@@ -45,7 +45,7 @@ fn of_broker(annotations: &str, spec: &str) -> String {
 fn losses(text: &str) -> Vec<String> {
     shown(&read_one(text))
         .into_iter()
-        .filter(|finding| finding.contains(" is not supported, which"))
+        .filter(|finding| finding.contains(" is not supported; this affects"))
         .collect()
 }
 
