@@ -12,7 +12,7 @@ use super::template;
 
 /// Titles for details: each pair is a lower-case fragment of a detail, and the title for all
 /// details that contain it.
-const MEANINGS: [(&str, &str); 38] = [
+const MEANINGS: [(&str, &str); 39] = [
     ("connection refused", "connection refused"),
     ("connection reset", "connection reset"),
     ("broken pipe", "connection closed while the request was sent"),
