@@ -49,8 +49,8 @@ pub enum ObjectError {
     Malformed(String),
     /// A newer version of lastmile wrote the object.
     #[error(
-        "the object has version {0}, but this program supports only version {VERSION}: use the \
-         newer version"
+        "the object has version {0}, but this program supports only version {VERSION}: use a \
+         newer program"
     )]
     UnknownVersion(u64),
     /// The filters have more than [`CONDITIONS_MAX`] conditions and values.
