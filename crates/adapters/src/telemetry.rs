@@ -538,7 +538,7 @@ pub fn unreadable_for_long(message: &str, why: &str) {
     error!(message_id = message, why, "record.unreadable");
 }
 
-/// Logs a record that moves to the isolation queue after `receives` receives.
+/// Logs that a record moves to the isolation queue after it was received `receives` times.
 pub fn isolated(message: &str, receives: u32) {
     warn!(message_id = message, receives, "record.isolated");
 }

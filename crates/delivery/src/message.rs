@@ -240,7 +240,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns the attribute of our programs; `None` on a queue to which publishers may send.
+    /// Returns the attribute that our programs set on a message. Returns `None` on a queue to which
+    /// publishers may send, because they could set it too.
     #[must_use]
     pub fn trusted_attribute(&self) -> Option<&Attribute> {
         self.attribute.as_ref().filter(|_| self.queue.is_internal())

@@ -92,7 +92,7 @@ pub trait DeploymentObject: Sized + Default + Serialize + for<'de> Deserialize<'
             VERSION => Ok(object),
             other => Err(format!(
                 "the object has version {other}, but this program supports only version \
-                 {VERSION}: use a newer lastmile"
+                 {VERSION}: use a newer program"
             )),
         }
     }

@@ -50,7 +50,7 @@ pub enum ObjectError {
     /// A newer version of lastmile wrote the object.
     #[error(
         "the object has version {0}, but this program supports only version {VERSION}: use a \
-         newer lastmile"
+         newer program"
     )]
     UnknownVersion(u64),
     /// The filters have more than [`CONDITIONS_MAX`] conditions and values.

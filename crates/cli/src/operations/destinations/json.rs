@@ -54,8 +54,8 @@ pub(crate) struct DestinationJson {
     max_per_second: Option<u32>,
     /// The time of the next free slot under the rate limit.
     next_slot_at: Option<String>,
-    /// The lowest limit of the destination's subscriptions on concurrent requests. All functions
-    /// share this limit.
+    /// The lowest `maxConcurrency` of the subscriptions with this destination. All functions share
+    /// this limit.
     max_concurrency: Option<u32>,
     /// The number of permits of `max_concurrency` that are in use.
     permits_in_use: Option<u32>,
