@@ -314,7 +314,7 @@ fn request(console: &Console, letter: &StoredDeadLetter) -> Markup {
             details .command {
                 summary { "The event as a curl command" }
                 p .hint {
-                    "Sends the event as it was published, without credentials, signatures and \
+                    "Sends the event as it was published, without credentials, signatures or \
                      the query of the address. The subscription may use another schema."
                     @if !command.left_out.is_empty() {
                         " Omitted: "
