@@ -169,69 +169,60 @@ fn failed(reason: &str, outcome: Option<&str>, detail: Option<&str>) -> StoredDe
     }
 }
 
+/// Outcome and detail of an attempt without a response, and the title of its cause.
+const TITLES_WITHOUT_A_RESPONSE: &[(&str, &str, &str)] = &[
+    ("SocketError", "tcp connect error: Connection refused (os error 111)", "connection refused"),
+    ("SocketError", "tcp connect error: No route to host (os error 113)", "no route to the host"),
+    ("SocketError", "Connection reset by peer (os error 104)", "connection reset"),
+    ("ResolutionError", "billing.example.com does not resolve", "host name does not resolve"),
+    ("TimedOut", "tcp connect error: deadline has elapsed", "connection timed out"),
+    (
+        "TlsError",
+        "invalid peer certificate: certificate expired: verified at time 1795158180 (UNIX time)",
+        "certificate expired",
+    ),
+    ("TlsError", "invalid peer certificate: UnknownIssuer", "certificate from an unknown issuer"),
+    (
+        "TlsError",
+        "certificate not valid for the name of the host",
+        "certificate not valid for the host name",
+    ),
+    (
+        "TlsError",
+        "invalid peer certificate: Other(7)",
+        "certificate not accepted: invalid peer certificate: Other(<number>)",
+    ),
+    (
+        "Blocked",
+        "billing.example.com (10.0.0.1) is not a public address and is not listed in \
+         ALLOW_PRIVATE_DESTINATIONS",
+        "blocked address: not public",
+    ),
+    (
+        "Blocked",
+        "AWS_TARGETS does not list arn:aws:sqs:eu-west-1:123456789012:a for the namespace \"shop\"; add it",
+        "AWS target not listed in AwsTargets",
+    ),
+    (
+        "Blocked",
+        "arn:aws:sqs:eu-west-1:123456789012:a belongs to this deployment, so a subscription \
+         cannot use it as its target",
+        "AWS target of the deployment itself",
+    ),
+    (
+        "Blocked",
+        "arn:a is not in the account of the role (1), but Firehose finds streams by name in \
+         the account of the role",
+        "Firehose stream of another account",
+    ),
+    ("Aborted", "env:BILLING_TOKEN is not set", "env:BILLING_TOKEN is not set"),
+    ("SocketError", "billing.example.com speaks 7", "<host> speaks <number>"),
+];
+
 #[test]
 fn a_failure_without_a_response_has_a_title_in_words_and_never_the_host() {
     const CONNECT: &str = "error sending request: client error (Connect): ";
-    for (outcome, detail, title) in [
-        (
-            "SocketError",
-            "tcp connect error: Connection refused (os error 111)",
-            "connection refused",
-        ),
-        (
-            "SocketError",
-            "tcp connect error: No route to host (os error 113)",
-            "no route to the host",
-        ),
-        ("SocketError", "Connection reset by peer (os error 104)", "connection reset"),
-        ("ResolutionError", "billing.example.com does not resolve", "host name does not resolve"),
-        ("TimedOut", "tcp connect error: deadline has elapsed", "connection timed out"),
-        (
-            "TlsError",
-            "invalid peer certificate: certificate expired: verified at time 1795158180 (UNIX time)",
-            "certificate expired",
-        ),
-        (
-            "TlsError",
-            "invalid peer certificate: UnknownIssuer",
-            "certificate from an unknown issuer",
-        ),
-        (
-            "TlsError",
-            "certificate not valid for the name of the host",
-            "certificate not valid for the host name",
-        ),
-        (
-            "TlsError",
-            "invalid peer certificate: Other(7)",
-            "certificate not accepted: invalid peer certificate: Other(<number>)",
-        ),
-        (
-            "Blocked",
-            "billing.example.com (10.0.0.1) is not a public address and is not listed in \
-             ALLOW_PRIVATE_DESTINATIONS",
-            "blocked address: not public",
-        ),
-        (
-            "Blocked",
-            "AWS_TARGETS does not list arn:aws:sqs:eu-west-1:123456789012:a for the namespace \"shop\"; add it",
-            "AWS target not listed in AwsTargets",
-        ),
-        (
-            "Blocked",
-            "arn:aws:sqs:eu-west-1:123456789012:a belongs to this deployment, so a subscription \
-             cannot use it as its target",
-            "AWS target of the deployment itself",
-        ),
-        (
-            "Blocked",
-            "arn:a is not in the account of the role (1), but Firehose finds streams by name in \
-             the account of the role",
-            "Firehose stream of another account",
-        ),
-        ("Aborted", "env:BILLING_TOKEN is not set", "env:BILLING_TOKEN is not set"),
-        ("SocketError", "billing.example.com speaks 7", "<host> speaks <number>"),
-    ] {
+    for (outcome, detail, title) in TITLES_WITHOUT_A_RESPONSE.iter().copied() {
         let detail = format!("{CONNECT}{detail}");
         let attempted = failed("MaxDeliveryAttemptsExceeded", Some(outcome), Some(&detail));
         assert_eq!(describe(&attempted).title.template, title);
