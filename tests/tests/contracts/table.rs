@@ -212,6 +212,8 @@ async fn results_of_a_recovery_add_up_and_its_rate_is_changed_once(table: &Dynam
     // Another process knows only that the outage has ended.
     let (is_added, second) = report(table, began, (50, 1), NOW_MS + 2).await;
     assert_eq!((is_added, second.good, second.failed, second.in_a_row), (true, 80, 1, 1));
+    // No delivery waits, so the time of the last waiting delivery stays.
+    assert_eq!(second.waited_ms, first.waited_ms);
     // A process that changes the rate must know all results.
     let later_ms = NOW_MS + 10_000;
     assert_eq!(report(table, first, (1, 0), later_ms).await, (false, second));

@@ -1,5 +1,7 @@
 //! The buckets of subscriptions and of dead letters.
 
+use adapters::blobs::tagging;
+use delivery::ports::BlobTag;
 use delivery::topic_object::TOMBSTONE_TAG;
 use serde_json::{Value, json};
 
@@ -65,6 +67,18 @@ fn what_was_purged_frees_its_space_after_a_week_whether_or_not_dead_letters_expi
         text.contains("NoncurrentVersion") || text.contains("ExpiredObjectDeleteMarker")
     };
     assert_eq!(rules.iter().filter(is_of_versions).collect::<Vec<_>>(), [&expected]);
+}
+
+#[test]
+fn the_tags_of_dead_letters_select_their_lifecycle_rules() {
+    let letters = buckets().into_iter().find(|(name, _)| *name == "DeadLetterBucket");
+    let (_, letters) = letters.expect("a bucket of dead letters");
+    let rules = letters["LifecycleConfiguration"]["Rules"].to_string();
+    for tag in [BlobTag::DeadLetter, BlobTag::SetAside] {
+        let (key, value) = tagging(tag).split_once('=').expect("a key and a value");
+        let selected = json!([{ "Key": key, "Value": value }]).to_string();
+        assert!(rules.contains(&format!("\"TagFilters\":{selected}")), "{tag:?}: {rules}");
+    }
 }
 
 #[test]
