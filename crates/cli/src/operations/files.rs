@@ -60,7 +60,8 @@ impl Files {
     }
 
     /// Returns a finding for each file without a document. The findings are errors if no file has a
-    /// document, otherwise warnings.
+    /// document, otherwise warnings. Files without any document are more likely a mistake than the
+    /// wish to have no subscriptions: `dev` would remove all of them when such a file is saved.
     pub(crate) fn blank(&self) -> Vec<Finding> {
         let blank = self.0.iter().filter_map(|(name, text)| dialects::blank(Source { name, text }));
         let mut blank: Vec<Finding> = blank.collect();

@@ -80,6 +80,7 @@ pub(crate) fn stdout_is_terminal() -> bool {
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// Drops all later output after the reader has closed the pipe, so that the command continues.
+/// Otherwise a command piped to `head` would stop after a part of its changes.
 ///
 /// Commands call this function if they change something, or if their exit code reports their
 /// result. Other commands end when the reader closes the pipe, as `head` expects.

@@ -103,8 +103,9 @@ impl ReplayPlan {
     }
 
     /// Removes a dead letter if the plan also has its failed replay, because both have the same
-    /// event. A blob that claims to be a replay only counts if a job has sent the older dead
-    /// letter. Returns the number removed.
+    /// event. A blob that claims to be a replay only counts if the ledger of a job shows that the
+    /// older dead letter was sent. Otherwise, whoever can write to a namespace could keep a dead
+    /// letter out of a replay. Returns the number removed.
     pub fn leave_out_older(&mut self, states: &LetterStates) -> u64 {
         let was_sent = |letter: &Uuid| states.replay_of(*letter).is_some();
         let older = self.letters.iter().filter_map(|entry| entry.replay_of).filter(was_sent);

@@ -2,7 +2,8 @@
 //!
 //! This module is separate from the formats, because every blob has to be readable: one event that
 //! a reader refuses would hide all dead letters of its folder. JSON is shown as it was published.
-//! U+FFFD replaces unpaired surrogates, and the published bytes are then stored in base64 too.
+//! U+FFFD replaces unpaired surrogates, and the published bytes are then stored in base64 too, so
+//! that a replay sends exactly these bytes.
 //! Malformed events, text, and JSON that is nested too deeply are shown as one string.
 
 use std::borrow::Cow;

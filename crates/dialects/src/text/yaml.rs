@@ -43,7 +43,8 @@ pub(crate) fn read(text: &str) -> Parsed {
 type Read = Spanned<Tagged<Tree>>;
 
 /// Converts a parsed YAML value to a node, including all nested values. A CloudFormation tag
-/// becomes a mapping with one key.
+/// becomes a mapping with one key. If the tag were dropped, its argument would become the value,
+/// such as the name of an export for `!ImportValue`.
 fn node(parsed: Read, source: &Source<'_>) -> Result<Node, Problem> {
     let position = position(&parsed.referenced);
     let Tagged(tree, tag) = parsed.value;

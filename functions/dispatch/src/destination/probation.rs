@@ -28,8 +28,9 @@ use crate::table::Unreachable;
 /// Margin between the latest end of an attempt and the end of its claim.
 const CLAIM_MARGIN_MS: u64 = MINUTE_MS;
 
-/// The right of a request to probe its destination. If the value is dropped without an outcome,
-/// another delivery may probe.
+/// The right of a request to probe its destination. If the value is dropped without an outcome, for
+/// example in a panic, another delivery may probe. Otherwise this process would make no attempt at
+/// the destination for 15 minutes.
 #[derive(Debug)]
 pub(crate) struct Probe {
     destination: Arc<Destination>,

@@ -6,7 +6,8 @@
 //! by one. At the ceiling, it is removed. TCP congestion control works in the same way.
 //!
 //! - One unlucky response does not change the limit. At least two responses, and a fifth of the
-//!   latest ones, must show overload.
+//!   latest ones, must show overload. Without the fifth, one timeout in twenty requests would be
+//!   enough to halve the limit again and again.
 //! - The share of overload responses is computed as if there were at least as many responses as
 //!   requests in flight, because timeouts arrive last.
 //! - An event itself may cause a timeout, so timeouts alone never reduce the limit below five.

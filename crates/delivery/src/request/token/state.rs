@@ -17,7 +17,8 @@ use crate::waits;
 /// Safety margin before the expiration of a token. A token that lives less than twice this time is
 /// used for half of its lifetime.
 const ENDS_EARLY_MS: u64 = MINUTE_MS;
-/// Maximum time for which a token is used, whatever lifetime its server states.
+/// Maximum time for which a token is used, whatever lifetime its server states. A rotated client
+/// secret or a removed client is therefore noticed within a day, even if tokens never expire.
 const LIFE_MAX_MS: u64 = DAY_MS;
 /// Minimum time for which a token is used, so that the deliveries that wait for it can use it.
 const LIFE_MIN_MS: u64 = SECOND_MS;
