@@ -89,9 +89,8 @@ fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> Str
         );
     }
     let tokens = if missing.values().any(|entry| !entry.needs.is_empty()) { TOKENS } else { "" };
-    format!(
-        "{entries} entries added to {path}: replace the addresses at {PLACEHOLDER_HOST}{tokens}"
-    )
+    let added = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+    format!("{added} added to {path}: replace the addresses at {PLACEHOLDER_HOST}{tokens}")
 }
 
 /// Fails unless the file is valid YAML that contains only `Destinations` or comments.

@@ -90,7 +90,8 @@ fn end(delivery: &TracedDelivery) -> (Style, String) {
             let times = delivery.ended_ms.zip(delivery.published_ms);
             let took = times.map(|(ended, published)| ended.saturating_sub(published));
             let took = took.map(|ms| format!(", {} after publication", text::duration(ms)));
-            (Style::Good, format!("delivered by {}{}", ordinal(delivery), took.unwrap_or_default()))
+            let by = ordinal(delivery);
+            (Style::Good, format!("delivered{} by {by}{}", to(delivery), took.unwrap_or_default()))
         }
         DeliveryEnd::DeadLettered => {
             (Style::Bad, format!("dead-lettered after {after}{why}{detail}"))
@@ -102,6 +103,12 @@ fn end(delivery: &TracedDelivery) -> (Style, String) {
             (Style::Waiting, format!("not finished after {after}{}", next.unwrap_or_default()))
         }
     }
+}
+
+/// Names the target of a delivery of a dead letter, because its event was not delivered.
+fn to(delivery: &TracedDelivery) -> &'static str {
+    let is_to_sink = delivery.steps.iter().any(|step| step.leg.as_deref() == Some("sink"));
+    if is_to_sink { " to the sink" } else { "" }
 }
 
 fn ordinal(delivery: &TracedDelivery) -> String {

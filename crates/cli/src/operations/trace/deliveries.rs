@@ -72,7 +72,9 @@ fn delivery(
     lines.sort_by_key(|line| line.at_ms);
     let field = |name: &str| first_field(&lines, name);
     let last = |name: &str| lines.iter().rev().find(|line| line.name == name).copied();
-    let (delivered, ended) = (last("delivery.delivered"), last("delivery.ended"));
+    let at_sink = |is_accepted| lines.iter().rev().find(|line| ends_at_sink(line, is_accepted));
+    let delivered = last("delivery.delivered").or_else(|| at_sink(true).copied());
+    let ended = last("delivery.ended").or_else(|| at_sink(false).copied());
     let end = end(delivered, ended, letter);
     let replays_of = |letter: Uuid| replays.iter().filter(move |replay| replay.letter == letter);
     TracedDelivery {
@@ -102,6 +104,15 @@ fn delivery(
 fn first_field(lines: &[&Line], name: &str) -> Option<String> {
     let values = lines.iter().map(|line| line.field(name));
     values.into_iter().find(|value| !value.is_empty()).map(ToOwned::to_owned)
+}
+
+/// True if this line ends the delivery of a dead letter to its sink. Such a delivery has its own id
+/// and no other line about its end.
+fn ends_at_sink(line: &Line, is_accepted: bool) -> bool {
+    let is_last = line.field("leg") == "sink" && line.field("wait_ms").is_empty();
+    line.name == "delivery.attempted"
+        && is_last
+        && is_accepted == (line.field("verdict") == "delivered")
 }
 
 fn end(
@@ -147,9 +158,9 @@ fn continues_ms(lines: &[&Line]) -> Option<u64> {
 }
 
 fn attempts(lines: &[&Line], letter: Option<&StoredDeadLetter>) -> u64 {
-    // Exclude attempts at a sink, which belong to the dead letter.
-    let to_destination = lines.iter().filter(|line| line.field("leg") != "sink");
-    let counted = to_destination
+    // `deadletter.returned` counts the attempts of the delivery to the sink, which has its own id.
+    let counted = lines
+        .iter()
         .filter(|line| line.name != "deadletter.returned")
         .filter_map(|line| number(line, "attempt").or_else(|| number(line, "attempts")))
         .max();

@@ -63,6 +63,29 @@ fn a_delivery_without_an_end_continues_after_its_last_wait() {
 }
 
 #[test]
+fn a_delivery_to_a_sink_ends_with_its_last_attempt() {
+    let attempt = |number: u64, end: &str| {
+        format!(
+            r#"{{"timestamp":"2026-11-28T04:08:0{number}.0000000Z","level":"INFO","message":"delivery.attempted","event_id":"told-1","subscription":"shop/told/refuses","delivery_id":"516b803f-fcdd-5d8e-b4f5-6e88c6343238","leg":"sink","attempt":{number},{end},"duration_ms":2}}"#
+        )
+    };
+    let busy = attempt(1, r#""outcome":"Busy","status":503,"verdict":"retry","wait_ms":1000"#);
+    let accepted = attempt(2, r#""outcome":"Success","status":200,"verdict":"delivered""#);
+    let refused = attempt(2, r#""outcome":"BadRequest","status":400,"verdict":"undeliverable""#);
+    for (lines, end, attempts) in [
+        (vec![&busy], DeliveryEnd::UnderWay, 1),
+        (vec![&busy, &accepted], DeliveryEnd::Delivered, 2),
+        (vec![&busy, &refused], DeliveryEnd::DeadLettered, 2),
+    ] {
+        let text: Vec<&str> = lines.into_iter().map(String::as_str).collect();
+        let trace = trace_of_text(&text.join("\n"));
+        let delivery = &trace.deliveries[0];
+        assert_eq!((delivery.end, delivery.attempts), (end, attempts));
+        assert_eq!(delivery.ended_ms.is_some(), end != DeliveryEnd::UnderWay);
+    }
+}
+
+#[test]
 fn a_replay_is_with_its_dead_letter_and_its_own_delivery_names_the_dead_letter() {
     let ended = format!(
         r#"{{"timestamp":"2026-11-28T04:10:00.0000000Z","level":"INFO","message":"replay.ended","job":"20261128T040950Z-1a2b","letter":"{DEAD}","delivery":"{REPLAY}","outcome":"delivered"}}"#
