@@ -103,6 +103,9 @@ pub(crate) struct Ledger {
     records_of_letters: BTreeMap<Uuid, usize>,
     /// Messages of replies that must be published on a topic.
     pub(crate) owed: BTreeSet<String>,
+    /// Records of dead letters for topics that no queue has accepted yet. Such a dead letter may
+    /// never follow, because the next attempt of its delivery may succeed.
+    pub(crate) unsent_letters: BTreeSet<String>,
     /// The number of times that a function received the reply that each delivery follows from.
     pub(crate) starts: BTreeMap<Uuid, u32>,
     /// Postponements of each delivery: the time of the decision, and the new due time.
@@ -257,6 +260,7 @@ impl Ledger {
         if self.records.contains_key(&message) {
             return;
         }
+        self.unsent_letters.insert(message.clone());
         let record = self.published.len();
         let topic = published.topic.map_or_else(TopicName::nameless, TopicName::published);
         self.add_record(message.clone(), published);

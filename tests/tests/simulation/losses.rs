@@ -55,7 +55,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
         let is_not_owed = answered.is_some_and(|delivery| {
             !ledger.owed.contains(message) || may_be_refused_and_dropped(world, *delivery)
         });
-        let handled = handled || is_not_owed;
+        let handled = handled || is_not_owed || ledger.unsent_letters.contains(message);
         if !handled && !records.contains(message.as_str()) {
             broken.push(format!("the record {message} was lost"));
         }

@@ -57,6 +57,7 @@ impl Inner {
         if let Carried::Publication(publication) = &carried
             && let Some(from) = self.published_letter(publication)
         {
+            self.ledger.unsent_letters.remove(&publication.message);
             self.note_published_letter(from, publication.published_ms, &message.body);
         }
         if let Some(delivery) = fresh.filter(|_| !self.invocations[self.current].stores) {
