@@ -94,6 +94,22 @@ fn due(number: u128) -> Record {
 }
 
 #[test]
+fn a_subscription_without_probation_is_attempted_though_its_destination_is_on_probation() {
+    let mut without = subscription("shop/invoices/s1");
+    without.destination.url = destination().destination.url;
+    without.destination.probation = false;
+    let ports = FakePorts::new(catalogue_of([destination(), without]));
+    let deployment = Deployment::with(ports, &[answers(503), answers(200)]);
+    deployment.invoke(0, &[due(1)]);
+    assert_eq!(deployment.ports.requests(), 11, "the probe fails");
+    deployment.invoke(0, &[due(2)]);
+    assert_eq!(deployment.ports.requests(), 11, "the next probe is not due");
+    let other = delivery("shop/invoices/s1");
+    deployment.invoke(0, &[retry_record(&Delivery { attempts: 1, ..other })]);
+    assert_eq!(deployment.ports.requests(), 12, "without probation");
+}
+
+#[test]
 fn a_probe_is_made_soon_though_all_permits_are_taken() {
     let mut limited = destination();
     limited.destination.max_concurrency = Concurrency::of_all(1);
