@@ -228,6 +228,14 @@ impl Inner {
         let published_ms = self.ledger.published_ms(id).unwrap_or(base_ms);
         let age_ms = self.clock_ms().saturating_sub(published_ms);
         let lived_ms = age_ms.saturating_sub(self.delayed_ms(id));
+        // A reply that was published twice has two starts. Only a message that is due can lead to
+        // this request, so the earliest start of the due ones counts.
+        let due_now = bases.iter().filter(|base| base.due_ms <= self.clock_ms());
+        let started_from_ms = due_now
+            .map(|base| self.ledger.published_ms(id).unwrap_or(base.published_ms))
+            .min()
+            .unwrap_or(published_ms);
+        let starts_ms = started_from_ms + self.delayed_ms(id);
         let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
         let in_place_ms = match (&bases[..], tally.last) {
             ([base], Some((ended_ms, Expected::Retry(least_ms)))) => {
@@ -255,7 +263,7 @@ impl Inner {
                 "attempted past its time to live",
             ),
             (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),
-            (age_ms < self.delayed_ms(id), "attempted before its start"),
+            (self.clock_ms() < starts_ms, "attempted before its start"),
             (facts.iter().flatten().all(|facts| facts.paused), "attempted although paused"),
             (ended && bases.len() == 1, "attempted after its end"),
             (members > 1 && unbatched, "batched although its batch was refused before"),

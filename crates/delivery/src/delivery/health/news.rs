@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::DestinationKey;
-use super::shared::{DestinationState, Document, Spell, VERSION};
+use super::shared::{DestinationState, Document, ROW_MS, Spell, VERSION};
 use crate::delivery::FailingDestination;
 use crate::subscription::name::TopicName;
 use crate::table::ItemKey;
@@ -25,7 +25,7 @@ pub const NEWS_MAX: u32 = 1_000;
 /// Maximum number of disabled destinations. It is lower than [`NEWS_MAX`], because a process must
 /// read all disabled destinations and other changes too.
 pub const DISABLED_MAX: usize = 900;
-/// Retention of a health item after the end of the failing or slow period.
+/// Retention of a health item after the latest possible end of a failing or slow period.
 const HEALTH_MS: u64 = 2 * HOUR_MS;
 /// Retention of a topic item. In this time, every process that lists topics finds the change by
 /// itself.
@@ -175,7 +175,10 @@ impl Document for News {
             Subject::Health(health) => {
                 let spells = [health.failing, health.slow, health.refusing];
                 let until_ms = spells.into_iter().flatten().map(|spell| spell.until_ms).max();
-                until_ms.unwrap_or_default().saturating_sub(self.at_ms).saturating_add(HEALTH_MS)
+                let left_ms = until_ms.unwrap_or_default().saturating_sub(self.at_ms);
+                // An earlier item may contain a period of `ROW_MS`. If it outlived this item, a
+                // destination that recovered would count as failing or slow again.
+                left_ms.max(ROW_MS).saturating_add(HEALTH_MS)
             }
             Subject::Switch { is_disabled: true, .. } => return None,
             Subject::Switch { is_disabled: false, .. } => HEALTH_MS,
@@ -253,5 +256,25 @@ impl AllNews {
         let health = health.map(|health| health.destination);
         let keys: BTreeSet<_> = health.chain(self.disabled.iter().copied()).collect();
         keys.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recovery_is_kept_as_long_as_the_failures_before_it() {
+        let key = DestinationKey::new("n", &"https://example.com/".parse().unwrap());
+        let healthy = DestinationState::healthy("https://example.com/", "n/t/s", 1_000);
+        let row = Spell { since_ms: 1_000, until_ms: 1_000 + ROW_MS, lasts_ms: ROW_MS };
+        let mut failing = healthy.clone();
+        failing.refusing = Some(row);
+        let expires_ms = |state: &DestinationState, now_ms| {
+            let [health, _] = News::of_state(key, state, now_ms);
+            health.expires_ms()
+        };
+        assert_eq!(expires_ms(&failing, 1_000), Some(1_000 + ROW_MS + HEALTH_MS));
+        assert!(expires_ms(&healthy, 2_000) > expires_ms(&failing, 1_000));
     }
 }
