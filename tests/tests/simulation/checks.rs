@@ -4,7 +4,7 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, DeadLetter, Delivery, Word};
 use delivery::ports::{Message, QueueName};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
-use delivery::time::duration::DAY_MS;
+use delivery::time::duration::{DAY_MS, SECOND_MS};
 use uuid::Uuid;
 
 use super::faults::Fault;
@@ -16,6 +16,9 @@ use super::requests::Base;
 use super::rules::Expected;
 use super::sinks::Route;
 use super::world::{Inner, Touched};
+
+/// Minimum wait of a delivery that got no slot of a rate.
+const WITHOUT_SLOT_MS: u64 = 2 * SECOND_MS;
 
 impl Inner {
     /// Checks that a message reports exactly what happened.
@@ -192,11 +195,13 @@ impl Inner {
                 let first_ms = base.first_ms.or(tally.first_ms).unwrap_or(ended_ms);
                 let wait_ms =
                     self.rules[number].wait_ms(delivery.attempts, first_ms, ended_ms, least_ms);
-                if !(wait_ms.0..=wait_ms.1).contains(&delivery.due_ms.saturating_sub(ended_ms)) {
-                    let violation = format!(
-                        "due after {} ms, not {wait_ms:?}",
-                        delivery.due_ms.saturating_sub(ended_ms)
-                    );
+                let due_after_ms = delivery.due_ms.saturating_sub(ended_ms);
+                // The retry was due after a wait in place. It needed another slot, and got none.
+                let has_no_slot = self.may_need_slot(number)
+                    && self.clock_ms() >= ended_ms + wait_ms.0
+                    && due_after_ms >= wait_ms.0 + WITHOUT_SLOT_MS;
+                if !has_no_slot && !(wait_ms.0..=wait_ms.1).contains(&due_after_ms) {
+                    let violation = format!("due after {due_after_ms} ms, not {wait_ms:?}");
                     self.record_violation(id, &violation);
                 }
             }
@@ -227,12 +232,16 @@ impl Inner {
     /// Checks a delivery that waits for a slot of a rate: its destination has a rate, and its due
     /// time is not earlier than before.
     fn check_slot(&mut self, number: usize, delivery: &Delivery, due_ms: u64) {
-        // A recovering destination has a rate for a while.
-        let destination = &self.rules[number].subscription.destination;
-        let is_limited = destination.max_per_second.is_some() || destination.probation;
-        if !is_limited || delivery.due_ms < due_ms {
+        if !self.may_need_slot(number) || delivery.due_ms < due_ms {
             self.record_violation(delivery.id, "waits for a slot that it does not need");
         }
+    }
+
+    /// True if the destination of a subscription has a rate. A recovering destination has one for a
+    /// while.
+    fn may_need_slot(&self, number: usize) -> bool {
+        let destination = &self.rules[number].subscription.destination;
+        destination.max_per_second.is_some() || destination.probation
     }
 
     /// Checks that a dead letter has the delay and the retry period of its policy, and a true

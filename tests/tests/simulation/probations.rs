@@ -124,6 +124,11 @@ impl Watch {
         }
     }
 
+    /// True if the destination has failed often enough for a probation.
+    pub(crate) fn may_have_been_on_probation(&self) -> bool {
+        self.failed >= 10
+    }
+
     /// Records that a request was abandoned. If it was the probe, another probe may follow.
     pub(crate) fn release(&mut self) {
         self.probation.iter_mut().for_each(|probation| probation.probing = false);
@@ -209,7 +214,7 @@ impl Inner {
             (from_ms.min(last_ms)..=until_ms.min(last_ms)).contains(&delivery.due_ms)
         });
         let latest_ms = now_ms + LONGEST_MS + SPREAD_MS + SKEW_MAX_MS;
-        let possible = watch.failed >= 10 && delivery.due_ms <= latest_ms;
+        let possible = watch.may_have_been_on_probation() && delivery.due_ms <= latest_ms;
         let watched = self.rules[number].subscription.destination.probation;
         if !watched || !possible || (self.random.quiet && !exact) {
             self.record_violation(

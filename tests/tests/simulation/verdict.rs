@@ -139,12 +139,15 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                         }
                         (false, _) => 0,
                     };
-                // A rest below a second is waited in place.
-                let left_alone_ms = match world.loads.was_to_be_left_alone(address) {
+                // A rest below a second is waited in place. So is a deferral below a second, which
+                // sends no message.
+                let was_deferred =
+                    destination.probation && world.watches[address].may_have_been_on_probation();
+                let in_place_ms = match world.loads.was_to_be_left_alone(address) || was_deferred {
                     true => IN_PLACE_BELOW_MS * u64::from(IN_PLACE_WAITS),
                     false => 0,
                 };
-                let turn_ms = for_turn_ms + left_alone_ms;
+                let turn_ms = for_turn_ms + in_place_ms;
                 replay(DeliveryRecord {
                     rules,
                     seen,
