@@ -271,6 +271,7 @@ impl Inner {
             let record = self.ledger.known[&delivery.id].record;
             let message = self.ledger.published[record].0.clone();
             self.ledger.acknowledged.insert(message);
+            self.ledger.refused_replies.insert(delivery.id);
         }
         if !is_refused && (letter.reason == Reason::ReplyLoop) != (delivery.hops > HOPS_MAX) {
             self.record_violation(

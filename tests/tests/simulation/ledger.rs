@@ -101,6 +101,8 @@ pub(crate) struct Ledger {
     pub(crate) replies: BTreeMap<Uuid, usize>,
     /// Records that publish dead letters on a topic, by the deliveries that they lead to.
     records_of_letters: BTreeMap<Uuid, usize>,
+    /// Deliveries of replies that were refused because too many deliveries follow from one event.
+    pub(crate) refused_replies: BTreeSet<Uuid>,
     /// Messages of replies that must be published on a topic.
     pub(crate) owed: BTreeSet<String>,
     /// Records of dead letters for topics that no queue has accepted yet. Such a dead letter may

@@ -2,6 +2,7 @@
 
 use delivery::delivery::outcome::TransportResult;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
+use dispatch::IN_PLACE_BELOW_MS;
 
 use super::ledger::Seen;
 use super::rules::{Expected, Rules};
@@ -95,9 +96,9 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
     if due_ms.1 + ROUNDING_MS + turn_ms >= limit_ms {
         ends.push("TimeToLiveExceeded".to_owned());
     }
-    if big
-        && (!seen.is_empty() || (route == Route::Event && rules.subscription.destination.probation))
-    {
+    let waits_to_start = delayed_ms >= IN_PLACE_BELOW_MS;
+    let may_be_held = route == Route::Event && rules.subscription.destination.probation;
+    if big && (!seen.is_empty() || waits_to_start || may_be_held) {
         // The size is detected when the delivery is re-enqueued, perhaps before its time to live
         // has passed.
         ends.push("EventTooLargeToResend".to_owned());

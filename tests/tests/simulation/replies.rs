@@ -8,12 +8,13 @@ use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::{Delivery, DeliveryTarget, Origin, Publication};
 use delivery::ports::{Message, QueueName};
 use delivery::subscription::ReplyTo;
+use dispatch::REQUESTS_IN_PLACE;
 use uuid::Uuid;
 
 use super::ledger::{Known, id_of};
 use super::publish::plain_record;
 use super::queued::Queued;
-use super::rules::{TOPIC, of_topic};
+use super::rules::{MAX_REPLIES, TOPIC, of_topic};
 use super::sinks::Route;
 use super::world::Inner;
 
@@ -121,6 +122,23 @@ impl Inner {
     pub(crate) fn is_refused_reply(&self, delivery: &Delivery) -> bool {
         let has_others = self.ledger.known.get(&delivery.id).is_some_and(|known| known.hops > 1);
         delivery.target == DeliveryTarget::Reply && delivery.attempts == 0 && has_others
+    }
+
+    /// True if a reply with this number of hops may exceed the budget of its event, in a world
+    /// without faults. Computes the least budget that its delivery can have: every subscription
+    /// of the topic shares the budget, and each reply divides the rest among all deliveries. A
+    /// record that is divided shares it equally among its parts, even if one of them is small.
+    pub(crate) fn may_exceed_budget(&self, number: usize, hops: u32) -> bool {
+        let all = of_topic(&self.rules, TOPIC).count();
+        let parts = all.div_ceil(REQUESTS_IN_PLACE);
+        let (all, shares) = (all as u32, (parts * all.min(REQUESTS_IN_PLACE)) as u32);
+        let mut left = MAX_REPLIES / all;
+        // Direct replies to the event do not count. Each further one takes its deliveries.
+        for hop in 1..hops {
+            let taken = if hop > 1 { all } else { 0 };
+            left = left.saturating_sub(taken) / shares;
+        }
+        left < if self.is_published(number) { all } else { 1 }
     }
 
     /// True if this invocation received the reply that a delivery follows from.

@@ -104,8 +104,12 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
         let blobs: &[Blob] = blobs.get(&kept_as).map_or(&[], Vec::as_slice);
         let problem = match known.subscription {
             None => (blobs.len() != 1).then(|| format!("{} blobs instead of one", blobs.len())),
-            // The chain of replies reached its limit.
-            Some(number) if known.hops > HOPS_MAX => {
+            // The chain of replies reached its limit, or used up the budget of its event.
+            Some(number)
+                if known.hops > HOPS_MAX
+                    || (ledger.refused_replies.contains(id)
+                        && world.may_exceed_budget(number, known.hops)) =>
+            {
                 let dropped = world.rules[number].subscription.dead_letter.sink == Sink::None;
                 let in_queue = world.storage.sink_messages.contains_key(id);
                 let right = match blobs {
