@@ -129,7 +129,8 @@ impl AwsIdentity for Identity {
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies.html#policies_session>
 fn session_policy(denied: &[&str]) -> String {
     let all = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
-    // A signed request to the URL of the ingress function requires both of these actions.
+    // The URL of the deployment's own ingress is a legitimate destination. A signed request to it
+    // requires both of these actions.
     let by_url = ["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"];
     let own = json!({ "Effect": "Deny", "NotAction": by_url, "Resource": denied });
     let functions: Vec<&str> =

@@ -21,7 +21,7 @@ pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
 
 /// Maximum size of a blob that is read. The functions write blobs of less than half this size: an
 /// event has at most 1 MiB. A format contains an event at most three times, and an escape has at
-/// most six bytes.
+/// most six bytes. A larger blob has another writer, and could use up the memory of the reader.
 pub const BLOB_MAX_BYTES: u64 = 64 << 20;
 /// Maximum size of a ledger file that is read. A plan of this size has about 1,000,000 dead
 /// letters.

@@ -2,8 +2,9 @@
 //!
 //! If a replayed delivery fails again, the result is the dead letter that this function has just
 //! stored. If it is delivered or dropped, dispatch sends a small message. All results of one job in
-//! one invocation become one object in the deployment's container. A duplicated delivery may have
-//! two results. It counts as delivered if either result is a success.
+//! one invocation become one object in the deployment's container. With an object for each result,
+//! a thousand results would be a thousand objects to write and to read. A duplicated delivery may
+//! have two results. It counts as delivered if either result is a success.
 //!
 //! Separate because a result is a report and not a dead letter: it never goes to the last-resort
 //! queue, and never delays a dead letter. A result that still cannot be written after a day is

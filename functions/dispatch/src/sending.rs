@@ -153,7 +153,9 @@ pub(crate) const NO_ANSWER: &str = "there was no response in the time available"
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Slow => Some(QueueName::Retry),
-        // The record returns to its source queue. An isolated record must not share a batch.
+        // The record returns to its source queue. The slow queue is no substitute: deliveries in
+        // the slow lane must be due, and those for the retry queue need not be. An isolated record
+        // must not share a batch.
         QueueName::Retry | QueueName::Isolation => None,
         // A dead letter is stored instead. Dispatch sends nothing to the other queues.
         QueueName::DeadLetter | QueueName::Events | QueueName::LastResort => None,

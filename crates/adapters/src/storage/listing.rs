@@ -4,7 +4,9 @@
 //!
 //! Promises: keys are sorted by their bytes. Each key and folder occurs once over all pages. Only
 //! folders under the prefix are read. An empty folder is not listed, because it contains no key. A
-//! symbolic link to a folder is not listed either, because its target may be anywhere.
+//! symbolic link to a folder is not listed either. A link to a parent folder would repeat the
+//! listing inside itself. Any other link could lead listings, and the deletes that follow them, out
+//! of the root.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;

@@ -7,7 +7,8 @@ use delivery::delivery::replay::ReplayOutcome;
 
 use super::sender::SendResult;
 
-/// Number of dead letters that a run sends first, as a probe.
+/// Number of dead letters that a run sends first, as a probe. The run stops if they fail.
+/// Otherwise it would send all dead letters to a destination whose fault is not repaired.
 pub const PROBED: usize = 5;
 /// Number of consecutive failures at which a run stops.
 pub(super) const IN_A_ROW: usize = 10;

@@ -104,7 +104,9 @@ pub struct Settled {
 #[must_use]
 pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> Arrival {
     // A paused subscription is checked before the due time. Otherwise the delivery would be
-    // re-enqueued until it is due.
+    // re-enqueued until it is due. It does not wait for the end of the pause either: SQS delays a
+    // message for at most 15 minutes, so every delivery would be sent again every 15 minutes. A
+    // stored dead letter costs almost nothing, and can be replayed after the pause.
     if subscription.paused {
         return Arrival::Ended(Reason::Paused);
     }

@@ -93,7 +93,8 @@ pub fn is_name(text: &str) -> bool {
 
 /// First character of reserved names, which documents and publishers cannot use. If a dead letter
 /// belongs to no subscription, its key contains a reserved name instead, such as `_unknown`. The
-/// bucket of dead letters also contains reserved folders, such as `_replays`.
+/// bucket of dead letters also contains reserved folders, such as `_replays`. Without this rule, a
+/// publisher could choose a topic whose dead letters are stored in such a folder.
 pub const RESERVED: char = '_';
 
 impl TopicName {

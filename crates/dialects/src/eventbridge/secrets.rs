@@ -39,7 +39,8 @@ impl Secrets<'_> {
     }
 
     /// Returns the name of a variable that no other field has, such as `CRM_API_KEY`, or
-    /// `CRM_API_KEY_2` if that name is in use.
+    /// `CRM_API_KEY_2` if that name is in use. Names that differ only in punctuation or case would
+    /// become the same variable, and one secret would be sent in place of the other.
     fn variable(&self, part: &str, at: &Cursor<'_>) -> String {
         let name = format!("{}_{part}", self.connection).to_ascii_uppercase();
         let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");

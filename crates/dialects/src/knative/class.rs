@@ -47,7 +47,8 @@ pub(super) enum Inheritance {
     /// Every field that the object does not state is inherited.
     FieldByField,
     /// Only the dead-letter sink is inherited, because the other settings are replaced as a whole.
-    /// A channel-based broker passes its own settings to its channel.
+    /// A channel-based broker passes its own settings to its channel. In Knative, a subscription of
+    /// that channel with settings but no sink uses the channel's sink, and no other setting of it.
     Sink,
 }
 

@@ -66,6 +66,9 @@ pub(super) fn note_recovery(state: &mut State, recovery: Recovery, reported: Opt
 
 /// Counts a delivery that is deferred without a slot. `is_new` is false if the delivery is already
 /// counted.
+///
+/// The wait is recorded even then. Otherwise the recovery would end after 15 minutes in a long
+/// backlog, whose deliveries are all counted already, and the rest would be sent without a limit.
 pub(super) fn note_away(state: &mut State, is_new: bool) {
     if let Some(report) = &mut state.recovering {
         report.results.away = report.results.away.saturating_add(is_new.into());

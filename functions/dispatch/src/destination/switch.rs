@@ -51,7 +51,8 @@ impl Switches {
 }
 
 impl<P: DispatchPorts> Destinations<P> {
-    /// Ends the deliveries of a disabled destination.
+    /// Ends the deliveries of a disabled destination. SQS delays a message for at most 15 minutes,
+    /// so waiting deliveries would be sent again and again. Dead letters can be replayed later.
     pub(super) async fn ask_switch(
         &self,
         due: &[InFlightDelivery],

@@ -145,7 +145,8 @@ impl Topics {
     }
 
     /// Applies an owner's change to a topic. Starts from `read` if that is still the newest
-    /// version; otherwise from the newest version.
+    /// version; otherwise from the newest version. A second read of a new topic would also list its
+    /// versions again, which takes long for many topics.
     ///
     /// # Errors
     /// If an entry belongs to another owner, or the object cannot be read or written.

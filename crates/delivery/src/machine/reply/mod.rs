@@ -50,6 +50,7 @@ pub fn follow_ups(
     let answered = Answered { delivery, subscription, catalogue, now_ms };
     let event = match reply_content.possible(now_ms) {
         ReplyContent::Event(event) => event,
+        // A reply that is no event is a response too, so `response: none` forbids storing it.
         ReplyContent::Unreadable(_, why) if subscription.dead_letter.response == Response::None => {
             return answered.dead_letter_without_reply(why);
         }

@@ -42,7 +42,9 @@ const PATIENCE_MS: (u64, u64) = (3 * SECOND_MS, 12 * SECOND_MS);
 /// cannot wait as a message.
 const PATIENCE_IN_PLACE_MS: u64 = 30 * SECOND_MS;
 /// Turns are assigned at most this far ahead, because the average duration of attempts may change.
-/// A delivery that gets no turn requests one again after this time.
+/// If attempts become faster, deliveries keep their later turns. Without this limit, a destination
+/// that has recovered could be idle for hours. A delivery that gets no turn requests one again
+/// after this time.
 const TURNS_AHEAD_MS: u64 = 15 * MINUTE_MS;
 
 /// A destination with a limit of concurrent requests (`maxConcurrency`).
