@@ -92,6 +92,19 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     broken
 }
 
+/// True if a refused reply made no attempt, and its dead letter is in the place that its subscription
+/// names.
+fn ends_its_chain(world: &Inner, id: Uuid, number: usize, blobs: &[Blob]) -> bool {
+    let dropped = world.rules[number].subscription.dead_letter.sink == Sink::None;
+    let in_queue = world.storage.sink_messages.contains_key(&id);
+    let is_in_place = match blobs {
+        [] => dropped || in_queue,
+        [blob] => !dropped && blob.reason() == "ReplyLoop",
+        _ => false,
+    };
+    is_in_place && !world.ledger.seen.contains_key(&id)
+}
+
 /// In a world without faults every delivery makes exactly the attempts that its policy and its
 /// endpoint lead to.
 fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
@@ -110,15 +123,8 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                     || (ledger.refused_replies.contains(id)
                         && world.may_exceed_budget(number, known.hops)) =>
             {
-                let dropped = world.rules[number].subscription.dead_letter.sink == Sink::None;
-                let in_queue = world.storage.sink_messages.contains_key(id);
-                let right = match blobs {
-                    [] => dropped || in_queue,
-                    [blob] => !dropped && blob.reason() == "ReplyLoop",
-                    _ => false,
-                };
-                (!right || ledger.seen.contains_key(id))
-                    .then(|| "not ended as the end of a chain".to_owned())
+                let is_right = ends_its_chain(world, *id, number, blobs);
+                (!is_right).then(|| "not ended as the end of a chain".to_owned())
             }
             Some(number) => {
                 let seen = ledger.seen.get(id).map_or(&[][..], Vec::as_slice);
