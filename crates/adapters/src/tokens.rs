@@ -35,7 +35,8 @@ use crate::secrets::SecretStores;
 #[derive(Debug, Default)]
 pub struct Tokens {
     /// The state of each client's token. The key includes the authorities that verify the token
-    /// server.
+    /// server. Otherwise a subscription without the right authorities would cause requests of
+    /// others with the same client to fail.
     clients: Keyed<(ClientCredentials, Option<CaBundle>), TokenState>,
     identities: Keyed<WebIdentity, TokenState>,
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,

@@ -28,7 +28,8 @@ use crate::waiting::{RecordWait, Wait};
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
 
 /// Maximum time that an invocation waits for the topics of a part. Records that still need topics
-/// are then re-enqueued.
+/// are then re-enqueued. All records of a part share this limit, because one unreadable topic would
+/// use up the invocation if each record had its own limit.
 const READS_MAX_MS: u64 = 20 * SECOND_MS;
 
 /// Records of a batch that are handled together, and the topics read so far.

@@ -7,12 +7,14 @@
 //! `Exchange`: sending never returns an `Err`.
 //!
 //! The head of a response determines the result, unless the request needs the body: then a response
-//! with an unreadable body is a failure. If the endpoint states that it has not processed a
-//! request, the request is sent again at once on another connection.
+//! with an unreadable body is a failure. After a head with a success status, the endpoint has
+//! accepted the event, and a retry would deliver it twice. If the endpoint states that it has not
+//! processed a request, the request is sent again at once on another connection.
 //!
 //! A connection is reused only if the response was read to its end. After a timeout, a broken
-//! connection or a dropped exchange, the connection is closed as soon as no exchange uses it. It is
-//! closed at once if it exceeds its budget (`metered.rs`).
+//! connection or a dropped exchange, the connection is closed as soon as no exchange uses it. In
+//! the pool, it could stay open after the deadline of its exchange, and receive further frames. It
+//! is closed at once if it exceeds its budget (`metered.rs`).
 
 mod clients;
 mod encoding;

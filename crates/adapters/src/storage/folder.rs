@@ -22,7 +22,8 @@ use super::{
 /// such a name.
 const TEMPORARY: &str = ".lastmile-";
 /// Maximum number of tries of a write while concurrent deletes remove its folder, or other
-/// processes use its temporary names.
+/// processes use its temporary names. Concurrent deletes can remove the folder many times in a row,
+/// so a few tries are not enough.
 const TRIES_MAX: u32 = 1_000;
 /// Id of a file's only version.
 const CURRENT: &str = "current";

@@ -141,6 +141,8 @@ impl ReplayJob {
             by,
             note,
         };
+        // The write is conditional: otherwise a concurrent replay with the same name would
+        // overwrite this ledger, and both would send the dead letters.
         let put = letters.container.put_if_absent(&key, write_plan(&header, &plan), None).await?;
         ensure!(put == PutOutcome::Written, exists);
         let (letters, chunks, closed) = (letters.clone(), BTreeMap::new(), HashSet::new());

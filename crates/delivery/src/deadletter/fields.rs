@@ -31,7 +31,8 @@ pub(crate) const SINK: &str = "sink";
 pub(crate) const LEG: &str = "leg";
 
 /// Name of the member with the schema of the event. Present only if a reader would derive a
-/// different schema from the text of the event alone.
+/// different schema from the text of the event alone. Without it, a replay of a custom or opaque
+/// event could deliver the event in a different form.
 pub(crate) const SHAPE: &str = "shape";
 
 /// The content of a blob: a dead letter, and the reason why it is stored in this container.

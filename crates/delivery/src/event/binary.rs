@@ -22,7 +22,8 @@ const STRUCTURED: &str = "application/cloudevents+json";
 const BATCH: &str = "application/cloudevents-batch+json";
 
 /// The mode that the content type of a message declares. A body in an event format is the event,
-/// even if the message has `ce-*` headers (HTTP protocol binding, 3).
+/// even if the message has `ce-*` headers (HTTP protocol binding, 3). Otherwise a structured event
+/// with such headers would be wrapped as the data of another event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentMode {
     /// The body is one event.

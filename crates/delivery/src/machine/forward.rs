@@ -3,6 +3,8 @@
 //!
 //! Such an event is published once, by one message on the retry queue, however many subscriptions
 //! match. Dispatch matches it when the message is received, and divides it like any other record.
+//! One message for each of thousands of subscriptions could use up the invocation, and the record
+//! would begin again.
 //! [`Onward`] carries the hops, the reply budget and the visited topics.
 //!
 //! A repeated delivery publishes the same message again. The deliveries of both messages have the

@@ -2,7 +2,9 @@
 //!
 //! The published changes (`delivery::delivery::health::news`) list the disabled destinations. Every
 //! process that may publish changed topics can also write these changes. Therefore a delivery is
-//! stopped only after the item of the destination confirms that the destination is disabled.
+//! stopped only after the item of the destination confirms that the destination is disabled. Such a
+//! process, for example a pipeline, may not write items of destinations, and could otherwise
+//! disable destinations of other namespaces.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

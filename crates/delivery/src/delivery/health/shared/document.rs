@@ -1,7 +1,7 @@
 //! [`Document`]: a JSON document in a table item, with the version of its format.
 //!
-//! This module is separate because several types are stored as documents: the state of a
-//! destination, counts of dead letters, and published changes.
+//! This module is separate because two types are stored as documents: the state of a destination,
+//! and published changes.
 
 use serde::{Deserialize, Serialize};
 
