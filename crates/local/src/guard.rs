@@ -2,7 +2,8 @@
 //!
 //! Every web page in a browser on this machine can send requests to local ports. After the host
 //! name of the page resolves to 127.0.0.1 (DNS rebinding), the browser even treats the server as
-//! part of the page's own site. Separate, and before all routes, so that every server has the same
+//! part of the page's own site. Such a page could delete dead letters, purge queues and write
+//! subscriptions. Separate, and before all routes, so that every server has the same
 //! rule and no route can omit it.
 //!
 //! Promises: a request for the name of another host is refused. So is a request that the browser

@@ -62,8 +62,9 @@ const FUNCTIONS: &str = "functions";
 
 impl SigningScope {
     /// Returns true if a signed request to this URL could invoke any function through the Lambda
-    /// API. Only a destination with `aws` may do that. The host is ignored, because a server can
-    /// forward a signed request. The path is reliable, because the signature covers it.
+    /// API. Only a destination with `aws` may do that, because `AWS_TARGETS` is checked only for
+    /// `aws`. The host is ignored, because a server can forward a signed request. The path is
+    /// reliable, because the signature covers it.
     #[must_use]
     pub fn is_of_api(&self, url: &Url) -> bool {
         let path = percent_decode_str(url.path()).decode_utf8_lossy();
