@@ -593,8 +593,8 @@ pub fn replay_end_refused(end: &ReplayEnd, problem: &str, wait_ms: u64) {
     warn!(job, letter, problem, wait_ms, "replay.end_refused");
 }
 
-/// Logs that a result of a replayed delivery, in the message `message`, could not be recorded. The
-/// job never receives it.
+/// Logs that the result of a replayed delivery could not be recorded, so that the job never receives
+/// it. `message` is the id of the message with the result.
 pub fn replay_end_lost(message: &str, problem: &str) {
     warn!(message_id = message, problem, "replay.end_lost");
 }

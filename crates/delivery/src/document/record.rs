@@ -21,7 +21,7 @@ use super::reader::{Cursor, Fields};
 use super::schema::of_mapping;
 use super::value::Kind;
 
-/// A type whose fields are declared with their names and types in documents.
+/// A type that declares the name and the type of each of its fields in documents.
 pub trait Record: Sized {
     /// The name of the type in the reference and the JSON Schema.
     const NAME: &'static str;

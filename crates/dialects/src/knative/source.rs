@@ -47,9 +47,9 @@ impl<'a> Reader<'a, '_> {
         self.partial(spec, sink, object, Some((topic, parent)))
     }
 
-    /// Returns the topic to which a source publishes directly: a broker or channel that no file
-    /// contains. If a broker or channel has the source's name, the source cannot have a topic of
-    /// its own. Then also returns a broker or channel that a file contains.
+    /// Returns the broker or channel to which a source publishes directly, if no file contains it.
+    /// If a broker or channel has the source's name, the source cannot have a topic of its own, and
+    /// the broker or channel may be in a file.
     fn publishes_itself<'s>(
         &self,
         sink: &'s ResolvedAddress<'a>,
