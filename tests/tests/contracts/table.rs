@@ -384,6 +384,7 @@ fn written() -> Vec<(&'static str, ItemKey, Entry, Lasts)> {
     let state = |state: &DestinationState| (key.health_item("shop"), state.entry());
     let news = |news: News| (news.item(), news.entry());
     let [health, _] = News::of_state(key, &failing, NOW_MS);
+    let [recovered, _] = News::of_state(key, &healthy, NOW_MS);
     let [_, off] = News::of_state(key, &disabled, NOW_MS);
     let [_, on] = News::of_state(key, &enabled, NOW_MS);
     let topic = News::of_topic(&"shop/orders".parse().expect("a topic"), NOW_MS);
@@ -391,7 +392,8 @@ fn written() -> Vec<(&'static str, ItemKey, Entry, Lasts)> {
         ("a destination fails", state(&failing), Some(7 * DAY_MS)),
         ("a destination is disabled", state(&disabled), None),
         ("a destination is enabled again", state(&enabled), Some(7 * DAY_MS)),
-        ("the news that it fails", news(health), Some(2 * HOUR_MS + MINUTE_MS)),
+        ("the news that it fails", news(health), Some(3 * HOUR_MS)),
+        ("the news that it has recovered", news(recovered), Some(3 * HOUR_MS)),
         ("the news that it is disabled", news(off), None),
         ("the news that it is enabled again", news(on), Some(2 * HOUR_MS)),
         ("the news of a topic", news(topic), Some(15 * MINUTE_MS)),
