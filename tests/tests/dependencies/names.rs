@@ -5,20 +5,26 @@ use syn::visit::{self, Visit};
 
 use super::modules::crates;
 
-/// Words that do not describe a function or a field.
-const NO_NAMES: [&str; 7] = ["of", "one", "it", "so", "what", "who", "told"];
-
-/// The names in a file that are in [`NO_NAMES`].
-#[derive(Default)]
-struct Names(Vec<String>);
+/// The disallowed names that a file contains.
+struct Names {
+    disallowed: Vec<&'static str>,
+    found: Vec<String>,
+}
 
 impl Names {
     fn check(&mut self, name: &Ident) {
         let name = name.to_string();
-        if NO_NAMES.contains(&name.as_str()) {
-            self.0.push(name);
+        if self.disallowed.contains(&name.as_str()) {
+            self.found.push(name);
         }
     }
+}
+
+/// Returns the names that clippy disallows for variables.
+fn disallowed() -> Vec<&'static str> {
+    const SETTINGS: &str = include_str!("../../../clippy.toml");
+    let list = SETTINGS.lines().find_map(|line| line.strip_prefix("disallowed-names = "));
+    list.expect("a list of names").split('"').skip(1).step_by(2).collect()
 }
 
 impl<'ast> Visit<'ast> for Names {
@@ -37,9 +43,17 @@ impl<'ast> Visit<'ast> for Names {
 fn a_name_is_a_noun_or_a_verb() {
     for (_, files) in crates() {
         for (file, text) in files {
-            let mut names = Names::default();
+            let mut names = Names { disallowed: disallowed(), found: Vec::new() };
             names.visit_file(&syn::parse_file(&text).expect("a file of source is Rust"));
-            assert_eq!(names.0, [""; 0], "{file}");
+            assert_eq!(names.found, [""; 0], "{file}");
         }
     }
+}
+
+#[test]
+fn a_function_and_a_field_without_a_name_are_found() {
+    let mut names = Names { disallowed: disallowed(), found: Vec::new() };
+    let source = "struct Step { it: u8, at: u8 } impl Step { fn of() -> u8 { 1 } }";
+    names.visit_file(&syn::parse_file(source).expect("source"));
+    assert_eq!(names.found, ["it", "of"]);
 }
