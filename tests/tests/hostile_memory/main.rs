@@ -27,7 +27,8 @@ const AT_ONCE: usize = 16;
 const TIMEOUT_MS: u64 = 300;
 /// An exchange may exceed its timeout by this much on a busy machine; by itself none of them would end.
 const GRACE_MS: u64 = 60_000;
-/// The most memory that all of them together may add.
+/// The most memory that sixteen exchanges may add while they run, and that may remain of all of
+/// them afterwards.
 const GROWTH_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// The folder with the servers' URLs and the trusted certificate, for the client.
@@ -77,9 +78,10 @@ fn client(
     move || {
         let mut command = Command::new(env::current_exe().expect("this binary"));
         command.args(["--exact", test, "--ignored", "--nocapture"]);
-        // Freed buffers are returned to the system at once; otherwise the allocator keeps ever
-        // larger ones, and the peak adds up what was needed at different times.
-        command.env("MALLOC_MMAP_THRESHOLD_", "131072");
+        // Freed buffers are returned to the system at once, and all threads allocate from one heap.
+        // Otherwise the allocator keeps ever larger buffers, and free memory in the heap of each
+        // thread, so that the peak adds up what was needed at different times.
+        command.env("MALLOC_MMAP_THRESHOLD_", "131072").env("MALLOC_ARENA_MAX", "1");
         command.env(FOLDER, folder.as_ref()).output().expect("a process")
     }
 }
@@ -110,17 +112,21 @@ async fn child_process_of_the_memory_test() {
         let made = sender.exchange(&patient).await;
         assert!(matches!(made.result, TransportResult::Answered { status: 200, .. }), "{made:?}");
     }
-    reset_peak();
-    let before_bytes = memory_bytes("VmRSS");
+    let first_bytes = memory_bytes("VmRSS");
     let all: Vec<(&str, &str)> = hostile.lines().filter_map(|line| line.split_once(' ')).collect();
     let alike = all.iter().map(|server| (vec![*server; AT_ONCE], REPLY_MAX_BYTES));
     let mixed = all.chunks(AT_ONCE).map(|together| (together.to_vec(), ANSWER_MAX_BYTES));
     for (together, answer_max_bytes) in alike.chain(mixed) {
+        reset_peak();
+        let before_bytes = memory_bytes("VmRSS");
         assert_in_time(&sender, &together, answer_max_bytes).await;
         let growth = memory_bytes("VmHWM").saturating_sub(before_bytes);
-        println!("{:>6} KiB by now: {}", growth / 1_024, together[0].1);
+        println!("{:>6} KiB: {}", growth / 1_024, together[0].1);
         assert!(growth < GROWTH_MAX_BYTES, "{}: {growth} bytes", together[0].1);
     }
+    let kept = memory_bytes("VmRSS").saturating_sub(first_bytes);
+    println!("{:>6} KiB are kept after all of them", kept / 1_024);
+    assert!(kept < GROWTH_MAX_BYTES, "{kept} bytes are kept");
 }
 
 fn sender(authority: &[u8]) -> HttpSender {
