@@ -87,6 +87,13 @@ impl Inner {
         if bases.is_empty() {
             return self.check_fresh_reply(delivery);
         }
+        if self.ledger.ends_letter(id) {
+            let begins = bases.iter().any(|base| base.published_ms == delivery.published_ms);
+            if delivery.attempts > 0 || !begins {
+                self.record_violation(id, "it does not begin with the record of its dead letter");
+            }
+            return;
+        }
         let routing = self.ledger.known.get(&id).map(|known| (known.hops, known.route, &known.via));
         if routing.is_some_and(|routing| {
             routing != (delivery.hops, Route::new(&delivery.target), &delivery.via)

@@ -101,6 +101,8 @@ pub(crate) struct Ledger {
     pub(crate) replies: BTreeMap<Uuid, usize>,
     /// Records that publish dead letters on a topic, by the deliveries that they lead to.
     records_of_letters: BTreeMap<Uuid, usize>,
+    /// Deliveries without a subscription that may end the record of a dead letter.
+    ends_of_letters: BTreeSet<Uuid>,
     /// Deliveries of replies that were refused because too many deliveries follow from one event.
     pub(crate) refused_replies: BTreeSet<Uuid>,
     /// Messages of replies that must be published on a topic.
@@ -266,14 +268,23 @@ impl Ledger {
         let record = self.published.len();
         let topic = published.topic.map_or_else(TopicName::nameless, TopicName::published);
         self.add_record(message.clone(), published);
-        // If no subscription matches when the record is received, this delivery is its end.
-        let nobody = SubscriptionName { topic, name: NAMELESS.to_owned() };
-        let id = id_of(nobody, Origin { message, index: 0 });
-        self.known.insert(id, Known::new(None, record, 0));
+        // If no subscription matches when the record is received, or the topic has none any more,
+        // one of these deliveries is its end.
+        for name in [NAMELESS, UNKNOWN_TOPIC] {
+            let nobody = SubscriptionName { topic: topic.clone(), name: name.to_owned() };
+            let id = id_of(nobody, Origin { message: message.clone(), index: 0 });
+            self.known.insert(id, Known::new(None, record, 0));
+            self.ends_of_letters.insert(id);
+        }
         for id in self.after.get(&from).cloned().unwrap_or_default() {
             self.ids.insert((record, self.known[&id].subscription, 0), id);
             self.records_of_letters.insert(id, record);
         }
+    }
+
+    /// True if the delivery ends the record of a dead letter that no subscription accepts.
+    pub(crate) fn ends_letter(&self, id: Uuid) -> bool {
+        self.ends_of_letters.contains(&id)
     }
 
     /// The id that stands for a record, or for a part of one, as a whole.

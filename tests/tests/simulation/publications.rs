@@ -31,7 +31,7 @@ impl Inner {
         if self.publishes_a_reply(publication) {
             return self.check_published_reply(queue, message, publication);
         }
-        if let Some(from) = self.published_letter(publication) {
+        if let Some(from) = self.published_letter(queue, publication) {
             return self.check_published_letter(from, queue, message, publication);
         }
         if !self.ledger.has_record(&publication.message) {

@@ -79,7 +79,12 @@ impl Inner {
     }
 
     pub(crate) fn bases(&self, id: Uuid) -> Vec<Base> {
-        let messages = self.invocations[self.current].messages_for(id, self.ledger.origin(id));
+        let invocation = &self.invocations[self.current];
+        let origin = self.ledger.origin(id);
+        let mut messages = invocation.messages_for(id, origin);
+        if messages.is_empty() && self.ledger.ends_letter(id) {
+            messages = invocation.messages_of(origin);
+        }
         messages.into_iter().map(|held| Base::new(held, self.delayed_ms(id))).collect()
     }
 

@@ -55,7 +55,7 @@ impl Inner {
         };
         self.note_sent(queue, &carried, part.clone());
         if let Carried::Publication(publication) = &carried
-            && let Some(from) = self.published_letter(publication)
+            && let Some(from) = self.published_letter(queue, publication)
         {
             self.ledger.unsent_letters.remove(&publication.message);
             self.note_published_letter(from, publication.published_ms, &message.body);
@@ -78,7 +78,8 @@ impl Inner {
         let touched = self.touched_by(way, carried);
         self.fork(&touched);
         if let Carried::Publication(publication) = carried
-            && (self.publishes_a_reply(publication) || self.published_letter(publication).is_some())
+            && (self.publishes_a_reply(publication)
+                || self.published_letter(way.queue, publication).is_some())
         {
             *self.ledger.record_forks.entry(publication.message.clone()).or_default() += 1;
         }
@@ -102,7 +103,7 @@ impl Inner {
     /// this is the delivery that it follows from.
     pub(crate) fn touched_by(&self, way: Way, carried: &Carried) -> Touched {
         if let Carried::Publication(publication) = carried
-            && let Some(from) = self.published_letter(publication)
+            && let Some(from) = self.published_letter(way.queue, publication)
         {
             return Touched::single(from);
         }

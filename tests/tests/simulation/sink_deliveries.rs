@@ -49,8 +49,16 @@ impl Inner {
         }
     }
 
-    /// The delivery whose dead letter a message publishes on a topic.
-    pub(crate) fn published_letter(&self, publication: &Publication) -> Option<Uuid> {
+    /// The delivery whose dead letter a message publishes on a topic. A publication that moves to
+    /// isolation or has waited was published before, even if its delivery is in the same batch.
+    pub(crate) fn published_letter(
+        &self,
+        queue: QueueName,
+        publication: &Publication,
+    ) -> Option<Uuid> {
+        if queue == QueueName::Isolation || !publication.hold.is_none() {
+            return None;
+        }
         let tells = |id: &Uuid| record_of_letter(*id) == publication.message;
         let held = self.invocations[self.current].taken.iter().map(|(_, held)| held);
         let of_message = |held: &Queued| match held.carried.id() {
