@@ -90,7 +90,8 @@ pub(crate) fn is_in(data: &Path) -> bool {
 pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
     let nobody = || {
         anyhow!(
-            "no lastmile dev uses the data folder {}; its queues and states exist only while it runs",
+            "no lastmile dev runs with the data folder {}; the local queues and states exist only \
+             while it runs",
             text::path(data)
         )
     };
@@ -122,7 +123,7 @@ mod tests {
         drop(first);
         assert!(data.join(NAME).exists());
         let ended = aws_endpoint(&data).expect_err("its holder has ended").to_string();
-        assert!(ended.starts_with("no lastmile dev uses the data folder "), "{ended}");
+        assert!(ended.starts_with("no lastmile dev runs with the data folder "), "{ended}");
         DataLock::take(&data).expect("its holder has ended");
     }
 }

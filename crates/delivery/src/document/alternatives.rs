@@ -131,7 +131,7 @@ fn required_with(required: &Json, name: &str) -> Json {
     std::iter::once(json!(name)).chain(others).collect()
 }
 
-/// Returns a variant as a document states it.
+/// Returns a variant in the JSON form of a document: with a tag, or as the value of its key.
 fn stated<A: Alternatives>(key: &str, mut fields: Map<String, Json>) -> Json {
     match A::TAG {
         Some(tag) => {

@@ -98,7 +98,7 @@ impl TakePlaces {
         (Some(first_us.saturating_add(self.all_us())), Line::Taken { first_us })
     }
 
-    /// Returns the latest plausible time until which slots are taken, in microseconds since 1970.
+    /// Returns `plausible_ms` in microseconds: a stored time after it is ignored as wrong.
     #[must_use]
     pub fn plausible_us(&self) -> u64 {
         self.plausible_ms.saturating_mul(MS_US)

@@ -60,7 +60,8 @@ pub(super) fn table(reading: &Reading, rules: &Rules, now_ms: u64) -> String {
     let shown = catalogue.subscriptions().count().min(ROWS_MAX);
     for LeftOut { name, at, reason } in left_out.iter().take(ROWS_MAX - shown) {
         let [name, at, reason] = [name, at, reason].map(|value| text::line(value));
-        table.add_row([name, "-".to_owned(), format!("none, not deployed: {at}: {reason}")]);
+        let wrong = format!("none; not deployed because of an error at {at}: {reason}");
+        table.add_row([name, "-".to_owned(), wrong]);
     }
     let more = count.saturating_sub(ROWS_MAX);
     let more = if more == 0 { String::new() } else { more_subscriptions(more) };
@@ -219,7 +220,9 @@ spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
         let problem = reading.findings[0].message.as_str();
         let to_nobody = "none, nobody receives its events: the subscriptions of that topic have \
                          errors or no destination of their own";
-        let wrong = format!("none, not deployed: f:22:27: spec.destination.url: {problem}");
+        let wrong = format!(
+            "none; not deployed because of an error at f:22:27: spec.destination.url: {problem}"
+        );
         assert_eq!(
             rows,
             [

@@ -85,11 +85,6 @@ impl<'a> Element<'a> {
             (_, _, Some(Published::AroundData(before, after))) => {
                 format!("{before}{}{after}", data())
             }
-            (_, _, Some(Published::AmongMembers(object))) => {
-                let mut event = Object::beginning_with(object).unwrap_or_default();
-                event.raw(IN_DATA, self.members.get(IN_DATA));
-                event.finish()
-            }
             (_, _, None) => self.among_members(),
         };
         let [before, after] = self.fields.around();
@@ -106,19 +101,17 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Restores an event from a flat layout: the members that the blob shows, and those that
-    /// members of the format replaced.
+    /// Restores an event from a flat layout: its members without those that the format adds.
     fn among_members(&self) -> String {
         let is_own = |name: &str| !self.added.contains(&name);
-        let original = self.fields.original_members();
         let own = self.members.iter().take_while(|(name, _)| is_own(name)).count();
         let is_contiguous = self.members.iter().skip(own).all(|(name, _)| !is_own(name));
-        if is_contiguous && original.iter().next().is_none() {
+        if is_contiguous {
             return self.members.first(own);
         }
         let mut event = Object::default();
         let own = self.members.iter().filter(|(name, _)| is_own(name));
-        own.chain(original.iter()).for_each(|(name, value)| event.raw(name, Some(value)));
+        own.for_each(|(name, value)| event.raw(name, Some(value)));
         event.finish()
     }
 

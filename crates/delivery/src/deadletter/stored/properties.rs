@@ -32,14 +32,11 @@ pub(super) struct Properties<'a> {
 }
 
 /// The published form of an event that the blob shows in a different schema.
-pub(super) enum Published<'a> {
+pub(super) enum Published {
     /// The published event is the value of `data`.
     InData,
     /// The published event is the first text, then the value of `data`, then the second text.
     AroundData(String, String),
-    /// The published event has these members beside `data`. This form is read, but no longer
-    /// written.
-    AmongMembers(&'a str),
 }
 
 impl<'a> Properties<'a> {
@@ -85,12 +82,6 @@ impl<'a> Properties<'a> {
         decoded.or_else(|| self.own.text(ORIGINAL).map(Cow::into_owned))
     }
 
-    /// Returns the members of the event that were replaced by members of the format. This form is
-    /// read, but no longer written.
-    pub(super) fn original_members(&self) -> Members<'a> {
-        self.own.get(ORIGINAL).and_then(|raw| Members::parse(raw).ok()).unwrap_or_default()
-    }
-
     /// Returns the white space before and after the published event.
     pub(super) fn around(&self) -> [String; 2] {
         let around = self.own.get(AROUND).and_then(|raw| serde_json::from_str(raw).ok());
@@ -98,13 +89,10 @@ impl<'a> Properties<'a> {
     }
 
     /// Returns the published form of an event that the blob shows in a different schema.
-    pub(super) fn published(&self) -> Option<Published<'a>> {
+    pub(super) fn published(&self) -> Option<Published> {
         let reported = self.own.get(PUBLISHED)?;
         if self.own.text(PUBLISHED).as_deref() == Some(IN_DATA) {
             return Some(Published::InData);
-        }
-        if reported.starts_with('{') {
-            return Some(Published::AmongMembers(reported));
         }
         let [before, after]: [String; 2] = serde_json::from_str(reported).ok()?;
         Some(Published::AroundData(before, after))

@@ -109,18 +109,6 @@ fn a_history_that_left_out_more_than_a_number_can_hold_is_read() {
     assert_eq!(letter.omitted, u32::MAX);
 }
 
-#[test]
-fn what_older_versions_wrote_about_a_hidden_event_is_read() {
-    let added = r#""deadletterreason":"x","deliveryattempts":1"#;
-    let replaced = r#"{\"deadletterid\":\"3981ba0c-1072-5698-92be-c1c5991fb55c\",\"original\":{\"deadletterreason\":1}}"#;
-    let letter = only_letter(&format!(r#"{{"id":"1",{added},"lastmile":"{replaced}"}}"#));
-    assert_eq!(letter.event, r#"{"id":"1","deadletterreason":1}"#);
-    let published = r#"{\"published\":{\"eventType\":\"t\"}}"#;
-    let letter =
-        only_letter(&format!(r#"{{"type":"t","data":7,{added},"lastmile":"{published}"}}"#));
-    assert_eq!(letter.event, r#"{"eventType":"t","data":7}"#);
-}
-
 fn returned(sink: &str, more: &str) -> StoredDeadLetter {
     only_letter(&format!(
         r#"{{"event":{{"id":"1"}},"deadletterProperties":{{"deadletterreasoncode":"MaxDeliveryAttemptsExceeded",

@@ -195,7 +195,7 @@ impl Held {
         }
     }
 
-    /// Returns the number of further requests that may last until `ends_ms`.
+    /// Returns how many more requests may start if each may take until `ends_ms`.
     pub(in crate::destination) fn free(&self, ends_ms: u64) -> u32 {
         let fits = self.grants.iter().filter(|grant| ends_ms <= grant.permit.until_ms);
         fits.map(|grant| grant.allows - grant.in_use).sum()
