@@ -50,7 +50,8 @@ impl<P: DispatchPorts> Exchange<P> {
     }
 
     /// Returns true if a read of the published changes is due, and then schedules the next read
-    /// after [`READ_EVERY_MS`], even if the table refuses this one.
+    /// after [`READ_EVERY_MS`], even if the table refuses this one. Otherwise each invocation would
+    /// repeat a read that has just failed.
     fn begin_reading(&self) -> bool {
         let mut read_ms = self.read_ms.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = self.ports.now_ms();

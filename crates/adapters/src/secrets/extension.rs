@@ -202,6 +202,7 @@ fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
     };
     match (value.as_str(), id) {
         (Some(value), _) => Ok(Secret::new(value.to_owned())),
+        // Parameters cannot be binary, so for them this member proves nothing.
         (None, SecretId::Secret(_)) if response["SecretBinary"].is_string() => {
             Err(ExtensionError::Binary)
         }

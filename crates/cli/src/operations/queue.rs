@@ -58,7 +58,8 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
 }
 
 /// Creates a client for a queue, and checks that the queue responds. For a queue of the stack, uses
-/// the credentials of the environment, even if an emulator on this machine provides the stack.
+/// the credentials of the environment, even if an emulator on this machine provides the stack. Such
+/// an emulator may check permissions, and would refuse the dummy credentials of [`clients_for`].
 ///
 /// # Errors
 /// If the queue does not respond. For a queue on this machine, the message names the command that

@@ -72,8 +72,9 @@ fn refused_container(
     let [namespace, topic, subscription_segment] =
         [&name.topic.namespace, &name.topic.topic, &name.name].map(|part| segment(part));
     let blobs = format!("{folder}{namespace}/{topic}/{subscription_segment}/");
-    // Between these two parts, the key of a blob contains a date and a GUID, which differ for each
-    // blob.
+    // IAM decides by the key of each object, so an ARN that covers only the blobs of this
+    // subscription is enough. Between these two parts, a key contains a date and a GUID, which
+    // differ for each blob.
     let may_write = stack.extra_sinks().any(|arn| covers(arn, &[&blobs, ".json"]));
     (!may_write).then(|| refused(name, &format!("s3://{container}"), &format!("{folder}*"), stack))
 }

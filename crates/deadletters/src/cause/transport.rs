@@ -11,7 +11,8 @@ use delivery::delivery::outcome::Outcome;
 use super::template;
 
 /// Titles for details: each pair is a lower-case fragment of a detail, and the title for all
-/// details that contain it.
+/// details that contain it. HTTP and TLS libraries describe the same failure in several ways, and
+/// its dead letters must have one cause.
 const MEANINGS: [(&str, &str); 39] = [
     ("connection refused", "connection refused"),
     ("connection reset", "connection reset"),

@@ -76,7 +76,8 @@ pub(crate) fn read(name: &str, text: &str) -> Parts {
     parts
 }
 
-/// True if the line separates two documents: `---` or `...`, perhaps with a comment.
+/// True if the line separates two documents: `---` or `...`, perhaps with a comment. YAML accepts
+/// all these forms. If a form were missed, a JSON document after it would be read as YAML.
 fn is_separator(line: &str) -> bool {
     let rest = line.strip_prefix("---").or_else(|| line.strip_prefix("..."));
     rest.is_some_and(|rest| {

@@ -28,6 +28,8 @@ impl FromStr for Name {
         if let Ok(key) = text.parse() {
             return Ok(Self::Key(key));
         }
+        // `destinations list` shows the ARN of an AWS target as its address, and the other commands
+        // accept every address that it shows.
         if let Ok(arn) = text.parse::<TargetArn>() {
             return Ok(Self::Address(arn.address().clone()));
         }

@@ -111,7 +111,8 @@ fn error_code(headers: &[(String, String)], body: &[u8]) -> Option<String> {
             .into_iter()
             .find_map(|name| Some(code_of(answer[name].as_str()?)))
     };
-    // The second form is for JSON that is too long and was cut.
+    // The second form is for JSON that was too long and was cut, so it cannot be parsed. Without
+    // the code, throttling with status 400 would count as 400, which is never retried by default.
     let of_text = || {
         let text = String::from_utf8_lossy(body);
         [("<Code>", "</Code>"), ("\"__type\":\"", "\"")].into_iter().find_map(|(begin, end)| {
