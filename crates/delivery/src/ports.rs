@@ -146,8 +146,8 @@ pub trait PutBlob {
 pub enum BlobTag {
     /// The blob is a dead letter. It is kept for as long as the deployment specifies.
     DeadLetter,
-    /// The blob is a delivery that was stopped because it was paused or disabled. It is kept until
-    /// it is replayed, for at most 400 days.
+    /// The blob is a delivery that was stopped because its subscription was paused or its
+    /// destination disabled. The blob is kept until its replay, for at most 400 days.
     SetAside,
 }
 

@@ -77,7 +77,7 @@ impl Hosts {
         }
     }
 
-    /// Adds to `routes` a check of every request.
+    /// Makes `routes` refuse requests that this guard does not allow.
     pub fn guard(self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(Arc::new(self), answer))
     }

@@ -84,11 +84,10 @@ impl Inner {
     pub(crate) fn check_left_alone(&mut self, address: usize, ids: &[Uuid]) {
         let (now_ms, [first, ..]) = (self.clock_ms(), ids) else { return };
         let key = (self.invocation().process, address);
-        let is_big = |id: &Uuid| self.ledger.published[self.ledger.known[id].record].1.big;
         let requested = self.loads.requested.get(&key).into_iter().flatten();
         let disobeys =
             requested.clone().any(|(asked_ms, until_ms)| *asked_ms < now_ms && now_ms < *until_ms);
-        if disobeys && self.random.quiet && !ids.iter().any(is_big) {
+        if disobeys && self.random.quiet && !ids.iter().any(|id| self.is_big(*id)) {
             self.record_violation(*first, "attempted although its destination is to be left alone");
         }
     }

@@ -152,8 +152,9 @@ impl Inner {
         let Some(address) = self.address_of(*first) else { return };
         self.check_left_alone(address, ids);
         let watched = self.rules[number].subscription.destination.probation;
-        // Deliveries that would end during probation are attempted.
-        if ids.iter().all(|id| self.ends_soon(number, *id, now_ms)) {
+        // Deliveries that would end during probation are attempted, and those whose state no
+        // message can carry.
+        if ids.iter().all(|id| self.ends_soon(number, *id, now_ms) || self.is_big(*id)) {
             return;
         }
         if let Some(complaint) =
@@ -184,6 +185,11 @@ impl Inner {
         let of_messages = || self.bases(id).iter().map(|base| base.published_ms).min();
         let published_ms = self.ledger.published_ms(id).or_else(of_messages);
         published_ms.is_some_and(|from_ms| now_ms + LAST_ATTEMPT_MS >= from_ms + lives_ms)
+    }
+
+    /// True if the event of a delivery leaves no room for a state in its message.
+    pub(crate) fn is_big(&self, id: Uuid) -> bool {
+        self.ledger.published[self.ledger.known[&id].record].1.big
     }
 
     /// The time at which a delivery ends without another attempt. A retry alone after a refused

@@ -1,4 +1,4 @@
-//! Bodies of errors as frameworks write them: one row is one cause, whatever varies in its bodies.
+//! Error bodies of web frameworks. All bodies in one row of a table must have the same cause.
 
 use std::collections::HashMap;
 

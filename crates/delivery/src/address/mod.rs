@@ -29,7 +29,7 @@ pub struct AddressPolicy {
     own: OwnAddresses,
 }
 
-/// Properties of a URL. Together with the host, they decide which addresses a request may reach.
+/// The properties of a URL that, with its host, decide which addresses a request may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKind {
     /// True if the URL uses plain HTTP. Requests may then reach only hosts and addresses in

@@ -95,8 +95,8 @@ fn whole_default(default: &DefaultTopic) -> Result<TopicName, Refusal> {
     default.topic.clone().ok_or_else(|| Refusal::new(404, problem))
 }
 
-/// Returns the topic that an Event Grid client for namespace topics names: `topic`, or
-/// `namespace/topic` with an encoded slash.
+/// Returns the topic in a request of an Event Grid client for namespace topics. The request
+/// contains `topic`, or `namespace/topic` with an encoded slash.
 fn in_default_namespace(named: &str, default: &DefaultTopic) -> Result<TopicName, Refusal> {
     match (named.split_once('/'), &default.namespace) {
         (Some((namespace, topic)), _) => pair(namespace, topic),

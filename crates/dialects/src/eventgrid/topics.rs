@@ -18,7 +18,7 @@ pub(super) struct SourceTopics {
     known: RefCell<BTreeMap<String, Known>>,
 }
 
-/// An assigned topic: its spelling, and its sources.
+/// A topic that is assigned to at least one source, with its name as it was first spelled.
 struct Known {
     name: TopicName,
     sources: Vec<KnownSource>,

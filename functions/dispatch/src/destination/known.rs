@@ -48,7 +48,7 @@ pub(crate) struct Destination {
     pub(super) recovery: OwnSlots,
     /// Permits that this process holds (`maxConcurrency`).
     pub(super) permits: Arc<OwnPermits>,
-    /// State of the validation of this endpoint (consent).
+    /// The validation states of this address.
     pub(super) consents: ConsentGates,
     unshared: Arc<Unshared>,
 }

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::Notices;
 use crate::invocation::Invocation;
 
-/// True if a topic receives notices about these findings. The topic of notices gets none about its
-/// own destinations, which would cause an endless loop.
+/// True if a topic receives notices about these findings. Notices about destinations of that topic
+/// itself are not sent, because they would cause an endless loop.
 pub(crate) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
     let of_itself = |topic: &TopicName| {
         let name = findings.subscription.parse::<SubscriptionName>();

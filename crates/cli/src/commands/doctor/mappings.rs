@@ -36,7 +36,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) ->
     // Missing queues are not counted here, because other items report them.
     if fine > 0 && items.is_empty() {
         let all = queues::mappings().count();
-        items.push(Item::ok("mappings", format!("{fine} of {all} queues are read")));
+        items.push(Item::ok("mappings", format!("the functions read {fine} of {all} queues")));
     }
     items
 }

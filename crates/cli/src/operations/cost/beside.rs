@@ -34,7 +34,7 @@ const END_BYTES: f64 = 400.0;
 pub(crate) struct Beside {
     /// The cost of deliveries that wait for an unavailable destination for a day.
     pub(crate) waiting_day: f64,
-    /// The cost of dead letters that are stored for a month.
+    /// The cost of writing dead letters and storing them for a month.
     pub(crate) letters: f64,
     /// The cost of replaying dead letters.
     pub(crate) replay: f64,

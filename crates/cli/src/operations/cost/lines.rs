@@ -110,7 +110,7 @@ fn published(plan: &Plan, load: &Load) -> Vec<Line> {
             "parts sent",
             load.parts / REQUEST_ENTRIES * of_parts,
             &SQS_REQUEST,
-            format!("{} parts of messages with many deliveries ÷ 10", count(load.parts)),
+            format!("{} parts of divided messages, sent in batches of 10", count(load.parts)),
         ),
     ]
 }

@@ -279,6 +279,12 @@ impl Failures {
             return;
         }
         let Spell { since_ms, until_ms, lasts_ms } = spell;
+        // Within an outage, each probation ends later than the one before. An earlier end is from a
+        // read that began before this process wrote its own result.
+        let is_newer = |known: Probation| known.since_ms == since_ms && known.until_ms > until_ms;
+        if self.probation.is_some_and(is_newer) {
+            return;
+        }
         self.count = self.count.max(FAILURES);
         self.only_delivery = None;
         // A deferred probe of the same probation remains valid.
@@ -478,9 +484,10 @@ mod tests {
     fn what_others_know_is_taken_over_unless_a_probe_is_under_way() {
         let mut failures = Failures::default();
         let spell = |until_ms| Spell { since_ms: 0, until_ms, lasts_ms: 600_000 };
-        failures.adopt(spell(6_000), 1_000);
+        failures.adopt(spell(4_000), 1_000);
         failures.adopt(spell(5_000), 1_000);
-        assert_eq!(failures.admit(4_999), at(5_000));
+        failures.adopt(spell(4_500), 1_000);
+        assert_eq!(failures.admit(4_999), at(5_000), "the latest of an outage counts");
         assert_eq!(failures.admit(5_000), Admission::Probe);
         failures.adopt(spell(9_000), 5_000);
         let failed = failures.record_outcome(&[id(1)], (Outcome::Busy, None), 5_001);
