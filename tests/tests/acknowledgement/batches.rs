@@ -9,11 +9,13 @@ use delivery::subscription::templates::Templated;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use lastmile_tests::fake_ports::FakePorts;
 use lastmile_tests::fake_ports::reactions::answers;
+use uuid::Uuid;
 
 use crate::examples::{
     ENDS_MS, EVENT, carried, catalogue_of, delivery, dispatch, letter, record, retry_record,
     subscription,
 };
+use crate::sinks::{address, sink_delivery, with_sink};
 
 fn batching(on_refused: OnRefused) -> Subscription {
     let batch = Batch { max_events: 100, preferred_bytes: 64 * 1_024, on_refused };
@@ -161,4 +163,24 @@ fn an_event_that_its_template_cannot_render_ends_alone_whatever_refused_batches_
         let detail = letter.detail.expect("the reason");
         assert!(detail.contains("destination.bodyText: `{{ of.data.total }}`: "), "{detail}");
     }
+}
+
+#[test]
+fn dead_letters_for_an_address_share_no_request_with_events_or_with_each_other() {
+    let batch = batching(OnRefused::Split).batch;
+    let ports = ports_for(Subscription { batch, ..with_sink("shop/orders/s0", address()) });
+    let to_sink = sink_delivery();
+    let another = Delivery { id: Uuid::from_u128(9), ..to_sink.clone() };
+    let due = [delivery("shop/orders/s0"), to_sink, another].map(|due| retry_record(&due));
+    let [first, second, third] = due;
+    let due = [
+        first,
+        Record { message: "m2".to_owned(), ..second },
+        Record { message: "m3".to_owned(), ..third },
+    ];
+    assert_eq!(dispatch(&ports, &due, ENDS_MS), [""; 0]);
+    let mut hosts: Vec<_> =
+        ports.posts().iter().filter_map(|post| Some(post.url.host_str()?.to_owned())).collect();
+    hosts.sort_unstable();
+    assert_eq!(hosts, ["s0.example.com", "sink.example.com", "sink.example.com"]);
 }

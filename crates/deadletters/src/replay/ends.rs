@@ -125,3 +125,33 @@ impl ReplayRecord {
         self.end_state(Machine.now_ms())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::replay::{Replay, ReplayEnd, ReplayOutcome, write_ends};
+    use uuid::Uuid;
+
+    use crate::container::DeadLetterContainer;
+    use crate::dead_letters::DeadLetters;
+
+    /// The most objects on one page of a listing.
+    const PAGE: u128 = 1_000;
+
+    #[tokio::test]
+    async fn the_results_of_a_job_are_all_read_though_a_listing_has_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..=PAGE {
+            let (letter, delivery) = (Uuid::from_u128(number), Uuid::from_u128(number + PAGE * 2));
+            let outcome = ReplayOutcome::Delivered;
+            let replay = Replay::new("j", letter).unwrap();
+            let end = ReplayEnd { replay, delivery, outcome, at_ms: 7, stored: None };
+            let (key, bytes) = write_ends("", "j", &[end]);
+            let path = folder.path().join(key);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        let container = DeadLetterContainer::folder(folder.path().to_str().unwrap()).unwrap();
+        let ends = DeadLetters::new(container).ends("j").await.unwrap();
+        assert_eq!(ends.len() as u128, PAGE + 1);
+    }
+}

@@ -45,3 +45,16 @@ fn catalogues_are_equal_whichever_has_seen_an_event() {
     seen.add_subscription(subscription("b", Filter::EVERYTHING));
     assert_ne!(seen, unseen);
 }
+
+#[test]
+fn a_short_prefix_is_found_beside_a_longer_one() {
+    let prefix = |value: &str| Filter::Prefix { name: "type".into(), value: value.into() };
+    let mut catalogue = Catalogue::default();
+    // The names determine the order in which the prefixes become known.
+    for (name, value) in [("a", "order.paid"), ("b", "order"), ("c", "order.")] {
+        catalogue.add_subscription(subscription(name, prefix(value)));
+    }
+    assert_eq!(found(&catalogue, r#"{"type":"order"}"#), ["b"]);
+    assert_eq!(found(&catalogue, r#"{"type":"order.sent"}"#), ["b", "c"]);
+    assert_eq!(found(&catalogue, r#"{"type":"order.paid.late"}"#), ["a", "b", "c"]);
+}
