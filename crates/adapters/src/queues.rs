@@ -277,6 +277,9 @@ fn group_id(group: &MessageGroup) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use aws_sdk_sqs::config::{BehaviorVersion, Config};
+    use delivery::ports::Attribute;
+
     use super::*;
 
     #[test]
@@ -289,5 +292,26 @@ mod tests {
         let of_publisher = group_id(&MessageGroup::Publisher(group("a/b/c")));
         assert!(of_publisher.is_some() && of_publisher != group("a/b/c"));
         assert_eq!(group_id(&MessageGroup::Received(group("a/b/c"))), group("a/b/c"));
+    }
+
+    #[test]
+    fn the_size_of_a_batch_includes_the_attributes_of_its_messages() {
+        let config = Config::builder().behavior_version(BehaviorVersion::latest()).build();
+        let queues = SqsQueues::new(Client::from_conf(config), []);
+        let enqueue = || {
+            let message = Message {
+                body: "{}".into(),
+                topic: None,
+                attribute: Attribute::Delivery("x".repeat(MESSAGE_MAX_BYTES * 2 / 3)),
+                group: MessageGroup::Received(None),
+                receives: 0,
+                unread: 0,
+                wait_ms: 0,
+            };
+            let (result, problem) = (oneshot::channel().0, String::new());
+            let (full, _) = queues.enqueue(QueueName::Retry, Pending { message, result, problem });
+            full.len()
+        };
+        assert_eq!([enqueue(), enqueue(), enqueue()], [0, 1, 1]);
     }
 }

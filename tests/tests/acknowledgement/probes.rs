@@ -110,6 +110,20 @@ fn a_subscription_without_probation_is_attempted_though_its_destination_is_on_pr
 }
 
 #[test]
+fn a_process_that_loses_the_claim_of_the_probe_probes_soon_afterwards() {
+    let deployment = Deployment::new(destination(), &[answers(200)]);
+    deployment.ports.overtake(usize::MAX);
+    deployment.invoke(0, &[due(1)]);
+    assert_eq!(deployment.ports.requests(), 10, "another process was faster");
+    deployment.ports.overtake(0);
+    for number in 0..WITHIN_MS / EVERY_MS {
+        deployment.ports.advance_ms(EVERY_MS);
+        deployment.invoke(0, &[due(300 + u128::from(number))]);
+    }
+    assert!(deployment.ports.requests() > 10, "this process does not wait for its own probe");
+}
+
+#[test]
 fn a_probe_is_made_soon_though_all_permits_are_taken() {
     let mut limited = destination();
     limited.destination.max_concurrency = Concurrency::of_all(1);

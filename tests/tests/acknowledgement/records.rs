@@ -5,14 +5,15 @@ use delivery::delivery::Hold;
 use delivery::delivery::reason::Reason;
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, PutError, QueueName, Record};
+use delivery::time::duration::HOUR_MS;
 use delivery::waits::{Kind, Schedule};
 use delivery::wire::{read_dead_letter, read_delivery};
 use lastmile_tests::fake_ports::reactions::answers;
 use lastmile_tests::fake_ports::{FakePorts, NOW_MS};
 
 use crate::examples::{
-    ENDS_MS, EVENT, carried, catalogue_of, delivery, dispatch, large, publication, record,
-    retry_record, subscription, subscriptions, subscriptions_with_destination,
+    ENDS_MS, EVENT, carried, catalogue_of, delivery, dispatch, large, publication, published_at,
+    record, retry_record, subscription, subscriptions, subscriptions_with_destination,
     subscriptions_with_sink, waits,
 };
 
@@ -189,4 +190,16 @@ fn a_dead_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
         ports.blobs()[0].0.starts_with("letters/shop/orders/s0/")
             && ports.blobs()[0].1.contains("sinkerror")
     );
+}
+
+#[test]
+fn a_schedule_of_moments_begins_with_the_first_attempt_even_if_that_was_late() {
+    let mut own = subscription("shop/orders/s0");
+    let kind = Kind::Moments { moments_ms: [20_000, 90_000].into() };
+    own.retry.schedule = Schedule { kind, max_ms: None };
+    let ports = FakePorts::new(catalogue_of([own])).with_status(503);
+    // Both moments would have passed if they counted from the publication.
+    let late = published_at(NOW_MS - HOUR_MS);
+    assert_eq!(dispatch(&ports, &[retry_record(&late)], ENDS_MS), [""; 0]);
+    assert_eq!(waits(&ports), [(QueueName::Retry, 20_000)]);
 }
