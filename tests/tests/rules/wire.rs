@@ -11,8 +11,8 @@ use delivery::delivery::{
     Hold, Onward, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store, WaitReason,
     Word,
 };
-use delivery::event::Input;
 use delivery::event::mapping::Mapped;
+use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, MessageGroup};
 use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
 use delivery::subscription::name::{NAME_MAX_BYTES, NameRange};
@@ -310,6 +310,18 @@ fn a_hold_is_read_without_the_rest() {
         ("express".to_owned(), Hold::default()),
     ] {
         assert_eq!(read_hold(&text), hold, "{text}");
+    }
+}
+
+#[test]
+fn a_received_event_has_the_schema_of_its_publication_whatever_its_text_looks_like() {
+    let text = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
+    let shape = |delivery: &Delivery| delivery.event.shape();
+    for input in [Input::Auto, Input::CloudEvents, Input::Custom, Input::Opaque] {
+        let sent = Delivery { event: Event::recall(&text.into(), input), ..delivery() };
+        let received = Event::recall(&text.into(), Input::Auto);
+        let read = read_delivery(&write_delivery(&sent), received).expect("a valid attribute");
+        assert_eq!(shape(&read), shape(&sent), "{input:?}");
     }
 }
 

@@ -546,6 +546,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_user_or_a_password_alone_is_enough_for_an_authorization() {
+        for (url, expected) in [
+            ("https://example.com/", None),
+            ("https://user:pass%20word@example.com/", Some("user:pass word")),
+            ("https://token@example.com/", Some("token:")),
+            ("https://:password@example.com/", Some(":password")),
+        ] {
+            let expected = expected.map(|text| format!("Basic {}", STANDARD.encode(text)));
+            let value = basic_authorization(&url.parse().expect("a URL"));
+            assert_eq!(
+                value.as_ref().map(HeaderValue::as_bytes),
+                expected.as_deref().map(str::as_bytes)
+            );
+        }
+    }
+
+    #[test]
     fn all_headers_are_kept_up_to_a_limit_also_those_that_are_no_ascii() {
         let mut headers = HeaderMap::new();
         headers.append("x-a", HeaderValue::from_bytes("größe".as_bytes()).expect("a value"));

@@ -446,4 +446,22 @@ mod tests {
         plan.note_pause();
         assert_eq!(are_used(&plan), [true, false]);
     }
+
+    #[tokio::test]
+    async fn other_publishers_of_a_topic_change_its_object_and_that_of_all_publishers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let topics = Topics::at(&Location::Folder(folder.path().to_owned())).await;
+        let files = |publisher: &str| {
+            let text = format!(
+                "apiVersion: lastmile.dev/v1\nkind: Topic\n\
+                 metadata: {{namespace: shop, name: orders}}\nspec: {{from: [{{snsTopic: {publisher}}}]}}\n"
+            );
+            dialects::read(&[Source { name: "f", text: &text }])
+        };
+        let first = plan(&topics, &files("arn:aws:sns:eu-west-1:123456789012:orders")).await;
+        assert!(first.objects() > 0);
+        first.make(&ChangeRecord::default(), |_, _| Ok(())).await.expect("it is made");
+        let other = files("arn:aws:sns:eu-west-1:123456789012:others");
+        assert_eq!(plan(&topics, &other).await.objects(), 2);
+    }
 }
