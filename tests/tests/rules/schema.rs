@@ -204,20 +204,20 @@ fn schema_and_reader_take_the_examples() {
 
 #[test]
 fn every_field_of_the_schema_is_one_the_reader_reads_and_without_it_the_examples_fail() {
+    let (schema, texts) = (schema(), [FULL, REST].map(documents));
     let mut fields = Vec::new();
-    properties(&schema(), "", &mut fields);
+    properties(&schema, "", &mut fields);
     assert!(fields.len() > 50, "{fields:?}");
     for (place, name) in fields {
-        let mut without = schema();
+        let mut without = schema.clone();
         let removed = without
             .pointer_mut(&place)
             .and_then(Value::as_object_mut)
             .and_then(|names| names.remove(&name));
         assert!(removed.is_some(), "{place} {name}");
-        assert!(
-            !accepts(&without, FULL) || !accepts(&without, REST),
-            "{place}/{name} is in no example"
-        );
+        let validator = jsonschema::draft202012::new(&without).expect("the schema is a schema");
+        let is_in_an_example = texts.iter().flatten().any(|text| !validator.is_valid(text));
+        assert!(is_in_an_example, "{place}/{name} is in no example");
     }
 }
 

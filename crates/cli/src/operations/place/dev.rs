@@ -94,6 +94,7 @@ mod tests {
             assert_eq!(dev.aws_endpoint().ok().as_deref(), Some("http://127.0.0.1:5000"));
         }
         drop(lock);
+        data_lock::error_after_end(&data);
         let ended = Dev::in_folder(folder.path()).expect("it has run there");
         assert!(ended.aws_endpoint().is_err());
     }
