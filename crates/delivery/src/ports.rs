@@ -147,7 +147,7 @@ pub enum BlobTag {
     /// The blob is a dead letter. It is kept for as long as the deployment specifies.
     DeadLetter,
     /// The blob is a delivery that was stopped because its subscription was paused or its
-    /// destination disabled. The blob is kept until its replay, for at most 400 days.
+    /// destination disabled. The blob expires after 400 days.
     SetAside,
 }
 

@@ -30,7 +30,8 @@ delivery::record! {
         "tls" => pub(crate) tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
         /// Maximum number of concurrent requests of all functions and all subscriptions together.
         "maxConcurrency" => pub(crate) max_concurrency: Option<Concurrency> = Optional(Concurrencies, "50 for each function"),
-        /// Maximum number of requests per second of all functions and all subscriptions together.
+        /// Maximum average number of requests per second of all functions and all subscriptions
+        /// together.
         "maxPerSecond" => pub(crate) max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
     }
 }

@@ -97,8 +97,8 @@ pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
 }
 
 /// Copies a record into a message with `hold`. An unreadable attribute is copied unchanged. A
-/// delivery waits until its due time if that is later than the end of the hold. Otherwise it would
-/// return after each hold only to be re-enqueued.
+/// delivery waits until its due time if that is later than the end of the hold. Without this
+/// longer wait, it would return after each hold only to be re-enqueued.
 pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message {
     let message = same_message(record, hold.left_ms(now_ms));
     let mut wait_ms = message.wait_ms;

@@ -276,6 +276,21 @@ fn operate(deployment: &Deployment, change: fn(DestinationState, u64) -> Destina
 }
 
 #[test]
+fn an_operator_who_asks_for_a_probe_gets_one_from_processes_that_defer_deliveries() {
+    let then = [answers(503), answers(503), answers(503), answers(200)];
+    let deployment = Deployment::after_ten_failures(1, &then);
+    for probation_s in [10, 20, 40] {
+        deployment.ports.advance_ms(probation_s * 1_000);
+        assert!(deployment.attempts(0), "the probe");
+    }
+    assert!(!deployment.attempts(0), "the probation lasts 80 seconds");
+    deployment.ports.advance_ms(1_000);
+    operate(&deployment, DestinationState::probed_now);
+    deployment.ports.advance_ms(31_000);
+    assert!(deployment.attempts(0), "the process has read the news");
+}
+
+#[test]
 fn a_switch_that_only_the_news_know_is_not_believed_while_the_table_answers() {
     let healthy = DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", 0);
     let disabled = healthy.disabled_by_operator(0);

@@ -162,7 +162,8 @@ impl Paused {
         let by_apply = self.apply(&[BY_APPLY], false);
         // The newest event may be stored by now.
         let is_counted = [SET_ASIDE, SET_ASIDE + 1].into_iter().any(|count| {
-            by_apply.contains(&format!("all has at most {count} dead letters from the pause"))
+            by_apply
+                .contains(&format!("all has at most {count} dead letters with the reason Paused"))
         });
         assert!(is_counted, "{by_apply}");
         self.publish().await;

@@ -27,8 +27,8 @@ const AT_ONCE: usize = 16;
 const TIMEOUT_MS: u64 = 300;
 /// An exchange may exceed its timeout by this much on a busy machine; by itself none of them would end.
 const GRACE_MS: u64 = 60_000;
-/// The most memory that sixteen exchanges may add while they run, and that may remain of all of
-/// them afterwards.
+/// Maximum memory that sixteen concurrent exchanges may add, and that may remain after the
+/// exchanges of all groups.
 const GROWTH_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// The folder with the servers' URLs and the trusted certificate, for the client.
@@ -79,8 +79,8 @@ fn client(
         let mut command = Command::new(env::current_exe().expect("this binary"));
         command.args(["--exact", test, "--ignored", "--nocapture"]);
         // Freed buffers are returned to the system at once, and all threads allocate from one heap.
-        // Otherwise the allocator keeps ever larger buffers, and free memory in the heap of each
-        // thread, so that the peak adds up what was needed at different times.
+        // Otherwise the allocator keeps ever larger buffers, and each thread keeps free memory in a
+        // heap of its own. The peak would then include memory of earlier exchanges.
         command.env("MALLOC_MMAP_THRESHOLD_", "131072").env("MALLOC_ARENA_MAX", "1");
         command.env(FOLDER, folder.as_ref()).output().expect("a process")
     }

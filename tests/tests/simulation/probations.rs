@@ -152,14 +152,13 @@ impl Inner {
         let Some(address) = self.address_of(*first) else { return };
         self.check_left_alone(address, ids);
         let watched = self.rules[number].subscription.destination.probation;
-        // Deliveries that would end during probation are attempted, and those whose state no
-        // message can carry.
-        if ids.iter().all(|id| self.ends_soon(number, *id, now_ms) || self.is_big(*id)) {
+        // Deliveries that would end during probation are attempted.
+        if ids.iter().all(|id| self.ends_soon(number, *id, now_ms)) {
             return;
         }
-        if let Some(complaint) =
-            self.watches[address].admit(now_ms).filter(|_| watched && self.random.quiet)
-        {
+        // So are deliveries whose state no message can carry. Such a delivery may be the probe.
+        let checks = watched && self.random.quiet && !ids.iter().all(|id| self.is_big(*id));
+        if let Some(complaint) = self.watches[address].admit(now_ms).filter(|_| checks) {
             self.record_violation(*first, complaint);
         }
     }

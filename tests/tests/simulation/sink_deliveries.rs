@@ -87,7 +87,6 @@ impl Inner {
             next.map(|next| &self.ledger.known[&next]).map(|known| (known.hops, known.via.clone()));
         let onward = publication.onward.as_ref();
         let right = onward.map(|onward| (onward.hops, onward.via.clone())) == expected
-            && publication.hold.is_none()
             && message.receives == 0
             && matches!(queue, QueueName::Retry);
         if !right {

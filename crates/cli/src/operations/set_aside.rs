@@ -1,5 +1,5 @@
-//! Prints, at the end of a pause, the number of dead letters that the pause has caused, and the
-//! command that replays them.
+//! Prints an upper bound of the dead letters to replay, and the command that replays them, when a
+//! subscription is resumed or a destination is enabled.
 //!
 //! Separate because several commands can end a pause, and `doctor` prints the replay command for
 //! dead letters that were never replayed.
@@ -55,7 +55,7 @@ pub(crate) async fn tell(
             Ok(None) => "dead letters".to_owned(),
             Err(error) => format!("dead letters (not counted: {})", chain(&error)),
         };
-        note(format_args!("{name} has {count} from the pause; replay them with:"));
+        note(format_args!("{name} has {count} with the reason {reason}; replay them with:"));
         note(format_args!("  {}", command(stack.map(|stack| stack.name.as_str()), name, reason)));
     }
 }

@@ -5,7 +5,7 @@ use crate::deployments::document;
 use crate::versioned_bucket::VersionedBucket;
 
 const PAUSED: &str = ", paused: true";
-const COMMAND: &str = "shop/orders/a has dead letters from the pause; replay them with:\n  \
+const COMMAND: &str = "shop/orders/a has dead letters with the reason Paused; replay them with:\n  \
                        lastmile deadletters replay --subscription shop/orders/a --reason Paused \
                        --until-quiet PT12M\n";
 

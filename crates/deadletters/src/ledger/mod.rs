@@ -66,7 +66,7 @@ pub struct JobHeader {
     /// The name of the person who started the job, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The text that the person who started the job gave with `--note`.
+    /// A note by the person who started the job, from `--note` or the console.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

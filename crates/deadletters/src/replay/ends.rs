@@ -128,14 +128,14 @@ impl ReplayRecord {
 
 #[cfg(test)]
 mod tests {
+    use adapters::storage::PAGE_MAX;
     use delivery::delivery::replay::{Replay, ReplayEnd, ReplayOutcome, write_ends};
     use uuid::Uuid;
 
     use crate::container::DeadLetterContainer;
     use crate::dead_letters::DeadLetters;
 
-    /// The most objects on one page of a listing.
-    const PAGE: u128 = 1_000;
+    const PAGE: u128 = PAGE_MAX as u128;
 
     #[tokio::test]
     async fn the_results_of_a_job_are_all_read_though_a_listing_has_pages() {

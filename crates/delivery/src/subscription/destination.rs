@@ -87,8 +87,8 @@ record! {
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::KIND, "none"),
         /// If `true`, the headers of Event Grid (`aeg-…`) are added to requests.
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
-        /// Maximum number of requests per second of all functions together. Subscriptions of a
-        /// namespace with the same address share the limit. Excess requests wait; a wait does not
+        /// Maximum average number of requests per second of all functions together. Subscriptions of
+        /// a namespace with the same address share the limit. Excess requests wait; a wait does not
         /// count as an attempt.
         "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
         /// Response time above which the destination counts as slow; at most PT10M. Deliveries to

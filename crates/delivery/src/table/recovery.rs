@@ -52,7 +52,8 @@ const AWAY_MS: (u64, u64) = (2 * SECOND_MS, 15 * MINUTE_MS);
 /// The recovery of a destination from an outage, as its item stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
-    /// Start of the recovery, at the end of the outage, in milliseconds since 1970. A later outage begins a new recovery.
+    /// Start of the recovery, at the end of the outage, in milliseconds since 1970. A later outage
+    /// begins a new recovery.
     pub began_ms: u64,
     /// Current rate in requests a second, for all processes together.
     pub rate: u32,

@@ -18,7 +18,7 @@ pub(super) struct SourceTopics {
     known: RefCell<BTreeMap<String, Known>>,
 }
 
-/// A topic that is assigned to at least one source, with its name as it was first spelled.
+/// A topic of a native document or of a source. The first spelling of its name counts.
 struct Known {
     name: TopicName,
     sources: Vec<KnownSource>,

@@ -92,10 +92,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         (false, _) => search.finish_filtered(filter, found.len()).await,
         (true, Some(total)) => Ok(search.finish_with(&of_all(found.len() as u64, total))),
         (true, None) => {
-            let newest = text::dead_letters(found.len() as u64);
-            Ok(search.finish_with(&format!(
-                "the newest {newest} matching dead letters (use --limit 0 to list all)"
-            )))
+            let newest = text::counted(found.len() as u64, "matching dead letter");
+            Ok(search.finish_with(&format!("the newest {newest} (use --limit 0 to list all)")))
         }
     }
 }

@@ -84,7 +84,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Removes the credentials of the request from the reason, which may quote the response.
+    /// Replaces the credentials of the request in the reason, which may quote the response.
     #[must_use]
     pub fn redact(self, credentials: &Credentials) -> Self {
         match self {
