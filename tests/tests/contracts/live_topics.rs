@@ -443,6 +443,26 @@ async fn what_is_there_again_as_it_was_is_the_newest_again() {
     }
 }
 
+#[tokio::test]
+async fn a_good_version_that_is_restored_after_a_broken_one_is_the_newest_again() {
+    for fixture in Fixture::both().await {
+        fixture.topic("shop/orders", &["a"]).await;
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, ["a"]);
+        for is_good in [false, true] {
+            match is_good {
+                false => fixture.put("shop/orders.json", "{").await,
+                // The same content, so that storage gives it the same ETag as before.
+                true => fixture.topic("shop/orders", &["a"]).await,
+            }
+            reader.clock.advance(LOOK_EVERY_MS);
+            let known = reader.topics(&["shop/orders"]).await;
+            assert_eq!(names(&known), ["a"]);
+            assert_eq!(reader.reread(known, "shop/orders").await.is_ok(), is_good);
+        }
+    }
+}
+
 /// A process that starts on this object.
 fn started(object: &VersionedObject) -> Reader {
     let storage = Storage::bucket(object.client(), VersionedObject::BUCKET);

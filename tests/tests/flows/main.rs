@@ -296,6 +296,17 @@ async fn stopping_reports_the_messages_left_in_the_queues() {
     assert_eq!(app.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
 }
 
+#[tokio::test]
+async fn stopping_stores_the_delayed_dead_letter_of_an_invocation_that_still_runs() {
+    let once_more = "  retry: {maxAttempts: 2, schedule: {kind: waits, waits: [PT0.3S]}, jitterPercent: 0}\n  \
+                     deadLetter: {delay: PT5M}";
+    let app = AppFixture::start(&[subscription("billing", "/in", once_more)], &[503]).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    // The invocation waits in place for the second attempt.
+    app.received(1).await;
+    assert_eq!(app.stack.stop().await.expect("it stops"), []);
+}
+
 /// `<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, numbers without leading zeros.
 fn is_key_of(subscription: &str, key: &str) -> bool {
     let segments: Vec<&str> =
