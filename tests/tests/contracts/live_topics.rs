@@ -452,7 +452,7 @@ async fn a_good_version_that_is_restored_after_a_broken_one_is_the_newest_again(
         for is_good in [false, true] {
             match is_good {
                 false => fixture.put("shop/orders.json", "{").await,
-                // The same content, so that storage gives it the same ETag as before.
+                // Storage gives the same content the same ETag as before.
                 true => fixture.topic("shop/orders", &["a"]).await,
             }
             reader.clock.advance(LOOK_EVERY_MS);
