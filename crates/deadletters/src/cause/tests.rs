@@ -78,6 +78,7 @@ fn addresses_quoted_values_and_durations_have_a_placeholder_and_words_stay() {
             "after <duration>, <duration>, <duration> and <duration>",
         ),
         ("took 3 min 20 s", "took <duration>"),
+        ("order 0000d00d, after 2d3h", "order <id>, after <duration>"),
         ("Error 1062 with status code 409 in line2", "Error 1062 with status code 409 in line2"),
         ("postal code 12345", "postal code <number>"),
         ("“a” and ‘b c’ or «7»", "“a” and <value> or <value>"),

@@ -123,18 +123,20 @@ pub(super) fn is_unit_of_time(word: &str) -> bool {
     UNITS_OF_TIME.contains(&word)
 }
 
-/// True if the text is a duration of at least two units, as Go prints it: `1m30s`, `2h3.5s`.
+/// True if the text is a duration of at least two units, as Go prints it: `1m30s`, `2h3.5s`. No unit
+/// follows itself, so an id such as `0000d00d` is not a duration.
 pub(super) fn is_duration(text: &str) -> bool {
-    let mut rest = text;
+    let (mut rest, mut last) = (text, "");
     let mut parts = 0;
     while !rest.is_empty() {
         let unit = rest.trim_start_matches(|c: char| is_digit(c) || c == '.');
         let after = unit.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let word = unit.strip_suffix(after).unwrap_or(unit);
-        if !rest.starts_with(is_digit) || word.len() > 2 || !is_unit_of_time(word) {
+        let is_unit = word.len() <= 2 && is_unit_of_time(word);
+        if !rest.starts_with(is_digit) || !is_unit || word == last {
             return false;
         }
-        (rest, parts) = (after, parts + 1);
+        (rest, last, parts) = (after, word, parts + 1);
     }
     parts >= 2
 }
