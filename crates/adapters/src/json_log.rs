@@ -109,7 +109,9 @@ impl Line {
             self.0.push_str(text);
             self.0.push('"');
         } else {
-            self.0.push_str(&serde_json::to_string(text).expect("a string is always JSON"));
+            self.0.push_str(
+                &serde_json::to_string(text).expect("every string can be written as JSON"),
+            );
         }
     }
 

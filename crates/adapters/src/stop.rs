@@ -1,5 +1,6 @@
 //! Waits for SIGTERM. Before Lambda ends a sandbox, it sends SIGTERM to processes with a registered
-//! extension, and waits half a second.
+//! extension, and waits half a second. In this time, a function writes the metrics of the last half
+//! minute, which it would lose otherwise.
 //!
 //! Separate from `runtime`, because it uses Lambda's Extensions API. The extension registers for no
 //! events, so no invocation waits for it. Where that API is missing, the function works, but ends

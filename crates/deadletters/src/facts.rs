@@ -1,4 +1,4 @@
-//! Facts about a dead letter that causes, filters and statistics share. Pure.
+//! Facts about a dead letter, which the modules for causes, filters and statistics use. Pure.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 

@@ -44,40 +44,41 @@ pub(crate) struct Exchange<P> {
 
 impl<P: DispatchPorts> Exchange<P> {
     pub(crate) async fn learn(&self, deadline: &Deadline) {
-        if self.begin_reading() {
-            contained("learn", self.learn_all(deadline).boxed()).await;
+        if let Some(began_ms) = self.begin_reading() {
+            contained("learn", self.learn_all(began_ms, deadline).boxed()).await;
         }
     }
 
-    /// Returns true if a read of the published changes is due, and then schedules the next read
-    /// after [`READ_EVERY_MS`], even if the table refuses this one. Otherwise each invocation would
-    /// repeat a read that has just failed.
-    fn begin_reading(&self) -> bool {
+    /// Returns the current time if a read of the published changes is due, and then schedules the
+    /// next read after [`READ_EVERY_MS`], even if the table refuses this one. Otherwise each
+    /// invocation would repeat a read that has just failed.
+    fn begin_reading(&self) -> Option<u64> {
         let mut read_ms = self.read_ms.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ms = self.ports.now_ms();
         let is_due = read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(READ_EVERY_MS));
         let begins = is_due && !self.table.is_unreachable();
-        if begins {
-            *read_ms = Some(now_ms);
+        if !begins {
+            return None;
         }
-        begins
+        *read_ms = Some(now_ms);
+        *read_ms
     }
 
-    async fn learn_all(&self, deadline: &Deadline) {
+    async fn learn_all(&self, began_ms: u64, deadline: &Deadline) {
         let asked = self.table.port().newest(NEWS, NEWS_MAX);
         let Ok(stored) = self.table.answer(asked, deadline).await else { return };
         let now_ms = self.ports.now_ms();
         let news = stored.iter().filter(|item| !item.has_expired(now_ms));
         // An item of a newer version cannot be read, and is skipped.
         let news: AllNews = news.filter_map(|item| News::read(item.text.as_bytes()).ok()).collect();
-        self.adopt(&news);
+        self.adopt(&news, began_ms);
         self.destinations.adopt_switches(&news);
         self.ports.subscriptions().were_changed(news.topics());
     }
 
-    /// Adopts the health of destinations from the published changes. Skips destinations with
-    /// unwritten findings, because those are newer.
-    fn adopt(&self, news: &AllNews) {
+    /// Adopts the health of destinations from published changes, which were read at `read_ms`. Skips
+    /// destinations about which this process found something newer.
+    fn adopt(&self, news: &AllNews, read_ms: u64) {
         let now_ms = self.ports.now_ms();
         for (namespace, health) in news.health() {
             // A healthy destination without a state in this process needs no state.
@@ -87,7 +88,7 @@ impl<P: DispatchPorts> Exchange<P> {
             };
             let Some(destination) = known else { continue };
             let mut state = destination.state();
-            if state.findings.is_some() {
+            if state.findings.is_some() || read_ms < state.reads_from_ms {
                 continue;
             }
             if health.failing.is_some() || health.refusing.is_some() {
@@ -123,15 +124,18 @@ impl<P: DispatchPorts> Exchange<P> {
         let unshared = self.destinations.known().take_unshared();
         if !unshared.is_empty() {
             // A panic here must not return the batch, whose work is finished.
-            contained("share", self.share_all(unshared, invocation).boxed()).await;
+            contained("share", self.share_all(&unshared, invocation).boxed()).await;
+            // A read that began in this millisecond may be older, too.
+            let next_ms = self.ports.now_ms().saturating_add(1);
+            unshared.iter().for_each(|destination| destination.state().reads_from_ms = next_ms);
         }
     }
 
-    async fn share_all(&self, unshared: Vec<Arc<Destination>>, invocation: &Invocation<'_>) {
-        let share = async |destination: Arc<Destination>| {
-            let findings = destination.state().findings.take();
+    async fn share_all(&self, unshared: &[Arc<Destination>], invocation: &Invocation<'_>) {
+        let share = async |destination: &Arc<Destination>| {
+            let findings = destination.state().take_findings();
             if let Some(findings) = findings {
-                self.share_findings(&destination, findings, invocation).await;
+                self.share_findings(destination, findings, invocation).await;
             }
         };
         stream::iter(unshared).for_each_concurrent(WRITES_AT_ONCE, share).await;
@@ -158,7 +162,7 @@ impl<P: DispatchPorts> Exchange<P> {
         };
         changes.for_each(|change| self.telemetry.destination_changed(&state, change));
         let are_published = self.tell(&news, deadline).await.is_ok();
-        self.adopt(&news.into_iter().collect());
+        self.adopt(&news.into_iter().collect(), u64::MAX);
         self.note_disabled(key, &state);
         let are_sent = state.notices.is_empty()
             || self.notices.send_about_destination(&item, &state, invocation).await;

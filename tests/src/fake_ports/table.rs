@@ -26,6 +26,8 @@ pub(super) struct FaultyTable {
     until_lost: Option<usize>,
     /// The remaining number of late responses about permits.
     late_permits: usize,
+    /// The time after which a read of news responds, with what was stored when it began.
+    late_news_ms: u64,
     /// The partition whose items are throttled.
     throttled: Option<String>,
 }
@@ -69,6 +71,11 @@ impl FakePorts {
     /// Grants permits, but sends the response too late, this many times.
     pub fn answer_late_about_permits(&self, times: usize) {
         self.state().table.late_permits = times;
+    }
+
+    /// Makes each read of news respond this late, with what was stored when it began.
+    pub fn answer_late_about_news(&self, late_ms: u64) {
+        self.state().table.late_news_ms = late_ms;
     }
 
     /// Throttles this partition: it grants no permits.
@@ -188,7 +195,12 @@ impl Table for FakePorts {
     }
 
     async fn newest(&self, partition: &str, most: u32) -> Result<Vec<Stored>, TableError> {
-        self.ask_table(|table| table.newest(partition, most)).await
+        let answer = self.ask_table(|table| table.newest(partition, most)).await;
+        let late_ms = self.state().table.late_news_ms;
+        if late_ms > 0 {
+            self.clock.sleep(late_ms).await;
+        }
+        answer
     }
 
     async fn take_permits(

@@ -10,6 +10,7 @@ use delivery::subscription::{Disable, ReplyTo, Subscription};
 use delivery::table::{Entry, ItemKey};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use dispatch::Deadline;
+use futures::future::join;
 use lastmile_tests::fake_ports::reactions::{Reaction, answers, times_out_after};
 use lastmile_tests::fake_ports::{FakePorts, Fault, Hanging};
 use serde_json::Value;
@@ -182,6 +183,27 @@ fn a_recovery_is_known_to_all() {
     let asked = deployment.ports.table_requests();
     assert!(deployment.attempts(1));
     assert_eq!(deployment.ports.table_requests(), asked, "it has recovered");
+}
+
+#[test]
+fn news_that_were_read_before_a_process_found_newer_ones_are_not_adopted() {
+    let deployment = Deployment::after_ten_failures(1, &[answers(200), answers(503)]);
+    deployment.ports.advance_ms(10_000);
+    assert!(deployment.attempts(0) && deployment.state().is_healthy());
+    deployment.ports.advance_ms(15 * MINUTE_MS);
+    deployment.ports.answer_late_about_news(500);
+    let (dispatch, now_ms) = (&deployment.processes[0].dispatch, deployment.ports.now_ms());
+    let deadline = Deadline::new(now_ms, now_ms + 2 * MINUTE_MS);
+    let failing: Vec<Record> = (0..10).map(|number| record(&format!("n{number}"), EVENT)).collect();
+    // The first invocation waits for its read, which says that the destination is healthy, while
+    // the second invocation finds that it fails.
+    let due = [due()];
+    let both = join(dispatch.handle(&due, &deadline), dispatch.handle(&failing, &deadline));
+    deployment.ports.run(both);
+    assert!(deployment.state().failing.is_some());
+    let attempted = deployment.ports.requests();
+    assert!(!deployment.attempts(0), "it knows the failures");
+    assert_eq!(attempted, 11 + 5, "the delivery of the first invocation is deferred");
 }
 
 #[test]

@@ -412,7 +412,7 @@ proptest! {
     /// Any attribute becomes a header of printable ASCII that decodes to the same text.
     #[test]
     fn an_attribute_in_a_header_decodes_to_its_value(subject in any::<String>()) {
-        let quoted = serde_json::to_string(&subject).expect("a string is always JSON");
+        let quoted = serde_json::to_string(&subject).expect("every string can be written as JSON");
         let event = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","subject":{quoted}}}"#);
         let request = composed(&in_schema(Schema::CloudEventsBinary), &delivery_of(&event, Input::Auto)).expect("it can be sent");
         let (_, value) = request.headers.iter().find(|(name, _)| name == "ce-subject").expect("a subject");
@@ -422,7 +422,7 @@ proptest! {
 
     #[test]
     fn a_structured_body_is_the_published_text(before in "[ \t\n\r]*", data in any::<String>(), after in "[ \t\n\r]*") {
-        let data = serde_json::to_string(&data).expect("a string is always JSON");
+        let data = serde_json::to_string(&data).expect("every string can be written as JSON");
         let event = format!(r#"{before}{{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{{"a":{data},"a":1}}}}{after}"#);
         let request = composed(&in_schema(Schema::CloudEventsStructured), &delivery_of(&event, Input::Auto)).expect("it can be sent");
         prop_assert_eq!(request.body, event.into_bytes());

@@ -3,7 +3,10 @@
 //! The schema is generated from the declarations, for editors. Schema and reader must accept the
 //! same documents, have the same fields, and refuse the same values that are out of range.
 
+use std::sync::LazyLock;
+
 use dialects::{Severity, Source, read};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use super::canonical::is_kept;
@@ -157,9 +160,14 @@ fn documents(text: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(text).expect("the documents are YAML")
 }
 
-fn accepts(schema: &Value, text: &str) -> bool {
-    let validator = jsonschema::draft202012::new(schema).expect("the schema is a schema");
-    documents(text).iter().all(|document| validator.is_valid(document))
+fn compiled(schema: &Value) -> Validator {
+    jsonschema::draft202012::new(schema).expect("the schema is a schema")
+}
+
+fn accepts(text: &str) -> bool {
+    // Compiling the schema takes much longer than its use.
+    static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| compiled(&schema()));
+    documents(text).iter().all(|document| VALIDATOR.is_valid(document))
 }
 
 /// True if the reader accepts the text without an error.
@@ -194,7 +202,7 @@ fn properties(schema: &Value, at: &str, found: &mut Vec<(String, String)>) {
 #[test]
 fn schema_and_reader_take_the_examples() {
     for text in [FULL, REST].into_iter().chain(EXAMPLES) {
-        assert!(accepts(&schema(), text), "{text}");
+        assert!(accepts(text), "{text}");
         assert!(reads(text), "{:?}", read(&[Source { name: "a.yaml", text }]).findings);
         // Each field has a value in one of these texts. The canonical form keeps that value, and
         // its secrets are known.
@@ -215,7 +223,7 @@ fn every_field_of_the_schema_is_one_the_reader_reads_and_without_it_the_examples
             .and_then(Value::as_object_mut)
             .and_then(|names| names.remove(&name));
         assert!(removed.is_some(), "{place} {name}");
-        let validator = jsonschema::draft202012::new(&without).expect("the schema is a schema");
+        let validator = compiled(&without);
         let is_in_an_example = texts.iter().flatten().any(|text| !validator.is_valid(text));
         assert!(is_in_an_example, "{place}/{name} is in no example");
     }
@@ -225,12 +233,12 @@ fn every_field_of_the_schema_is_one_the_reader_reads_and_without_it_the_examples
 /// from the first text to the second, must make both refuse the text.
 fn each_is_refused(whole: impl Fn(&str) -> String, part: &str, changes: &[(&str, &str)]) {
     let good = whole(part);
-    assert!(accepts(&schema(), &good) && reads(&good), "{part}");
+    assert!(accepts(&good) && reads(&good), "{part}");
     for (right, wrong) in changes {
         let changed = part.replacen(right, wrong, 1);
         assert_ne!(changed, part, "{right}");
         let changed = whole(&changed);
-        assert!(!accepts(&schema(), &changed), "the schema accepts {wrong}");
+        assert!(!accepts(&changed), "the schema accepts {wrong}");
         assert!(!reads(&changed), "the reader accepts {wrong}");
     }
 }

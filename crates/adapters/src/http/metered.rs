@@ -9,7 +9,8 @@
 //! [`READ_MIN_BYTES`], which limits packets of one byte.
 //!
 //! The stream also closes its connection. After a response that was not read to its end, no further
-//! exchange uses the connection, and it is closed after the last exchange under way.
+//! exchange uses the connection, and it is closed after the last exchange under way. Otherwise an
+//! endpoint could send frames, and keep a core busy, while the connection is in the pool.
 
 use std::io;
 use std::pin::Pin;

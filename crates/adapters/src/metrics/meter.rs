@@ -234,7 +234,7 @@ mod tests {
         // Tries each combination of invocation length, pause and number of deliveries.
         for length_ms in [1, 900, 45_000] {
             for pause_ms in [0, 1, 700, 29_000, 30_000, 3_600_000] {
-                for deliveries in [1, 9, 400, 5_000] {
+                for deliveries in [1, 9, 400, VALUES_MAX + 1] {
                     let (meter, mut now_ms, mut all, mut lines) = (meter(), AT_MS, 0, Vec::new());
                     // The end of each invocation whose counts are not written, and the number of
                     // its deliveries.

@@ -107,7 +107,8 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             ..attempt(line, Kind::UnderWay)
         },
         "delivery.attempted" => attempted(line),
-        // Other lines report a late response, and an event that was forwarded to another topic.
+        // A line without a duration reports a late response, or an event that was forwarded to
+        // another topic.
         "delivery.delivered" if line.field("duration_ms").is_empty() => return None,
         "delivery.delivered" => LineWords {
             outcome: text::outcome(None, line.field("status").parse().ok()),

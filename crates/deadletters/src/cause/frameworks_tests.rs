@@ -616,7 +616,7 @@ fn each_row_is_one_cause_with_the_title_of_a_person() {
                 ..letter(1)
             };
             let described = describe(&letter);
-            // An id of digits alone has another placeholder, and the same cause.
+            // An id of digits alone gets a different placeholder than other ids, for the same cause.
             if template::identity(&described.title.template) != template::identity(title) {
                 wrong.push(format!("{title:?}\n  is {:?}\n  for {body}", described.title.template));
             }

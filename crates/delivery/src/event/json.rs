@@ -74,7 +74,7 @@ pub fn without_mark(text: &str) -> &str {
 
 /// Returns the text as a JSON string, in quotes.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string is always JSON")
+    serde_json::to_string(text).expect("every string can be written as JSON")
 }
 
 /// Returns true if SQS accepts this character. SQS accepts the characters of XML 1.0, and refuses a

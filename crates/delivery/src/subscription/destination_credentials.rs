@@ -24,9 +24,9 @@ impl Destination {
         credentials
     }
 
-    /// Collects the credentials that no event contains by chance, because they have at least eight
-    /// bytes. They come from:
-    /// - secrets, and headers whose value a document states;
+    /// Collects the credentials of at least eight bytes. An event does not contain one of this length
+    /// by chance. They come from:
+    /// - secrets, and headers whose value is written in a document;
     /// - the user info of the URL;
     /// - query values whose parameter name marks a credential;
     /// - the path, if `hidePath` is set.

@@ -34,7 +34,7 @@ enum Numbering {
 pub(super) enum Support {
     /// Knative supports all delivery settings.
     Whole,
-    /// Knative supports no delivery settings, but lastmile supports all of them.
+    /// Knative supports no delivery settings in this resource, but lastmile supports all of them.
     NoDelivery,
     /// Knative supports only exponential back-off, and only a Pub/Sub topic as sink.
     GoogleCloud,

@@ -83,8 +83,8 @@ fn report_kafka(spec: &Fields<'_>) {
         at.warn(Message::new(message).help("ordering: unordered"));
     }
     if spec.given("delivery").is_none() {
-        let message = "without delivery, a KafkaSource of Knative retries ten times, but lastmile \
-                       sends each event once";
+        let message = "if `delivery` is omitted, a KafkaSource of Knative retries ten times, but \
+                       lastmile sends each event only once";
         spec.parent().warn(Message::new(message).help("delivery: {retry: 10}"));
     }
 }

@@ -59,6 +59,10 @@ fn each_circle_is_named() {
 #[test]
 fn topics_that_meet_again_are_no_circle() {
     assert_eq!(warnings(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]), Vec::<String>::new());
+}
+
+#[test]
+fn a_chain_of_three_thousand_topics_is_no_circle() {
     let names: Vec<String> = (0..3_000).map(|n| format!("c{n}")).collect();
     let chain: Vec<(&str, &str)> = names.windows(2).map(|pair| (&*pair[0], &*pair[1])).collect();
     assert_eq!(warnings(&chain), Vec::<String>::new());

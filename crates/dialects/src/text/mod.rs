@@ -36,7 +36,8 @@ pub(crate) fn parse(name: &str, text: &str) -> Parsed {
     });
     parsed.unwrap_or_else(|| {
         Parsed::unreadable(
-            "the file could not be parsed, because there is not enough memory or no thread".into(),
+            "the file could not be parsed: there was not enough memory to start a thread for it"
+                .into(),
         )
     })
 }

@@ -66,6 +66,9 @@ pub(crate) struct State {
     pub(crate) last_failure: Option<FailingDestination>,
     /// Findings that are not yet published to other processes.
     pub(crate) findings: Option<Findings>,
+    /// Time at which this process had published its last findings; `u64::MAX` while it publishes
+    /// some. A read of the published changes that began earlier may not contain them.
+    pub(crate) reads_from_ms: u64,
     /// Time at which the current series of failures was last published.
     pub(crate) streak_published_ms: Option<u64>,
 }
@@ -169,6 +172,12 @@ impl Destination {
 }
 
 impl State {
+    /// Removes and returns the unpublished findings, which the caller now publishes.
+    pub(crate) fn take_findings(&mut self) -> Option<Findings> {
+        self.reads_from_ms = u64::MAX;
+        self.findings.take()
+    }
+
     /// Returns the unpublished findings. Creates empty ones if there are none.
     pub(super) fn findings(
         &mut self,

@@ -240,7 +240,7 @@ fn event(text: &str) -> (Box<RawValue>, Option<String>) {
     let portable = portable(text);
     let base64 = matches!(portable, Some(Cow::Owned(_))).then(|| STANDARD.encode(text));
     let shown = portable.and_then(|portable| json(&portable));
-    let as_text = || to_raw_value(text).expect("a string is always JSON");
+    let as_text = || to_raw_value(text).expect("every string can be written as JSON");
     (shown.unwrap_or_else(as_text), base64)
 }
 

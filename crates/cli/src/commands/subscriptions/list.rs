@@ -19,18 +19,19 @@ const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "lastmile subscriptions list [OPTIONS] <--to <URI>|--stack <NAME>> \\\n           <NS[/TOPIC]>",
+    override_usage = "lastmile subscriptions list [OPTIONS] <--to <URI>|--stack <NAME>> \\\n           [NS[/TOPIC]]",
     after_long_help = examples!(
         "docs/reference/storage.md",
+        "lastmile subscriptions list --stack orders-prod",
         "lastmile subscriptions list shop --stack orders-prod",
         "lastmile subscriptions list shop/orders --to s3://config-bucket/subscriptions/",
         "lastmile subscriptions list shop/orders --who-gets event.json \\\n      --stack orders-prod",
     )
 )]
 pub(super) struct Arguments {
-    /// Namespace or topic whose subscriptions to list
+    /// Namespace or topic whose subscriptions to list; all without it
     #[arg(value_name = "NS[/TOPIC]")]
-    name: String,
+    name: Option<String>,
     #[command(flatten)]
     place: SubscriptionsPlace,
     /// List only subscriptions that get an event of this file; - is standard input
@@ -59,9 +60,10 @@ pub(super) struct GetArgs {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let location = Place::from(arguments.place).subscriptions().await?;
-    let is_listed = |name: &TopicName| match arguments.name.split_once('/') {
-        Some((namespace, topic)) => name.namespace == namespace && name.topic == topic,
-        None => name.namespace == arguments.name,
+    let is_listed = |topic: &TopicName| match &arguments.name {
+        Some(name) if name.contains('/') => topic.to_string() == *name,
+        Some(namespace) => topic.namespace == *namespace,
+        None => true,
     };
     let names = Topics::at(&location).await.names().await?;
     let wanted = Wanted::Topics(names.into_iter().filter(is_listed).collect());
@@ -97,8 +99,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
     if listed.is_empty() {
         let condition = if getting.is_some() { " that matches the event" } else { "" };
-        let name = &arguments.name;
-        note(format!("there is no subscription of {name} in {source}{condition}"));
+        let of = arguments.name.map(|name| format!(" of {name}")).unwrap_or_default();
+        note(format!("there is no subscription{of} in {source}{condition}"));
     }
     let failed = listed.is_empty() || have_errors(&reading.findings);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

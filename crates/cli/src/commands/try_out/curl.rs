@@ -1,8 +1,9 @@
 //! Formats the request of `try` as a curl command that sends the same bytes, except for timestamps.
 //! Pure.
 //!
-//! Separate because people copy the text into terminals and tickets, so shell variables replace
-//! credentials. A signature is not a credential, and is only valid at the time of the request.
+//! People copy the command into terminals and tickets, so it contains shell variables instead of
+//! credentials. It contains signatures: they are not credentials, and are valid only at the time of
+//! the request.
 
 use std::collections::BTreeMap;
 

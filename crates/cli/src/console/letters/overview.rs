@@ -153,7 +153,7 @@ pub(in crate::console) fn notices(console: &Console, cache: &LetterCache) -> Mar
         @if cache.is_truncated {
             p .notice {
                 "There are more than " (text::grouped(LETTERS_MAX as u64))
-                " dead letters. This page covers only about that many of the newest; "
+                " dead letters. This page covers only the newest of them, about that many; "
                 "use filters such as since and until to see the others."
             }
         }

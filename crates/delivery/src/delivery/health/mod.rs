@@ -103,7 +103,9 @@ impl DestinationKey {
         item.sort.strip_suffix(HEALTH)?.parse().ok()
     }
 
-    /// Returns the key of the table item with the destination's permits and slots.
+    /// Returns the key of the table item with the destination's permits and slots. Limits belong to an
+    /// address: a limit that several addresses share would need a name, a field in each dialect and
+    /// a second kind of key.
     #[must_use]
     pub fn limits_item(self, namespace: &str) -> ItemKey {
         ItemKey::new(namespace, format!("{self}{LIMITS}"))

@@ -279,14 +279,6 @@ impl Failures {
             return;
         }
         let Spell { since_ms, until_ms, lasts_ms } = spell;
-        // A probation that ended before the known one began comes from a read that began before the
-        // newer result was written. An operator who asks for a probe ends the known one later.
-        let is_older = |known: Probation| {
-            known.since_ms == since_ms && until_ms <= known.until_ms.saturating_sub(known.lasts_ms)
-        };
-        if self.probation.is_some_and(is_older) {
-            return;
-        }
         self.count = self.count.max(FAILURES);
         self.only_delivery = None;
         // A deferred probe of the same probation remains valid.
@@ -497,17 +489,6 @@ mod tests {
         assert_eq!(failures.admit(5_002), Admission::Admitted);
         failures.adopt(spell(u64::MAX), 1_000);
         assert_eq!(failures.admit(1_000), Admission::Admitted, "a clock is wrong");
-    }
-
-    #[test]
-    fn an_earlier_probation_of_the_same_outage_is_not_adopted_but_an_earlier_end_is() {
-        let spell = |until_ms, lasts_ms| Spell { since_ms: 0, until_ms, lasts_ms };
-        let mut failures = Failures::default();
-        failures.adopt(spell(40_000, 20_000), 20_000);
-        failures.adopt(spell(20_000, 10_000), 20_000);
-        assert_eq!(failures.admit(20_001), at(40_000), "the first probation ended before");
-        failures.adopt(spell(30_000, 20_000), 30_000);
-        assert_eq!(failures.admit(30_000), Admission::Probe, "an operator ended it");
     }
 
     #[test]

@@ -97,7 +97,8 @@ pub(in crate::machine) fn over_budget(
 }
 
 /// Returns the topics that must be read to determine whether a forwarded event would come back to
-/// the topic of its subscription (a loop).
+/// the topic of its subscription (a loop). An unread topic counts as a loop, so without reading them,
+/// events that a long chain of topics forwards would become dead letters.
 #[must_use]
 pub fn unread_topics(
     delivery: &Delivery,
