@@ -3,7 +3,7 @@
 //!
 //! Lines contain names, numbers and reasons, never bodies, credentials or query strings. The level
 //! `error` means that a person should act. Lines, metrics and dead letters use the terms of
-//! `delivery`. `docs/reference/logs-and-metrics.md` lists the fields of each line.
+//! `delivery`. `docs/reference/logs.md` lists the fields of each line.
 //!
 //! Each fact that is both logged and counted has one method of [`Telemetry`], so neither can be
 //! forgotten. Metrics do not depend on the log level. A line below the level costs one comparison.

@@ -68,15 +68,17 @@ enum Command {
     /// Checks subscription files or the subscriptions of a deployment. Exits with code 1 if there
     /// is an error
     Check(check::Arguments),
-    /// Shows the attempts of a delivery and its end, if every attempt has the same outcome. With
-    /// --event, shows which subscriptions get an event, and why
+    /// Simulates a delivery whose attempts all have the same outcome (--outcome): shows when each
+    /// attempt takes place, and how the delivery ends. With --event, shows which subscriptions get
+    /// an event, and why
     Explain(explain::Arguments),
     /// Converts subscription files of any dialect to the native format. Exits with code 1 if there
     /// is an error
     Convert(convert::Arguments),
     /// Uploads subscription files to a deployment, after showing the changes
     Apply(apply::Arguments),
-    /// Restores an earlier version of a topic, or of all topics of a namespace, from a bucket
+    /// Restores an earlier version of a topic, or of all topics of a namespace. A bucket with
+    /// versioning keeps earlier versions; a folder does not
     Rollback(rollback::Arguments),
     /// Lists, prints, removes and exports subscriptions of a deployment, and shows the history of a
     /// topic

@@ -281,7 +281,9 @@ mod tests {
     use super::*;
     use crate::dead_letters::DeadLetters;
 
-    const BLOBS: usize = 2_100;
+    /// The first page of 1,000 ends in the middle of an hour. With 2,100 blobs, it would end
+    /// exactly at the end of an hour.
+    const BLOBS: usize = 2_107;
     const HOURS: usize = 42;
 
     #[tokio::test]
@@ -307,6 +309,12 @@ mod tests {
             walk.next().await.unwrap();
             assert_eq!(walk.pages_left.into_inner(), EXTRA_PAGES_MAX - extra, "{read_ahead:?}");
         }
+        let mut walk = Walk::new(&letters.container, &everything, ReadAhead::NewestOnly);
+        let mut walked = HashSet::new();
+        while let Some(hour) = walk.next().await.unwrap() {
+            walked.extend(hour.into_iter().map(|blob| blob.key));
+        }
+        assert_eq!(walked, expected, "no blob is missing where the first page ends");
         let before = letters.container.requests();
         let second_day = Filter { since_ms: Some(1_793_577_600_001), ..Filter::default() };
         expected.retain(|key| key.contains("/11/2/"));

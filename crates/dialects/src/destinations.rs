@@ -45,9 +45,9 @@ struct Documented<'a> {
 }
 
 impl<'a> Destinations<'a> {
-    /// Reads the `Destinations` documents. A key may occur only once in all of them. One of them comes
-    /// from [`deployed_entries`]: entries of the deployment that set other fields besides the
-    /// address.
+    /// Reads the `Destinations` documents, in which each key may occur only once.
+    /// [`deployed_entries`] has those entries of the deployment that set other fields besides the
+    /// address. The documents have precedence over them.
     pub(super) fn read(
         documents: &[Cursor<'a>],
         deployed: &'a BTreeMap<String, String>,

@@ -88,7 +88,7 @@ impl<P: DispatchPorts> Exchange<P> {
             };
             let Some(destination) = known else { continue };
             let mut state = destination.state();
-            if state.findings.is_some() || read_ms < state.reads_from_ms {
+            if state.is_newer_than(read_ms) {
                 continue;
             }
             if health.failing.is_some() || health.refusing.is_some() {
@@ -125,15 +125,18 @@ impl<P: DispatchPorts> Exchange<P> {
         if !unshared.is_empty() {
             // A panic here must not return the batch, whose work is finished.
             contained("share", self.share_all(&unshared, invocation).boxed()).await;
-            // A read that began in this millisecond may be older, too.
-            let next_ms = self.ports.now_ms().saturating_add(1);
-            unshared.iter().for_each(|destination| destination.state().reads_from_ms = next_ms);
+            let now_ms = self.ports.now_ms();
+            unshared.iter().for_each(|destination| destination.state().note_newer(now_ms));
         }
     }
 
     async fn share_all(&self, unshared: &[Arc<Destination>], invocation: &Invocation<'_>) {
         let share = async |destination: &Arc<Destination>| {
-            let findings = destination.state().take_findings();
+            let findings = {
+                let mut state = destination.state();
+                state.note_newer(self.ports.now_ms());
+                state.findings.take()
+            };
             if let Some(findings) = findings {
                 self.share_findings(destination, findings, invocation).await;
             }

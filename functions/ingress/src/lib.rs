@@ -78,7 +78,7 @@ impl<P: IngressPorts> Ingress<P> {
             headers: &headers,
             body: &body,
         };
-        // A validation of a path at which nothing can be published is refused, like an event.
+        // A handshake or validation for a path that accepts no events is refused, like an event.
         if let Some(granted) = publish::handshake(&request, &self.origins)? {
             publish::route(&request, &self.default_topic)?;
             return Ok(Response::granted(granted));

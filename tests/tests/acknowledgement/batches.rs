@@ -69,12 +69,16 @@ fn each_member_of_a_failed_batch_is_re_enqueued_with_its_own_state() {
 fn a_panic_while_one_member_is_sent_affects_no_other_member() {
     let ports = ports_for(batching(OnRefused::Split)).with_status(503).with_one_panic_on_send();
     assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
-    let newest =
-        |message| carried(message).history.newest().and_then(|entry| entry.outcome.known());
-    let mut outcomes: Vec<_> =
-        ports.sent().iter().filter_map(|(_, message)| newest(message)).collect();
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, [Outcome::Busy, Outcome::Busy, Outcome::Aborted]);
+    let result = |message| {
+        let delivery = carried(message);
+        let newest = delivery.history.newest().and_then(|entry| entry.outcome.known());
+        (newest, delivery.batching.known())
+    };
+    let mut results: Vec<_> = ports.sent().iter().map(|(_, message)| result(message)).collect();
+    results.sort_unstable_by_key(|(outcome, _)| *outcome);
+    let busy = (Some(Outcome::Busy), Some(Batching::Allowed));
+    let alone = (Some(Outcome::Aborted), Some(Batching::Disabled));
+    assert_eq!(results, [busy, busy, alone], "an interrupted one shares no further request");
 }
 
 #[test]

@@ -240,6 +240,14 @@ fn a_wait_that_is_no_retry_measures_only_the_age_before_the_first_attempt() {
 }
 
 #[test]
+fn the_age_of_a_delivery_begins_when_its_requested_wait_ends() {
+    let (published_ms, starts_ms) = (NOW_MS - 7_200_000, NOW_MS - 20_000);
+    let waited = Delivery { attempts: 0, published_ms, starts_ms, ..delivery("shop/orders/s0") };
+    let reported = dispatch_metrics(&FakePorts::new(subscriptions(1)), &[retry_record(&waited)]);
+    assert!(reported.contains(&"[] EventAgeAtDeliveryInMs [20000]".to_owned()), "{reported:#?}");
+}
+
+#[test]
 fn a_late_success_counts_beside_the_failed_attempt() {
     let ports =
         FakePorts::new(subscriptions_with_destination("timeout: PT1S, lateResponseWindow: PT1M"));

@@ -186,7 +186,7 @@ fn a_recovery_is_known_to_all() {
 }
 
 #[test]
-fn news_that_were_read_before_a_process_found_newer_ones_are_not_adopted() {
+fn changes_that_were_read_before_newer_findings_are_not_adopted() {
     let deployment = Deployment::after_ten_failures(1, &[answers(200), answers(503)]);
     deployment.ports.advance_ms(10_000);
     assert!(deployment.attempts(0) && deployment.state().is_healthy());
@@ -195,8 +195,8 @@ fn news_that_were_read_before_a_process_found_newer_ones_are_not_adopted() {
     let (dispatch, now_ms) = (&deployment.processes[0].dispatch, deployment.ports.now_ms());
     let deadline = Deadline::new(now_ms, now_ms + 2 * MINUTE_MS);
     let failing: Vec<Record> = (0..10).map(|number| record(&format!("n{number}"), EVENT)).collect();
-    // The first invocation waits for its read, which says that the destination is healthy, while
-    // the second invocation finds that it fails.
+    // The first invocation waits for its read, in which the destination is healthy, while the second
+    // invocation finds that it fails. The success halved the count, so five failures suffice.
     let due = [due()];
     let both = join(dispatch.handle(&due, &deadline), dispatch.handle(&failing, &deadline));
     deployment.ports.run(both);

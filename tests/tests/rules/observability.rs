@@ -1,5 +1,5 @@
 //! The logs, metrics and alarms that operators see match the documentation. The tables of
-//! `docs/reference/logs-and-metrics.md`, the saved queries, the alarms and the dashboard are
+//! `docs/reference/metrics.md` and `logs.md`, the saved queries, the alarms and the dashboard are
 //! checked against the code and against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ fn text(path: &str) -> String {
 }
 
 fn docs() -> String {
-    text("docs/reference/logs-and-metrics.md")
+    ["metrics", "logs"].map(|page| text(&format!("docs/reference/{page}.md"))).concat()
 }
 
 /// The cells of the rows of the table with this first column.
@@ -241,7 +241,7 @@ fn named(page: &str, first: &str) -> Vec<String> {
 fn operators_are_told_what_to_do_about_each_alarm_and_each_metric() {
     let rows = |page: &str, first: &str| named(page, first).into_iter().collect::<BTreeSet<_>>();
     let page = "docs/operate/watch.md";
-    assert_eq!(rows(page, "alarm"), rows("docs/reference/logs-and-metrics.md", "alarm"));
+    assert_eq!(rows(page, "alarm"), rows("docs/reference/metrics.md", "alarm"));
     let known: BTreeSet<String> = Metric::ALL.iter().map(|metric| metric.name()).collect();
     assert_eq!(rows(page, "metric"), known);
 }

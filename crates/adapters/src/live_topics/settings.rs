@@ -199,7 +199,7 @@ impl<T: DeploymentObject> Watched<T> {
 
     /// Records that an object is missing and never existed. Always returns false: the content in
     /// use stays the same. A new deployment waits for its first files, which is not an error. The
-    /// line is logged once, because every look would log it again.
+    /// line is logged only once; otherwise, every look would repeat it.
     fn is_not_there(&mut self, source: &str) -> bool {
         if self.good.is_none() && !self.is_optional {
             let was_missing = self.problem.is_some();

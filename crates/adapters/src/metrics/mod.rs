@@ -8,7 +8,7 @@
 //!
 //! Promises: no value is written twice. Each combination of dimension values is billed. Therefore
 //! only configured combinations that [`Metric::dimensions`] lists are written, and none contains
-//! free text of a publisher. `docs/reference/logs-and-metrics.md` describes each metric; a test
+//! free text of a publisher. `docs/reference/metrics.md` describes each metric; a test
 //! compares it with this file.
 
 pub mod emf;

@@ -67,7 +67,8 @@ pub(super) enum ExtensionError {
     NoPort,
     #[error(
         "the AWS Parameters and Secrets extension does not listen on 127.0.0.1:{0}: set the \
-         template parameter SecretsExtensionLayerArn to the ARN of its layer"
+         template parameter SecretsExtensionLayerArn to the ARN of its layer; outside Lambda, use \
+         env:NAME"
     )]
     Absent(u16),
     #[error("the connection to the secrets extension was lost")]

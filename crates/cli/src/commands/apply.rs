@@ -53,7 +53,8 @@ pub(crate) struct Arguments {
     place: SubscriptionsPlace,
     #[command(flatten)]
     public_keys: PublicKeys,
-    /// Owner of these files, such as billing. Subscriptions of other owners are not changed
+    /// Name of the owner of these files, such as billing. Subscriptions of other owners are not
+    /// changed
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
     /// Also remove subscriptions and topics of this owner that are not in the files
@@ -67,7 +68,8 @@ pub(crate) struct Arguments {
     /// Do not ask for confirmation
     #[arg(long, conflicts_with = "dry_run", help_heading = CONFIRMATION)]
     yes: bool,
-    /// Apply even if the files contain no subscription
+    /// Apply even if the files contain no subscription. With --prune, this removes all subscriptions
+    /// of the owner
     #[arg(long, help_heading = CONFIRMATION)]
     allow_empty: bool,
 }

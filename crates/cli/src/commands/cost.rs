@@ -142,7 +142,7 @@ fn text(plan: &Plan, estimate: &Estimate, beside: &Beside) -> String {
     format!(
         "{} events of {} bytes in {MONTH_DAYS} days, {} deliveries; probability that an attempt \
          succeeds: {}\naverage per delivery: {} attempts, {} messages for waits, {} dead \
-         letters\n\n{}\n\n{MONTH_DAYS} days: ${}   per day: ${}   per million events: \
+         letters\n\n{}\n\n{MONTH_DAYS} days: ${}   per day: ${}   per million published events: \
          ${}\nprices: {PRICES_FROM}\n\n{}\n{}\na million deliveries that wait one day for a \
          destination that is down: ${}\na million dead letters, stored and kept for {MONTH_DAYS} \
          days: ${}; replayed: ${}\nup to {} deliveries can wait for destinations that are down; \

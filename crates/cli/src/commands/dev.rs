@@ -118,6 +118,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    arguments.environment.check_names()?;
     let files = files(&arguments.files)?;
     let keys = keys(&arguments)?;
     // Lock the folder and open the ports before the stack starts. If the folder or a port is in

@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use adapters::storage::Version;
+use adapters::storage::{Storage, Version};
 use anyhow::{Context as _, bail, ensure};
 use clap::builder::NonEmptyStringValueParser;
 use delivery::subscription::catalogue::Catalogue;
@@ -188,7 +188,13 @@ async fn version_of(
         }
         None => {
             let earlier = versions.into_iter().find(|version| !version.is_current);
-            Ok(Some(earlier.with_context(|| format!("the topic {name} has no earlier version"))?))
+            Ok(Some(earlier.with_context(|| {
+                let keeps = match topics.objects.storage() {
+                    Storage::Bucket(_) => "",
+                    Storage::Folder(_) => ": a folder keeps only the current one",
+                };
+                format!("the topic {name} has no earlier version{keeps}")
+            })?))
         }
     }
 }

@@ -99,6 +99,20 @@ pub(crate) fn receivers<'a>(
 }
 
 impl EnvironmentArgs {
+    /// Refuses `NAME=VALUE`. Clap does not check this, because its message would print the value.
+    ///
+    /// # Errors
+    /// A usage error with the name.
+    pub(crate) fn check_names(&self) -> anyhow::Result<()> {
+        let Some((name, _)) = self.allowed.iter().find_map(|text| text.split_once('=')) else {
+            return Ok(());
+        };
+        let name = text::line(name);
+        Err(usage_error(format!(
+            "--env takes only the name {name}; set its value before the command: {name}=… lastmile …"
+        )))
+    }
+
     /// Decides which variables may be sent: those that options name, and others if the user agrees.
     ///
     /// # Errors
@@ -155,8 +169,9 @@ impl EnvironmentArgs {
             note(format_args!("requests contain your AWS identity:\n{}", listed.trim_end()));
             return Ok(Shows { all: true, agreed });
         }
-        let explanation =
-            format!("requests of these files would contain your AWS identity:\n{listed}");
+        let explanation = format!(
+            "the requests that these files define would contain your AWS identity:\n{listed}"
+        );
         let otherwise =
             format!("{explanation}nothing was sent; to send your identity, add --identity");
         if !is_confirmed(&format!("{explanation}send it?"), &otherwise)? {

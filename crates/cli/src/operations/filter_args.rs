@@ -34,8 +34,8 @@ pub(crate) struct FilterArgs {
     /// Only events that became dead letters before this time, in the same forms as --since
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
-    /// Only this state: open, replaying, delivered, dead-again, dismissed, or all. The default is
-    /// dismissed for undismiss, open for other commands. Repeatable
+    /// Only this state: open, replaying, delivered, dead-again (replayed, and now another dead
+    /// letter), dismissed, or all. By default open; for undismiss, dismissed. Repeatable
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     state: Vec<WantedState>,
     /// Only this cause: an id that `why` prints, or its prefix. Repeatable

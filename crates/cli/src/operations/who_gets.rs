@@ -13,6 +13,7 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use crate::operations::event_files::{documents, text_of};
 use crate::operations::event_report::{EventReport, RequestReport, elements, report};
 use crate::operations::rendered_request::rendered_request;
+use crate::terminal::output::note;
 use crate::terminal::text;
 use crate::terminal::usage::usage_error;
 
@@ -47,20 +48,24 @@ pub(crate) fn reports(
     Ok(reports)
 }
 
-/// Returns the names of all subscriptions that match an event of a file.
+/// Returns the names of all subscriptions that match an event of a file. Prints a note for each
+/// topic that cannot read an event.
 ///
 /// # Errors
-/// A usage error if the file cannot be read, or contains a text that is not an event.
+/// A usage error if the file cannot be read, or contains no event that a topic can read.
 pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTreeSet<String>> {
     let all: Vec<Arc<Subscription>> = catalogue.subscriptions().cloned().collect();
     let topics = catalogue.topics().map(|topic| topic.name.clone()).collect();
     let reports = reports(file, catalogue, &topics, &all)?;
-    let malformed = reports.iter().find_map(|report| Some((report, report.problem.as_ref()?)));
-    if let Some((EventReport { event, topic, .. }, problem)) = malformed {
-        let file = text::line(file);
-        return Err(usage_error(format!(
-            "{file}: event {event} cannot be read for {topic}: {problem}"
-        )));
+    let problem = |report: &EventReport| {
+        let EventReport { event, topic, problem, .. } = report;
+        let (file, problem) = (text::line(file), problem.as_ref()?);
+        Some(format!("{file}: event {event} cannot be read for {topic}: {problem}"))
+    };
+    let problems: Vec<String> = reports.iter().filter_map(problem).collect();
+    match problems.first() {
+        Some(first) if problems.len() == reports.len() => return Err(usage_error(first.clone())),
+        _ => problems.iter().for_each(note),
     }
     let entries = reports.into_iter().flat_map(|report| report.subscriptions);
     Ok(entries.filter(|entry| entry.matches).map(|entry| entry.subscription).collect())

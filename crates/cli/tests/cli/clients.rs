@@ -3,7 +3,7 @@
 //!
 //! `clients/publish.py` and `publish.mjs` are what their users write. Every event has to be
 //! delivered, and no client may take the answer for a failure. The table in
-//! `docs/reference/publishing.md` is what was seen; `scripts/generate` writes it. A machine without
+//! `docs/reference/clients.md` is what was seen; `scripts/generate` writes it. A machine without
 //! Python or Node skips its half and says so.
 
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\
 /// In base64, as keys of Event Grid are.
 const KEY: &str = "c2hvcC1vcmRlcnMta2V5LW9uZQ==";
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/publishing.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/clients.md");
 const HEAD: &str = "| client | version | how | result |\n|---|---|---|---|\n";
 
 /// One way in which a client published.

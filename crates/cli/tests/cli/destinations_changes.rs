@@ -24,7 +24,7 @@ use crate::sample_destinations::{
     folder, item, key, lastmile, slow,
 };
 
-const KNOWN: &str = "functions apply the change within 30 seconds\n";
+const KNOWN: &str = "functions read the change within 30 seconds\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_goes_on_to_a_topic_makes_no_requests_to_stop_or_try() {
@@ -56,8 +56,9 @@ async fn disable_and_enable_change_the_item_and_tell_it() {
     };
     // Nothing was known of it.
     let expected = format!(
-        "https://billing.example.com/events: disabled: deliveries become dead letters until the \
-         destination is enabled\n  shop/orders/billing\n  shop/refunds/billing\n{KNOWN}"
+        "https://billing.example.com/events: disabled: deliveries become dead letters \
+         (DestinationDisabled), which you can replay after `lastmile destinations enable`\n  \
+         shop/orders/billing\n  shop/refunds/billing\n{KNOWN}"
     );
     assert_eq!(run(&["disable", "shop/orders/billing"]), expected);
     let state = known.state(BILLING).await.expect("it is known");

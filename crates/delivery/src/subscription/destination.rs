@@ -89,7 +89,8 @@ record! {
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
         /// Maximum average number of requests per second of all functions together. Subscriptions of
         /// a namespace with the same address share the limit. Excess requests wait; a wait does not
-        /// count as an attempt.
+        /// count as an attempt. With a limit of N, one second usually has at most
+        /// 2N + 1 requests, for example 11 with 5.
         "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
         /// Response time above which the destination counts as slow; at most PT10M. Deliveries to
         /// slow destinations use a separate queue.

@@ -66,9 +66,9 @@ use delivery::subscription::topic_address::topic_of;
 
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
-    /// Names of all ConfigMaps in the files. Their contents are not read, because they apply in the
-    /// order of a cluster: namespace, class, then the document in a text. A ConfigMap that would
-    /// change a delivery is reported by its name.
+    /// Names of all ConfigMaps in the files. Their contents are not read: which of them applies
+    /// depends on the cluster (first the namespace, then the class), and the settings are a YAML text
+    /// inside a value. A ConfigMap that would change a delivery is reported by its name.
     config_maps: BTreeSet<TopicName>,
     /// Number of Subscriptions of each channel in the files.
     subscribed: BTreeMap<TopicName, usize>,

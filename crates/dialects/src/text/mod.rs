@@ -36,7 +36,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Parsed {
     });
     parsed.unwrap_or_else(|| {
         Parsed::unreadable(
-            "the file could not be parsed: there was not enough memory to start a thread for it"
+            "the file could not be parsed: the system could not start a thread, or the parser failed"
                 .into(),
         )
     })

@@ -19,6 +19,7 @@ use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription, addressed};
 use delivery::table::Report;
+use delivery::time::duration::SECOND_MS;
 use lru::LruCache;
 use url::Url;
 
@@ -28,6 +29,9 @@ use super::permits::OwnPermits;
 use super::recovering;
 use super::slots::OwnSlots;
 
+/// Time after which a query of the table normally contains a write: queries are eventually
+/// consistent.
+const SETTLED_MS: u64 = SECOND_MS;
 /// Maximum number of destinations in memory.
 const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(4_096).expect("it is not zero");
 
@@ -66,9 +70,8 @@ pub(crate) struct State {
     pub(crate) last_failure: Option<FailingDestination>,
     /// Findings that are not yet published to other processes.
     pub(crate) findings: Option<Findings>,
-    /// Time at which this process had published its last findings; `u64::MAX` while it publishes
-    /// some. A read of the published changes that began earlier may not contain them.
-    pub(crate) reads_from_ms: u64,
+    /// A read of the published changes that begins earlier may be older than this state.
+    reads_from_ms: u64,
     /// Time at which the current series of failures was last published.
     pub(crate) streak_published_ms: Option<u64>,
 }
@@ -172,10 +175,15 @@ impl Destination {
 }
 
 impl State {
-    /// Removes and returns the unpublished findings, which the caller now publishes.
-    pub(crate) fn take_findings(&mut self) -> Option<Findings> {
-        self.reads_from_ms = u64::MAX;
-        self.findings.take()
+    /// True if a read of the published changes that began at `read_ms` may be older than this state.
+    pub(crate) fn is_newer_than(&self, read_ms: u64) -> bool {
+        self.findings.is_some() || read_ms < self.reads_from_ms
+    }
+
+    /// Records that the state of this process became newer than earlier reads of the published
+    /// changes.
+    pub(crate) fn note_newer(&mut self, now_ms: u64) {
+        self.reads_from_ms = self.reads_from_ms.max(now_ms.saturating_add(SETTLED_MS));
     }
 
     /// Returns the unpublished findings. Creates empty ones if there are none.
@@ -226,6 +234,16 @@ mod tests {
         let replies = "https://replies.example.com/".parse().unwrap();
         subscription.reply = Some(ReplyTo::Address(replies));
         subscription
+    }
+
+    #[test]
+    fn a_read_may_be_older_until_a_second_after_the_state_changed() {
+        let mut state = State::default();
+        assert!(!state.is_newer_than(0));
+        state.note_newer(5_000);
+        assert!(state.is_newer_than(5_999) && !state.is_newer_than(6_000));
+        state.note_newer(1_000);
+        assert!(state.is_newer_than(5_999), "the clock was set back");
     }
 
     #[test]

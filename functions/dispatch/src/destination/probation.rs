@@ -169,6 +169,8 @@ impl<P: DispatchPorts> Destinations<P> {
         let read = self.table.read::<DestinationState>(&item, deadline).await?;
         let Some(stored) = &read.document else { return Ok(Claimed::Mine) };
         let now_ms = self.now_ms();
+        // The item may be newer than the published changes.
+        destination.state().note_newer(now_ms);
         let settings = &passage.subscription.destination;
         let takes_ms = settings.response_timeout_ms.saturating_add(settings.late_window_ms);
         let ends_ms = now_ms.saturating_add(takes_ms).saturating_add(CLAIM_MARGIN_MS);

@@ -71,8 +71,8 @@ pub(crate) struct Arguments {
     more_files: Vec<PathBuf>,
     #[command(flatten)]
     place: SubscriptionsPlace,
-    /// Add each reference without an address to this Destinations file, with a placeholder for the
-    /// address. The file is also checked
+    /// For each destination that the files name without an address, add the name to this
+    /// Destinations file, with a placeholder for the address. The file is also checked
     #[arg(long, value_name = "FILE", requires = "given")]
     write_destinations: Option<PathBuf>,
     /// Output format

@@ -45,8 +45,9 @@ pub(super) struct Arguments {
     )
 )]
 pub(super) struct Selected {
-    /// Dead letters, by id, prefix of the id, key or event id. Without ID, all that match the
-    /// filters
+    /// Dead letters, by id, prefix of the id, key of the blob or event id. Without ID, all that match
+    /// the filters; at least one filter is then required. Filters, including the default of --state,
+    /// apply to ids too
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]

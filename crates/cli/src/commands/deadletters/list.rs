@@ -26,7 +26,7 @@ const COLUMNS: [&str; 8] =
         "docs/guides/replay.md",
         "lastmile deadletters list",
         "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
-        "lastmile deadletters list --container s3://dead-letters --output ndjson",
+        "lastmile deadletters list --container s3://dead-letters --limit 0 \\\n      --output ndjson",
         "lastmile deadletters list --topic shop/orders --follow --every 10s",
         "lastmile deadletters list --stack orders-prod --full > letters.ndjson",
     )

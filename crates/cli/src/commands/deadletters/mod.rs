@@ -63,13 +63,14 @@ enum Verb {
     Replay(Box<replay::Arguments>),
     /// Lists replay jobs and the results of their deliveries
     Jobs(jobs::Arguments),
-    /// Excludes dead letters from lists, counts and replays, with a note
+    /// Excludes dead letters from lists, counts and replays, with a note. `undismiss` reverses this
     Dismiss(dismiss::Arguments),
     /// Undoes the dismissal of dead letters
     Undismiss(dismiss::Selected),
     /// Moves messages from the last-resort queue to the container of dead letters
     Rescue(rescue::Arguments),
-    /// Removes dead letters
+    /// Removes dead letters and their events, which cannot be replayed afterwards. Without --state or
+    /// --all, only open ones
     Purge(purge::Arguments),
 }
 

@@ -21,8 +21,8 @@ use crate::terminal::{progress, text};
     after_long_help = examples!(
         "docs/guides/replay.md",
         "lastmile deadletters purge --stack orders-prod --until 2026-10-01 --dry-run",
-        "lastmile deadletters purge --subscription shop/orders/billing --yes",
-        "lastmile deadletters purge --all",
+        "lastmile deadletters purge --stack orders-prod --state delivered --yes",
+        "lastmile deadletters purge --container .lastmile/s3/dead-letters --all",
     )
 )]
 pub(super) struct Arguments {

@@ -56,15 +56,15 @@ use crate::views::unreadable_ledger::{not_shown, refusal};
 pub(super) struct Arguments {
     #[command(flatten)]
     place: ReplayPlace,
-    /// Dead letters, by id, prefix of the id, key or event id. Without ID, all that match the
-    /// filters
+    /// Dead letters, by id, prefix of the id, key of the blob or event id. Without ID, all.
+    /// Filters, including the default of --state, apply to ids too
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
     pub(super) filter: FilterArgs,
     /// Post the events to this URL instead of their destinations
     ///
-    /// --resume needs the URL again if it contains a user or a query.
+    /// --resume needs the URL again if it contains credentials or a query string.
     #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"], help_heading = JOB)]
     pub(super) to_url: Option<Url>,
     /// Publish the events to this topic, for all its subscriptions
@@ -72,7 +72,7 @@ pub(super) struct Arguments {
     to_topic: Option<TopicName>,
     /// Maximum rate, such as 50/s or 600/m. With --stack, the default is maxPerSecond of the
     /// destinations; otherwise 50/s. A resumed job keeps its rate
-    #[arg(long, value_name = "N/s", help_heading = JOB)]
+    #[arg(long, value_name = "N/s|N/m", help_heading = JOB)]
     pub(super) rate: Option<Rate>,
     /// Name of the job; by default its start time
     #[arg(long, value_name = "JOB", value_parser = parse_job_name, help_heading = JOB)]
@@ -83,15 +83,16 @@ pub(super) struct Arguments {
     /// Continue this interrupted job
     #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"], help_heading = JOB)]
     resume: Option<String>,
-    /// Do not send dead letters that the interrupted job may already have sent
+    /// With --resume, do not send dead letters that the interrupted job may already have sent
     #[arg(long, requires = "resume", conflicts_with_all = ["ids", "name", "note", "to_topic", "FilterArgs"], help_heading = JOB)]
     pub(super) skip_uncertain: bool,
     /// Wait for all results, but no longer than this, such as 5m. Exit with code 1 unless all
     /// events were delivered
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms)]
     pub(super) wait: Option<u64>,
-    /// Repeat until no new dead letter arrives for this long. Use 12m after a pause or a disabled
-    /// destination. With --stack, also wait until the dead-letter queue is empty
+    /// After the job, also replay dead letters that arrive, until none arrives for this long. Use
+    /// 12m after a pause or a disabled destination: functions may still finish messages that they
+    /// received before. With --stack, also wait until the dead-letter queue is empty
     #[arg(long, help_heading = JOB, value_name = "DURATION", value_parser = brief::parse_ms, conflicts_with_all = ["dry_run", "resume", "wait", "ids"])]
     until_quiet: Option<u64>,
     /// Count the dead letters, and send nothing

@@ -27,7 +27,7 @@ use crate::terminal::output::out;
 
 /// The line that is printed after a change. Functions read published changes at the interval in
 /// `functions/dispatch/src/news.rs`.
-const KNOWN_WITHIN: &str = "functions apply the change within 30 seconds";
+const KNOWN_WITHIN: &str = "functions read the change within 30 seconds";
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -40,7 +40,8 @@ const KNOWN_WITHIN: &str = "functions apply the change within 30 seconds";
 pub(super) struct ChangeArgs {
     #[command(flatten)]
     place: DestinationsPlace,
-    /// Address of the destination, or a subscription that delivers to the destination
+    /// Address of the destination, or a subscription that delivers to it. The command applies to all
+    /// subscriptions with this destination
     #[arg(value_name = "ADDRESS|NS/TOPIC/NAME")]
     name: Name,
 }
@@ -51,7 +52,7 @@ pub(super) struct ChangeArgs {
         "docs/operate/destination-down.md",
         "lastmile destinations enable shop/orders/billing --stack orders-prod",
         "lastmile destinations enable http://127.0.0.1:9180/",
-        "lastmile destinations enable shop/orders/billing --once",
+        "lastmile destinations enable shop/orders/billing --once --stack orders-prod",
     )
 )]
 pub(super) struct EnableArgs {
@@ -90,7 +91,10 @@ pub(super) async fn disable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
     let is_new = if changed.is_new { "disabled" } else { "already disabled" };
     change.report(
         &changed,
-        &format!("{is_new}: deliveries become dead letters until the destination is enabled"),
+        &format!(
+            "{is_new}: deliveries become dead letters (DestinationDisabled), which you can replay \
+             after `lastmile destinations enable`"
+        ),
     )
 }
 
@@ -105,7 +109,7 @@ pub(super) async fn enable(
     let is_done = |state: &DestinationState| state.disabled.is_none();
     let changed = change.make(is_done, |state| state.enabled(now_ms)).await?;
     let result = match (changed.is_new, changed.state.is_healthy()) {
-        (true, _) => "enabled: deliveries are attempted immediately",
+        (true, _) => "enabled: deliveries are attempted again",
         (false, true) => "already enabled",
         (false, false) => "already enabled, but not healthy; see `lastmile destinations show`",
     };

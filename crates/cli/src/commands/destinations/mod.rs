@@ -40,7 +40,8 @@ enum Verb {
     Show(show::Arguments),
     /// Stops all requests to a destination until it is enabled. Its deliveries become dead letters
     Disable(change::ChangeArgs),
-    /// Enables a disabled destination, and resets its state to healthy
+    /// Enables a disabled destination, and resets its state to healthy. With --once, only lets
+    /// the next due delivery probe a failing destination
     Enable(change::EnableArgs),
 }
 

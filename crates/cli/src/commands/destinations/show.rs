@@ -27,7 +27,7 @@ use crate::terminal::text;
 pub(super) struct Arguments {
     #[command(flatten)]
     place: DestinationsPlace,
-    /// Address of the destination, or a subscription that delivers to the destination
+    /// Address of the destination, or a subscription that delivers to it
     #[arg(value_name = "ADDRESS|NS/TOPIC/NAME")]
     name: Name,
     /// Output format

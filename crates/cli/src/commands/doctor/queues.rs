@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
+use delivery::time::duration::SECOND_MS;
 use futures::future::join_all;
 use serde::Deserialize;
 
@@ -48,11 +49,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Queue>, Vec<
             Err(why) => items.push(Item::not_checked(expected.name, &why)),
         }
     }
-    items.extend(judge(
-        &queues,
-        stack.dispatch_timeout_ms().unwrap_or_default() / 1_000,
-        &stack.name,
-    ));
+    items.extend(judge(&queues, stack.dispatch_timeout_ms().unwrap_or_default(), &stack.name));
     (queues, items)
 }
 
@@ -75,9 +72,10 @@ async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Res
     })
 }
 
-/// Returns items about problems of these queues. `timeout_seconds` is the timeout of the functions.
-fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
+/// Returns items about problems of these queues. `timeout_ms` is the timeout of the functions.
+fn judge(queues: &[Queue], timeout_ms: u64, stack: &str) -> Vec<Item> {
     const AGAIN: &str = "deploy the stack again, or revert the manual change";
+    let timeout_seconds = timeout_ms / SECOND_MS;
     let arn = |name: &str| {
         queues.iter().find(|queue| queue.expected.name == name).map(|queue| &queue.arn)
     };
@@ -137,7 +135,7 @@ mod tests {
     fn judged(change: impl Fn(&mut Vec<Queue>)) -> Vec<(String, State)> {
         let mut queues = samples();
         change(&mut queues);
-        judge(&queues, 120, "live").into_iter().map(|item| (item.item, item.state)).collect()
+        judge(&queues, 120_000, "live").into_iter().map(|item| (item.item, item.state)).collect()
     }
 
     #[test]

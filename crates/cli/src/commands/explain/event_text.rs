@@ -47,8 +47,7 @@ fn event(report: &EventReport) -> String {
 fn of_topic(topic: &str, subscriptions: &[SubscriptionReport]) -> String {
     let (count, getting) =
         (subscriptions.len(), subscriptions.iter().filter(|report| report.matches).count());
-    let verbs = if getting == 1 { "gets" } else { "get" };
-    let mut lines = format!("{topic}: {getting} of {count} subscriptions {verbs} the event\n");
+    let mut lines = format!("{topic}: the event matches {getting} of {count} subscriptions\n");
     for report in subscriptions {
         lines.push('\n');
         lines.push_str(&subscription(report));

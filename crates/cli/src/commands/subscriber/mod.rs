@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     /// variable as env:NAME, or a file. Repeatable; one of the keys must match
     #[arg(long, value_name = "env:NAME|FILE")]
     secret: Vec<String>,
-    /// Respond with 401 to requests without a valid signature, except to handshakes
+    /// Respond with 401 to requests without a valid signature, except for handshakes
     #[arg(long, requires = "secret")]
     require_signature: bool,
     /// Output format of requests

@@ -29,7 +29,7 @@ const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
     )
 )]
 pub(super) struct Arguments {
-    /// Namespace or topic whose subscriptions to list; all without it
+    /// Namespace or topic whose subscriptions to list. By default, all
     #[arg(value_name = "NS[/TOPIC]")]
     name: Option<String>,
     #[command(flatten)]
@@ -69,7 +69,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let wanted = Wanted::Topics(names.into_iter().filter(is_listed).collect());
     let Deployed { reading, source, owners, .. } = read(&location, wanted).await?;
     print_findings(&reading.findings);
-    let getting = arguments.who_gets.as_ref().map(|file| who_gets(file, &reading.catalogue));
+    let has_topics = reading.catalogue.topics().next().is_some();
+    let file = arguments.who_gets.as_ref().filter(|_| has_topics);
+    let getting = file.map(|file| who_gets(file, &reading.catalogue));
     let getting = getting.transpose()?;
     let is_wanted = |subscription: &&Arc<Subscription>| {
         getting.as_ref().is_none_or(|names| names.contains(&subscription.name.to_string()))
@@ -99,8 +101,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
     if listed.is_empty() {
         let condition = if getting.is_some() { " that matches the event" } else { "" };
-        let of = arguments.name.map(|name| format!(" of {name}")).unwrap_or_default();
-        note(format!("there is no subscription{of} in {source}{condition}"));
+        let whose = arguments.name.map(|name| format!(" of {name}")).unwrap_or_default();
+        note(format!("there is no subscription{whose} in {source}{condition}"));
     }
     let failed = listed.is_empty() || have_errors(&reading.findings);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Lists the subscriptions of a namespace or a topic
+    /// Lists subscriptions: all, or those of a namespace or a topic
     List(list::Arguments),
     /// Prints the stored form of a subscription
     Get(list::GetArgs),

@@ -41,19 +41,19 @@ const NOTHING: u8 = 1;
         "docs/guides/why-not.md",
         "lastmile trace order-1",
         "lastmile trace 6c93bfa1-6020-5b2f-9966-f474a78b25a5 --stack orders-prod",
-        "lastmile trace --search order- --since 2d --stack orders-prod --output json",
+        "lastmile trace order- --search --since 2d --stack orders-prod --output json",
     )
 )]
 pub(crate) struct Arguments {
     /// Event id, webhook-id or trace id; with --search any text of a log line
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Find TEXT anywhere in a log line, such as a part of an id, source or type
+    /// Find the argument TEXT anywhere in a log line, such as a part of an id, source or type
     #[arg(long)]
     search: bool,
     #[command(flatten)]
     stack: StackArg,
-    /// Data folder of `lastmile dev`, with its log and dead letters
+    /// Data folder of `lastmile dev` to search, if there is no stack
     #[arg(long, default_value = DATA, value_name = "DIR", conflicts_with = "stack")]
     data: PathBuf,
     /// Start of the time range to search: an RFC 3339 time, a day in UTC such as 2026-11-20, or an

@@ -78,7 +78,7 @@ use crate::terminal::usage::usage_error;
 pub(crate) struct Arguments {
     /// Subscription to test
     ///
-    /// With --consent, any number of subscriptions. Without a name, all that require consent.
+    /// With --consent, any number of subscriptions; if none is named, all that require consent.
     #[arg(value_name = "NS/TOPIC/NAME", required_unless_present = "consent")]
     names: Vec<SubscriptionName>,
     /// Subscription file, or folder with subscription files. Repeatable
@@ -89,7 +89,8 @@ pub(crate) struct Arguments {
     /// If the subscription batches events, the file may contain several events.
     #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     event: Option<String>,
-    /// Send the sample of the topic, or a generated event (default)
+    /// Send the sample of the topic, or a generated event if it has none. This is the default
+    /// without --event
     #[arg(long)]
     sample: bool,
     /// Send nothing; print the request as a curl command, which reads secrets from shell variables
@@ -102,6 +103,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    arguments.environment.check_names()?;
     if arguments.consent.consent {
         return consent::run(arguments).await;
     }

@@ -114,7 +114,8 @@ fn target_form(console: &Console, form: &ReplayForm) -> Markup {
     } }
 }
 
-/// Describes the queue of a replay to the subscriptions, or the reason why there is none.
+/// Describes the queue that is used to replay dead letters to their subscriptions, or says why there
+/// is none.
 fn displayed_queue(console: &Console) -> String {
     match console.queues.for_target(&ReplayTarget::Subscription, None) {
         Ok(queue) => console.queues.describe(&ReplayTarget::Subscription, queue.as_ref()),

@@ -80,8 +80,8 @@ pub(super) struct Queue {
     pub(super) fill: u32,
     pub(super) invocations: f64,
     pub(super) invocation_ms: f64,
-    /// The number of invocations that make attempts. The other invocations only send the next
-    /// message of a wait.
+    /// The number of invocations that make attempts. The others only send a delivery
+    /// again whose wait is longer than the longest delay of one message.
     pub(super) attempting: f64,
     /// The average number of concurrent invocations.
     pub(super) at_once: f64,

@@ -29,14 +29,15 @@ pub(crate) struct StackArg {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ToArg {
     /// Location of the deployment's subscriptions: s3://bucket/prefix/, file:///folder/, or the
-    /// folder in which `lastmile dev` runs
+    /// folder in which `lastmile dev` was started
     #[arg(long, value_name = "URI", help_heading = LOCATION, conflicts_with = "stack")]
     pub(super) to: Option<To>,
 }
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TableArg {
-    /// DynamoDB table of the deployment: output TableName of the stack
+    /// DynamoDB table with the states of destinations, for --to s3://…: output TableName of the
+    /// stack. Not needed with --stack
     #[arg(long, value_name = "NAME", help_heading = LOCATION, conflicts_with = "stack")]
     pub(super) table: Option<String>,
 }
@@ -51,8 +52,8 @@ pub(crate) struct ContainerArg {
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct QueueUrlArg {
-    /// URL of the events queue for publish, retry queue for replay, or last-resort queue for
-    /// rescue. By default the queue of the stack; without a stack, the queue of `lastmile dev`
+    /// URL of the queue: the events queue for publish, the retry queue for replay, the last-resort
+    /// queue for rescue. By default that of the stack; without a stack, that of `lastmile dev`
     #[arg(long, value_name = "URL", help_heading = LOCATION, value_parser = http_url)]
     pub(super) queue_url: Option<Url>,
 }

@@ -149,8 +149,8 @@ pub(super) fn own_destinations(
             let Some(mapped) = own.remove(reference) else { continue };
             if mapped != *address {
                 bail!(
-                    "{} is mapped by {other:?}, but to another address in these files: change it \
-                     with --owner {}, or remove it from the files",
+                    "{} is mapped by {other:?} to a different address than in these files: if \
+                     you are that owner, use --owner {}; otherwise remove it from the files",
                     text::line(reference),
                     typed(other)
                 );
@@ -209,7 +209,8 @@ pub(super) fn apply_settings(
     if let Some(wanted) = &wanted.notifications {
         match object.notifications.as_ref().filter(|previous| previous.owner != owner) {
             Some(previous) if previous.spec != wanted.spec => bail!(
-                "Notifications belongs to {:?}: change it with --owner {}, or remove it from the files",
+                "the Notifications document is owned by {:?}: if you are that owner, use --owner {}; \
+                 otherwise remove it from the files",
                 previous.owner,
                 typed(&previous.owner)
             ),

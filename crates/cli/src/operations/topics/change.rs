@@ -18,7 +18,7 @@ pub(crate) type Object = TopicObject<'static>;
 /// The error if a change would affect an entry of another owner.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "{} belongs to {owner:?}: change it with --owner {}, or remove it from the files",
+    "{} belongs to {owner:?}: if you are that owner, use --owner {}; otherwise remove it from the files",
     entry.as_deref().map_or("the topic itself".to_owned(), |name| format!("the subscription {name}")),
     typed(owner)
 )]

@@ -259,7 +259,8 @@ impl<'t> Plan<'t> {
             self.changes.iter().map(|(name, change)| (name, &change.change, self.read_of(change)));
         self.change_topics(changes.collect(), record, &report).await?;
         if mapped != Changed::Nothing {
-            self.readdress_others(record, &report).await?;
+            let others = self.readdress_others(record, &report).await;
+            others.context("the addresses in topics of other owners were not all updated")?;
         }
         topics
             .change_deployment(PUBLISHERS, false, record, |object: &mut PublishersObject| {
@@ -293,16 +294,23 @@ impl<'t> Plan<'t> {
             );
         }
         let mut changing = stream::iter(changing).buffer_unordered(OBJECTS_AT_ONCE);
-        let mut problems = Vec::new();
+        let (mut written, mut problems) = (0, Vec::new());
         while let Some((changed, name)) = changing.next().await {
             match changed {
-                Ok(changed) => report(name, changed)?,
+                Ok(changed) => {
+                    written += usize::from(changed != Changed::Nothing);
+                    report(name, changed)?;
+                }
                 Err(error) => problems.push(error),
             }
         }
+        let failed = problems.len();
         let first = problems.into_iter().next();
-        first
-            .map_or(Ok(()), |first| Err(first.context("only the topics listed above were changed")))
+        first.map_or(Ok(()), |first| {
+            Err(first.context(format!(
+                "topics changed: {written}; not changed because of errors: {failed}"
+            )))
+        })
     }
 
     /// Updates the addresses in topics that another owner has added or changed since the plan was

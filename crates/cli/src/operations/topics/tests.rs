@@ -43,7 +43,7 @@ async fn of_two_owners_that_map_a_reference_at_once_the_second_one_sees_the_conf
     make(&plans[0]).await.expect("the first is made");
     let problem = make(&plans[1]).await.expect_err("a conflict").to_string();
     assert!(
-        problem.contains("crm is mapped by \"one\", but to another address in these files"),
+        problem.contains("crm is mapped by \"one\" to a different address than in these files"),
         "{problem}"
     );
     assert_eq!(mapping(&topics, "one").await.as_deref(), Some(OLD));

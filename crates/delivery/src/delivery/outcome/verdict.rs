@@ -149,6 +149,17 @@ mod tests {
     }
 
     #[test]
+    fn the_longer_of_the_minimum_wait_and_retry_after_counts() {
+        let policy = Profile::for_dialect(Dialect::EventGrid).retry;
+        let least_ms = policy.least_wait_ms(503);
+        assert_eq!(least_ms, 30_000);
+        for (retry_after, least_wait_ms) in [("", least_ms), ("5", least_ms), ("31", 31_000)] {
+            let verdict = judge(&policy, &answered(503, retry_after, 0));
+            assert_eq!(verdict, Verdict::Retry { least_wait_ms }, "{retry_after}");
+        }
+    }
+
+    #[test]
     fn retry_after_of_a_success_asks_for_no_wait() {
         let success = StatusSet::new([429..=429]);
         let policy = RetryPolicy { success, ..Profile::for_dialect(Dialect::Native).retry };

@@ -143,31 +143,28 @@ fn a_trigger_overrides_its_broker_field_by_field_in_any_order() {
 
 #[test]
 fn beside_own_settings_only_the_sink_of_a_channel_based_broker_is_inherited() {
-    let of_broker = "{delivery: {retry: 5, timeout: PT5S, deadLetterSink: {uri: s3://of-broker}}}";
-    let text = |of_trigger: &str| {
-        format!("{}{}", broker(&class("MTChannelBasedBroker"), of_broker), trigger(of_trigger))
-    };
-    let (inherited, _) = subscription(&text(""));
-    assert_eq!(
-        (inherited.retry.max_attempts, inherited.destination.response_timeout_ms),
-        (6, 5 * SECOND_MS)
-    );
-    assert!(matches!(
-        &inherited.dead_letter.sink,
-        Sink::Container(container) if container.bucket == "of-broker"
-    ));
-    let (own, found) = subscription(&text("  delivery: {backoffDelay: PT1S}\n"));
-    assert_eq!(found, Vec::<String>::new());
-    assert_eq!((own.retry.max_attempts, own.destination.response_timeout_ms), (1, 30 * SECOND_MS));
-    assert!(matches!(
-        &own.dead_letter.sink,
-        Sink::Container(container) if container.bucket == "of-broker"
-    ));
-    let (other, _) = subscription(&text("  delivery: {deadLetterSink: {uri: s3://own}}\n"));
-    assert!(matches!(
-        &other.dead_letter.sink,
-        Sink::Container(container) if container.bucket == "own"
-    ));
+    let goes_to = |subscription: &Subscription, bucket: &str| matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == bucket);
+    let kafka =
+        "channelTemplateSpec: {apiVersion: messaging.knative.dev/v1beta1, kind: KafkaChannel}, ";
+    for template in ["", kafka] {
+        let of_broker = format!(
+            "{{{template}delivery: {{retry: 5, timeout: PT5S, deadLetterSink: {{uri: s3://of-broker}}}}}}"
+        );
+        let broker = broker(&class("MTChannelBasedBroker"), &of_broker);
+        let text = |of_trigger: &str| format!("{broker}{}", trigger(of_trigger));
+        let attempts_and_timeout = |subscription: &Subscription| {
+            (subscription.retry.max_attempts, subscription.destination.response_timeout_ms)
+        };
+        let (inherited, _) = subscription(&text(""));
+        assert_eq!(attempts_and_timeout(&inherited), (6, 5 * SECOND_MS), "{template}");
+        assert!(goes_to(&inherited, "of-broker"), "{template}");
+        let (own, found) = subscription(&text("  delivery: {backoffDelay: PT1S}\n"));
+        assert_eq!(found, Vec::<String>::new());
+        assert_eq!(attempts_and_timeout(&own), (1, 30 * SECOND_MS), "{template}");
+        assert!(goes_to(&own, "of-broker"), "{template}");
+        let (other, _) = subscription(&text("  delivery: {deadLetterSink: {uri: s3://own}}\n"));
+        assert!(goes_to(&other, "own"), "{template}");
+    }
 }
 
 #[test]

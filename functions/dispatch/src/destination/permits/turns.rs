@@ -16,8 +16,9 @@ const GUESSED_AHEAD_MS: u64 = 5 * SECOND_MS;
 /// 100, because taking and returning permits takes time. A permit that is briefly unused costs less
 /// than a delivery that is received too early.
 const TAKES_PERCENT: u64 = 115;
-/// Minimum and maximum time that the turns of a group cover. The deliveries of a group are received
-/// again together. Between these bounds, the time is the duration of three attempts.
+/// Bounds of the period over which the turns of a group are spread, because its deliveries are
+/// received again together. The period is three times the duration of an attempt, within these
+/// bounds.
 const GROUP_MS: (u64, u64) = (4 * SECOND_MS, 12 * SECOND_MS);
 /// Largest batch that SQS delivers without a batching window.
 const GROUP_MAX: u64 = 10;

@@ -289,7 +289,7 @@ fn candidates(value: &str, arrays: Arrays) -> Vec<&str> {
 
 /// Returns the content of a string; `None` for most other values. A top-level number or boolean is
 /// a string too, because CloudEvents attributes are compared as strings.
-fn text_of<'v>(key: &Key, value: &'v str) -> Option<Cow<'v, str>> {
+pub(super) fn text_of<'v>(key: &Key, value: &'v str) -> Option<Cow<'v, str>> {
     match value.as_bytes().first()? {
         b'"' => serde_json::from_str(value).ok().map(Cow::Owned),
         b'{' | b'[' | b'n' => None,

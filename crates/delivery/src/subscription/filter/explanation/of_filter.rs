@@ -9,7 +9,7 @@ use super::part::{Explanation, Found, Problem};
 use crate::event::Members;
 use crate::event::path::scalar;
 use crate::subscription::filter::Filter;
-use crate::subscription::filter::advanced::{Arrays, Condition, Test};
+use crate::subscription::filter::advanced::{Arrays, Condition, Test, text_of};
 
 impl Filter {
     /// Explains why an event with these members matches or does not match.
@@ -78,6 +78,14 @@ fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
         b'n' if !asks_for_null => "null counts as a missing key",
         b'[' if condition.arrays != Arrays::Elements => {
             "arrays are compared only with enableAdvancedFilteringOnArrays"
+        }
+        b'"' if matches!(condition.test, Test::Number(_)) => "the value is text, not a number",
+        b'"' if matches!(condition.test, Test::Bool(_)) => "the value is text, not a boolean",
+        b'[' => return None,
+        _ if matches!(condition.test, Test::Text(_))
+            && text_of(&condition.key, value).is_none() =>
+        {
+            "the value is not text"
         }
         _ => return None,
     };
@@ -152,6 +160,10 @@ mod tests {
             let key = Key::parse(key).unwrap();
             Filter::Advanced(Condition { key, test, arrays: Arrays::OtherType })
         };
+        let of_elements = |key: &str, test| {
+            let key = Key::parse(key).unwrap();
+            Filter::Advanced(Condition { key, test, arrays: Arrays::Elements })
+        };
         let number = || Number::parse("1").unwrap();
         let text = |how| TextTest::new(how, &["A".to_owned(), "b".to_owned()]);
         for (filter, line) in [
@@ -177,6 +189,24 @@ mod tests {
                 "yes n NumberNotInRange 1 to 1; n 3",
             ),
             (condition("n", Test::Bool(true)), "no n BoolEquals true; n 3"),
+            (
+                condition("priority", Test::Number(NumberTest::LessThan(number()))),
+                "no priority NumberLessThan 1; priority \"high\"; the value is text, not a number",
+            ),
+            (
+                condition("priority", Test::Bool(true)),
+                "no priority BoolEquals true; priority \"high\"; the value is text, not a boolean",
+            ),
+            // A top-level number is compared as text.
+            (condition("n", Test::Text(text(TextMatch::In))), "no n StringIn \"a\", \"b\"; n 3"),
+            (
+                condition("o", Test::Text(text(TextMatch::In))),
+                "no o StringIn \"a\", \"b\"; o {}; the value is not text",
+            ),
+            (
+                of_elements("tags", Test::Text(text(TextMatch::In))),
+                "yes tags StringIn \"a\", \"b\" (including elements of arrays); tags [\"a\"]",
+            ),
             (condition("m", Test::IsNullOrUndefined), "yes m IsNullOrUndefined; m is missing"),
             (condition("z", Test::IsNotNull), "no z IsNotNull; z null"),
             (
