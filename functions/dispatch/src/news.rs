@@ -165,6 +165,7 @@ impl<P: DispatchPorts> Exchange<P> {
         };
         changes.for_each(|change| self.telemetry.destination_changed(&state, change));
         let are_published = self.tell(&news, deadline).await.is_ok();
+        // These changes contain the findings, unlike a read.
         self.adopt(&news.into_iter().collect(), u64::MAX);
         self.note_disabled(key, &state);
         let are_sent = state.notices.is_empty()

@@ -107,8 +107,7 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             ..attempt(line, Kind::UnderWay)
         },
         "delivery.attempted" => attempted(line),
-        // A line without a duration reports a late response, or an event that was forwarded to
-        // another topic.
+        // Without a duration, the line is about a late response or a forwarded event.
         "delivery.delivered" if line.field("duration_ms").is_empty() => return None,
         "delivery.delivered" => LineWords {
             outcome: text::outcome(None, line.field("status").parse().ok()),
