@@ -65,7 +65,8 @@ pub struct DynamoTable {
 /// The limits of a destination, as its item stores them.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The granted permits, and the time until which all turns are taken.
+    /// The granted permits, the time until which turns to ask again are taken, and the average
+    /// duration of an attempt.
     pub permits: Refusal,
     /// The time until which all rate slots are taken, in microseconds since 1970.
     pub slots_us: Option<u64>,

@@ -77,8 +77,8 @@ impl<'a> Destinations<'a> {
         self.documented.get(key).or_else(|| self.deployed_entries.get(key))
     }
 
-    /// Returns the entries of the documents as they are stored in a deployment, keyed by comparable
-    /// key.
+    /// Returns the text of each entry of the documents, as a deployment stores it, by the key of the
+    /// entry.
     pub(super) fn texts(&self) -> BTreeMap<String, String> {
         let usable = self.documented.iter().filter(|(_, entry)| entry.target.is_some());
         usable.map(|(name, entry)| (name.to_string(), entry.written.clone())).collect()

@@ -90,7 +90,7 @@ pub(crate) fn is_in(data: &Path) -> bool {
 pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
     let nobody = || {
         anyhow!(
-            "no lastmile dev runs with the data folder {}; the local queues and states exist only \
+            "no `lastmile dev` runs with the data folder {}; the local queues and states exist only \
              while it runs",
             text::path(data)
         )
@@ -135,7 +135,7 @@ mod tests {
         drop(first);
         assert!(data.join(NAME).exists());
         let ended = error_after_end(&data).to_string();
-        assert!(ended.starts_with("no lastmile dev runs with the data folder "), "{ended}");
+        assert!(ended.starts_with("no `lastmile dev` runs with the data folder "), "{ended}");
         DataLock::take(&data).expect("its holder has ended");
     }
 }

@@ -1,7 +1,7 @@
 //! The errors of one response: the title for people, and the text that identifies the cause.
 //!
-//! Separate from reading the errors, because neither their order nor the position of a cut may
-//! influence the identity of the cause. Pure.
+//! Separate from reading the errors, because neither their order nor the place where a response was
+//! cut off may influence the identity of the cause. Pure.
 //!
 //! Promises: errors with the same message form one part of the title, which lists their fields. The
 //! title contains as many errors as fit, and a note about the others, such as `and 2 more`.

@@ -354,9 +354,9 @@ fn single(object: &Object, depth: usize) -> Option<Problem> {
     Some(Problem { code, texts, field, rejected })
 }
 
-/// Returns the text of the member `name`. Play writes a list in `msg`: its first element counts. An
-/// `exception` counts only with a description, such as `#<KeyError: no id>`. A class alone is a
-/// code.
+/// Returns the text of the member `name`. Play writes a list in `msg`, of which the first element is
+/// used. An `exception` is used only if it has a description, such as `#<KeyError: no id>`: the
+/// name of a class alone is an error code.
 fn text_in(object: &Object, name: &str) -> Option<String> {
     let value = member(object, name)?;
     match name {

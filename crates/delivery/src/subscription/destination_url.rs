@@ -48,7 +48,7 @@ impl FromStr for DestinationUrl {
         }
         if text.to_ascii_uppercase().contains(BEGIN) {
             return Err(format!(
-                "a URL with expressions cannot contain {BEGIN}, which marks an expression"
+                "a URL with expressions cannot contain the literal text {BEGIN}, because lastmile marks expressions with it"
             ));
         }
         let joined = |problems: Problems| {
@@ -162,6 +162,6 @@ mod tests {
         assert_eq!(literal.readable(literal.to_string()), text);
         let both = "https://example.com/%7b%7Bevent%7D%7D/{{ event.id }}";
         let why = both.parse::<DestinationUrl>().unwrap_err();
-        assert!(why.contains("%7B%7B, which marks an expression"), "{why}");
+        assert!(why.contains("%7B%7B, because lastmile marks expressions"), "{why}");
     }
 }

@@ -43,7 +43,8 @@ pub(super) fn sign<'a>(resource: &Cursor<'a>, source: Option<&Located<'_>>) -> O
 /// Adds a warning that the rules of Event Grid on Kubernetes apply to a resource. `sign` is the
 /// field that marks the resource, and the position of the warning.
 pub(super) fn report(sign: &Cursor<'_>) {
-    let message = "read as Event Grid on Kubernetes: its time to live, waits and statuses apply";
+    let message =
+        "read as Event Grid on Kubernetes: its time to live, waits and rules for statuses apply";
     sign.warn(Message::new(message).help(HELP));
 }
 

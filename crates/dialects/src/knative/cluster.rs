@@ -61,7 +61,7 @@ const OF_ONE_BROKER: &str = "for an MTChannelBasedBroker, copy knative.dev/chann
                              other classes, remove the ConfigMap";
 
 impl ClusterDefault {
-    /// Returns the settings for which an object has defaults.
+    /// Returns the cluster defaults that this object sets.
     pub(super) fn set_by(object: &Object<'_>) -> Vec<Self> {
         let has = |path: &str| object.document.peek(path).is_some();
         let is_set = |map: &&DefaultsMap| {

@@ -43,7 +43,7 @@ pub(super) async fn send(
     };
     let ran = job.run(sender, options, interrupted(), on_event).await;
     bar.finish_and_clear();
-    // Print the progress before an error.
+    // Print the report, and how to resume, before an error is returned.
     let resume = format!("lastmile deadletters replay{place} --resume {}", shell::typed(&name));
     out(&report(&name, &job.counts(), all, &resume))?;
     let took_ms = Machine.now_ms().saturating_sub(began_ms);

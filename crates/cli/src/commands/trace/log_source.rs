@@ -97,7 +97,7 @@ impl LogSource {
     /// If the size of the log cannot be read, or there is no terminal for the question.
     #[cfg_attr(
         not(feature = "aws"),
-        expect(clippy::unused_async, reason = "only a stack needs requests")
+        expect(clippy::unused_async, reason = "only requests to a stack wait")
     )]
     pub(super) async fn may_query(&self, range: Range, yes: bool) -> anyhow::Result<bool> {
         match self {
@@ -116,7 +116,7 @@ impl LogSource {
     /// If the log cannot be read.
     #[cfg_attr(
         not(feature = "aws"),
-        expect(clippy::unused_async, reason = "only a stack needs requests")
+        expect(clippy::unused_async, reason = "only requests to a stack wait")
     )]
     pub(super) async fn lines(&self, wanted: &Wanted, range: Range) -> anyhow::Result<Lines> {
         match self {
@@ -138,7 +138,7 @@ impl LogSource {
     /// If the stack has no container.
     #[cfg_attr(
         not(feature = "aws"),
-        expect(clippy::unused_async, reason = "only a stack needs requests")
+        expect(clippy::unused_async, reason = "only requests to a stack wait")
     )]
     pub(super) async fn letters(&self) -> anyhow::Result<Option<(DeadLetters, String)>> {
         match self {

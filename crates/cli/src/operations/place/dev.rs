@@ -42,7 +42,7 @@ impl Dev {
         let used = all.into_iter().find(|data| data_lock::is_in(data));
         let data = used.ok_or_else(|| {
             anyhow::anyhow!(
-                "no lastmile dev runs in the folder {}: use --to for another folder, or --stack for a deployed stack",
+                "no `lastmile dev` runs in the folder {}: use --to for another folder, or --stack for a deployed stack",
                 text::path(folder)
             )
         })?;

@@ -101,7 +101,8 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Restores an event from a flat layout: its members without those that the format adds.
+    /// Returns the JSON of an event that a flat layout mixes with members of the format. Omits these
+    /// members.
     fn among_members(&self) -> String {
         let is_own = |name: &str| !self.added.contains(&name);
         let own = self.members.iter().take_while(|(name, _)| is_own(name)).count();

@@ -198,7 +198,7 @@ fn the_sample_for_kubernetes_loads_when_completed() {
         findings,
         [
             "9:28: warning: properties.destination.properties.eventDeliverySchema: read as Event \
-             Grid on Kubernetes: its time to live, waits and statuses apply; confirm with \
+             Grid on Kubernetes: its time to live, waits and rules for statuses apply; confirm with \
              \"lastmile\": {\"dialect\": \"eventgrid-kubernetes\"}, or use \"eventgrid\" for \
              Event Grid in Azure",
             "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are ignored",

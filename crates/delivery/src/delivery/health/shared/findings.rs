@@ -64,7 +64,8 @@ pub struct Findings {
     pub destination: String,
     /// The full name of the subscription to which the attempts belong.
     pub subscription: String,
-    /// The change of the probation, and the time of the finding in milliseconds since 1970.
+    /// The beginning, extension or end of the destination's probation, with its time in milliseconds
+    /// since 1970.
     pub failing: Option<(Finding, u64)>,
     /// Maximum rate of the next recovery, in requests per second, and the time at which this
     /// maximum expires, in milliseconds since 1970. Present after a relapse during recovery.

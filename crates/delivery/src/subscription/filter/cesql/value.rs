@@ -103,8 +103,8 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// Prints a text as a literal in quotes. Like the lexer, it treats a backslash and the next
-/// character as a pair. So a text with `\'` must be between double quotes.
+/// Prints a text as a literal in quotes. The lexer reads a backslash and the next character as a
+/// pair, so a text that contains `\'` must be between double quotes.
 fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let pairs = || {
         let mut characters = text.chars();
